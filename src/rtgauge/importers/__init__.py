@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A module a foreign format: measurements of other tools become records."""
+"""Imports other tools' measurements as records; each module reads one format."""

@@ -29,7 +29,7 @@ DEFAULT_DISTANCE_US = 500
 
 
 def _number(command: str, short: str, long: str) -> int | None:
-    """The number of an option: -i200, -i 200, -mqi200, --interval=200, --interval 200."""
+    """The value of an option: -i200, -i 200, -mqi200, --interval=200, --interval 200."""
     match = re.search(rf"(?:^|\s)(?:-[A-Za-z]*{short}\s*|--{long}[=\s]\s*)([0-9]{{1,12}})(?=\s|$)", command)
     return int(match[1]) if match else None
 
@@ -39,10 +39,10 @@ def _has(command: str, short: str, long: str) -> bool:
 
 
 def interval_us(command: str, thread: int) -> int | None:
-    """The interval of a thread by its command line: the base interval and, without a histogram, `thread`
-    times the distance.
+    """The interval of a thread by its command line: the base interval, plus `thread` times the distance if
+    there is no histogram.
 
-    None if it does not use absolute release times (-r, -s, -x): no activation is missed then.
+    None if it does not use absolute release times (-r, -s, -x): then it misses no activation.
     """
     if any(
         _has(command, short, long)
@@ -63,12 +63,12 @@ def histogram_limit(command: str) -> int | None:
 
 
 def break_limit(command: str) -> int | None:
-    """The latency at which it ends (-b); None without it."""
+    """The latency at which cyclictest stops (-b); None without it."""
     return _number(command, "b", "breaktrace") or None
 
 
 def scheduling(command: str) -> dict[str, Any]:
-    """What a command line of cyclictest says of scheduling; without -p it measures at SCHED_OTHER."""
+    """The scheduling options of a cyclictest command line; without -p it measures at SCHED_OTHER."""
     priority = _number(command, "p", "(?:priority|prio)") or 0
     policy = re.search(r"--policy[=\s]\s*([a-z]{1,10})", command)
     free = re.search(r"(?:^|\s)--laptop(?=\s|$)", command) is not None
@@ -94,7 +94,7 @@ _WIDTHS = re.compile(r"Act:( *-?[0-9]{1,18}) Avg:( *-?[0-9]{1,18}) Max:")
 _SMI = re.compile(r"SMI: *([0-9]{1,18})")
 _BREAK = re.compile(r"# Break (thread|value): ([0-9]{1,18})")
 LEAST_PLAUSIBLE = 1000
-"""A least latency of so many us is one of ns."""
+"""A minimum of this many us or more shows that the values are in ns."""
 _SAMPLE = re.compile(r"([0-9]{1,6}):\s*([0-9]{1,15}):\s*(-?[0-9]{1,12})")
 _DMA = re.compile(r"#\s*/dev/cpu_dma_latency set to ([0-9]{1,9})\s*us")
 _RECOGNISED = re.compile(
@@ -107,7 +107,7 @@ _RECOGNISED = re.compile(
 
 @dataclass
 class _Samples:
-    """What -v printed of one thread: latency -> samples, and the range of its cycles."""
+    """The samples that -v printed for one thread: latency -> count, and the range of its cycles."""
 
     histogram: dict[int, int]
     first: int
@@ -115,7 +115,7 @@ class _Samples:
 
 
 def _unit_of(field: str) -> int | None:
-    """The unit (ns) in which %5ld or %8ld wrote this field; None if it may be either."""
+    """The unit (ns) of a field written with %5ld or %8ld; None if it may be either."""
     padded = field.startswith(" ")
     if len(field) == 5 or (len(field) in {6, 7} and not padded):
         return 1000
@@ -123,32 +123,32 @@ def _unit_of(field: str) -> int | None:
 
 
 class ScreenText:
-    """The lines of a file, parsed."""
+    """Parses the lines of a file."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.rows: dict[int, list[int]] = {}
         self.figures: dict[str, list[int]] = {}
         self.cycle_lists: dict[int, tuple[list[int], int]] = {}
-        """Thread -> the cycles whose latency was above the histogram, and how many more there were."""
+        """Thread -> the cycles whose latency exceeded the histogram, and how many more are not listed."""
         self.live: dict[int, list[int]] = {}
         self.samples: dict[int, _Samples] = {}
         self.smi: dict[int, int] = {}
-        """Thread -> system management interrupts (--smi)."""
+        """Thread -> its count of system management interrupts (--smi)."""
         self.stopped_by: int | None = None
-        """The latency that ended it (-b)."""
+        """The latency that stopped it (-b)."""
         self.units_ns: set[int] = set()
-        """Units that the widths of the lines `T:` have."""
+        """Units (ns) found from the field widths of the lines `T:`."""
         self.dma_latency_us: int | None = None
         self.deadline = False
-        """Whether lines `T:` have no priority: those of cyclicdeadline."""
+        """Whether lines `T:` have no priority, as cyclicdeadline prints them."""
 
     def damaged(self, problem: str) -> InputError:
-        """The error that says what is wrong."""
+        """Make the error for this problem."""
         return InputError(f"{self.name} is a damaged cyclictest file: {problem}")
 
     def take(self, number: int, line: str) -> None:
-        """A line without blanks at its ends, and not empty."""
+        """Parse a line that is stripped and not empty."""
         if line[0].isdigit():
             self._take_numbers(number, line)
         elif line[0] == "#":
@@ -157,7 +157,7 @@ class ScreenText:
             self.take_live(line)
 
     def take_live(self, line: str) -> None:
-        """A line `T:`, which may have something before it; any other is left out."""
+        """Parse a line `T:`, which may follow other text; ignore any other line."""
         if match := _LIVE.search(line):
             self.deadline = self.deadline or match[2] is None
             self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
@@ -169,7 +169,7 @@ class ScreenText:
                 self.smi[int(match[1])] = int(smi[1])
 
     def _take_numbers(self, number: int, line: str) -> None:
-        """A sample of -v, or a row of a histogram."""
+        """Parse a sample of -v, or a row of a histogram."""
         if ":" in line and (match := _SAMPLE.fullmatch(line)):
             self.sample(int(match[1]), int(match[2]), int(match[3]))
         elif match := _ROW.fullmatch(line):
@@ -181,7 +181,7 @@ class ScreenText:
             raise self.damaged(f"line {number} is not a row of a histogram: '{line[:40]}'")
 
     def _take_figures(self, number: int, line: str) -> None:
-        """A line that begins with `#`."""
+        """Parse a line that begins with `#`."""
         if match := _FIGURE.match(line):
             if match[1] in self.figures:
                 raise self.damaged(f"line {number}: a second '{match[1]}' (two measurements in one file?)")
@@ -196,13 +196,13 @@ class ScreenText:
             self.dma_latency_us = int(match[1])
 
     def sample(self, thread: int, cycle: int, latency: int) -> None:
-        """One line of -v."""
+        """Add one sample of -v."""
         samples = self.samples.setdefault(thread, _Samples({}, cycle, cycle))
         samples.histogram[latency] = samples.histogram.get(latency, 0) + 1
         samples.first, samples.last = min(samples.first, cycle), max(samples.last, cycle)
 
     def thread_count(self) -> int:
-        """The number of threads: entries on the lines that have one each, or columns without the sum."""
+        """The number of threads: entries on lines that have one each, or columns without the sum."""
         if "Min Latencies" in self.figures:
             return len(self.figures["Min Latencies"])
         if self.cycle_lists or self.live:
@@ -244,7 +244,7 @@ def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
 
 
 def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
-    """Of rows with their figures, or of the figures alone (the rows were left out: `grep '^#'`)."""
+    """The series of a histogram, or of its figures alone if the rows were left out (`grep '^#'`)."""
     threads = text.thread_count()
     minima, maxima = text.column("Min Latencies", threads), text.column("Max Latencies", threads)
     overflows, averages = text.column("Histogram Overflows", threads), text.column("Avg Latencies", threads)
@@ -279,7 +279,7 @@ def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
 
 
 def live_series(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
-    """A series for each thread of the lines `T:`, by number: samples and extremes.
+    """Make a series of each thread's lines `T:`: the number of samples and the extremes.
 
     Raises InputError for a negative latency.
     """
@@ -329,7 +329,7 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
 
 
 def stopped(tool: str, value_ns: int | None) -> Mark:
-    """What is said of a measurement that ended with a latency above a limit (cyclictest's -b)."""
+    """The mark of a measurement that stopped at a latency above a limit (cyclictest's -b)."""
     by = "" if value_ns is None else f" of {format_time(value_ns)}"
     return MarkKind.STOPPED_AT_THRESHOLD.mark(
         f"{tool} ended at a latency{by} above its limit (-b), so its maximum depends on that limit"
@@ -337,7 +337,7 @@ def stopped(tool: str, value_ns: int | None) -> Mark:
 
 
 def smi_results(counts: Mapping[int, int]) -> list[Result]:
-    """System management interrupts that --smi counted, by thread."""
+    """Results with the system management interrupts that --smi counted, by thread."""
     return [
         Result(name="smi", labels={"thread": thread}, values={"smi": count})
         for thread, count in sorted(counts.items())
@@ -345,7 +345,7 @@ def smi_results(counts: Mapping[int, int]) -> list[Result]:
 
 
 def _overflow_cycles(text: ScreenText) -> list[Result]:
-    """At which cycles each thread was above the histogram; the interval makes times of them."""
+    """Results with the cycles in which a thread exceeded the histogram; times follow from its interval."""
     return [
         Result(
             name=OVERFLOW_CYCLES,
@@ -362,10 +362,10 @@ def _overflow_cycles(text: ScreenText) -> list[Result]:
 
 
 def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None) -> Measurement:
-    """The measurement in the lines of the file `name`.
+    """Parse the lines of the file `name`.
 
-    `unit_ns` (1 with -N, else 1000) comes from the user, else from the widths of its lines, else it is 1000.
-    Raises InputError if it is not cyclictest's output or damaged, or if only ns fit.
+    `unit_ns` (1 with -N, else 1000) is the user's, or follows from field widths, or is 1000. Raises
+    InputError if the text is damaged or not cyclictest's, or if `unit_ns` contradicts it.
     """
     text = ScreenText(name)
     for number, line in numbered:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads other tools' files: regular ones, with bounded size, line length and depth."""
+"""Reads other tools' files: regular files only, with bounded size, line length and nesting."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from rtgauge.input_file import open_regular, parse_json, read_regular
 HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 16
 MAX_LINES = 10_000_000
-"""Half a minute of reading; three hours of `cyclictest -v` at 1 ms on one CPU."""
+"""Takes half a minute to read: three hours of `cyclictest -v` at 1 ms on one CPU."""
 MAX_DOCUMENT_BYTES = 24 << 20
 """JSON and XML take up to 30 times their size in memory."""
 MAX_COUNT = 2**48
-"""Samples of one series: 9 years at 1 MHz."""
+"""Maximum samples of one series: 9 years at 1 MHz."""
 MAX_VALUE_NS = 10**15
-"""One latency: eleven days."""
+"""Maximum latency: eleven days."""
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|c)")
 
 
 @contextmanager
 def open_file(path: Path) -> Generator[BinaryIO]:
-    """The regular file, open for reading. Raises InputError for anything else."""
+    """Open a regular file for reading. Raises InputError for anything else."""
     try:
         with open_regular(path) as file:
             yield file
@@ -40,7 +40,7 @@ def open_file(path: Path) -> Generator[BinaryIO]:
 
 
 def head(path: Path) -> bytes:
-    """The first 64 KiB. Raises InputError for an empty file."""
+    """The first 64 KiB of a file. Raises InputError if it is empty."""
     with open_file(path) as file:
         data = file.read(HEAD_BYTES)
     if not data.strip():
@@ -49,9 +49,9 @@ def head(path: Path) -> bytes:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line) of a text, from 1, without line ends; what clears or moves on a screen ends a line.
+    """Yield (number from 1, line without its end) of a text. Screen control sequences also end a line.
 
-    Raises InputError if it is not a text.
+    Raises InputError if the file is not text.
     """
     number = 0
     with open_file(path) as file:
@@ -70,7 +70,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def document(path: Path) -> bytes:
-    """A whole JSON or XML file. Raises InputError for a large one."""
+    """Read a whole JSON or XML file. Raises InputError if it is too large."""
     try:
         return read_regular(path, MAX_DOCUMENT_BYTES)
     except (OSError, ValueError) as error:
@@ -78,7 +78,7 @@ def document(path: Path) -> bytes:
 
 
 def _escaped(line: bytes) -> bytes:
-    """A line of JSON; the value of `cmdline` with what has to be escaped in it."""
+    """Escape the value of `cmdline` in a line of JSON."""
     name, colon, value = line.partition(b'": "')
     text = value.rstrip().removesuffix(b",").rstrip()
     if not colon or name.strip() not in {b'"cmdline', b'"cmdline:'} or not text.endswith(b'"'):
@@ -89,10 +89,10 @@ def _escaped(line: bytes) -> bytes:
 
 
 def json_document(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; what is before it (lines of a screen) is skipped. rt-tests write their
-    command line without escaping it: that is mended.
+    """Parse the object in a JSON file, skipping screen lines before it. rt-tests do not escape their command
+    line; this is mended.
 
-    Raises InputError.
+    Raises InputError if it is not a JSON object.
     """
     data = document(path)
     data = data[max(data.find(b"{"), 0) :]
@@ -109,7 +109,7 @@ def json_document(path: Path) -> dict[str, Any]:
 
 
 def utc(text: str | None) -> str | None:
-    """An RFC 5322 date as UTC, ISO 8601; None if it is none."""
+    """Convert an RFC 5322 date to UTC in ISO 8601; None if it is invalid."""
     try:
         return None if text is None else f"{parsedate_to_datetime(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, TypeError, IndexError):

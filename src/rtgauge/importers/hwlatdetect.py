@@ -36,12 +36,12 @@ _DURATION = re.compile(r"test duration ([0-9]{1,12}) seconds")
 
 
 def _fields(text: str) -> dict[str, int] | None:
-    """inner, outer, cpu and count of a sample in words or in columns; None if it is none."""
+    """inner, outer, cpu and count of a sample in words or columns; None for another line."""
     if columns := _COLUMNS.fullmatch(text):
         return {"inner": int(columns[3]), "outer": int(columns[4])}
     if not text.startswith("ts:"):
         return None
-    # The time may have commas of its own: the fields are at the end.
+    # The time may contain commas, so match the fields at the end.
     values: dict[str, int] = {}
     parts = [part.strip() for part in text.rstrip(", ").split(",")]
     while len(parts) > 1 and (match := _FIELD.fullmatch(parts[-1])):
@@ -53,7 +53,7 @@ def _fields(text: str) -> dict[str, int] | None:
 
 
 def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in the lines of hwlatdetect. Raises InputError for foreign or damaged text."""
+    """Parse hwlatdetect's lines. Raises InputError for foreign or damaged text."""
     settings: dict[str, int] = {}
     duration_s: int | None = None
     gaps: dict[int | None, dict[int, int]] = {}
@@ -172,7 +172,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
 
 
 def _not_listed(count: int, highest_us: int, threshold_us: int) -> ImportedSeries:
-    """The samples that are not in the file: only their largest is known, which hwlatdetect says itself."""
+    """A series for samples that the file does not list; only their maximum is known, from the summary."""
     return ImportedSeries(
         metric="gap",
         labels={"samples": "not in the file"},

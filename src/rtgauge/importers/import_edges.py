@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Imports a file of an oscilloscope or logic analyser as responses, or as half-periods of a toggled line."""
+"""Imports a file of an oscilloscope or logic analyser as responses, or half-periods of a toggled line."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.units import plural
 
 LONGEST_NS = 366 * 86_400 * 10**9
-"""From the first edge of a file to its last. More is a wrong unit of time."""
+"""Longest time from first to last edge. More shows a wrong unit of time."""
 UNKNOWN = "unknown"
 TOOL = "oscilloscope"
 
 
 @dataclass(frozen=True)
 class EdgeOptions:
-    """What to make of a file's edges.
+    """How to interpret a file's edges.
 
-    With `answer` (a channel): responses, from an edge of the channel `stimulus` to that one's. Without it the
-    half-periods of `stimulus`, less half of `period_ns`; with rising or falling `edges` whole periods.
-    `threshold`, `hysteresis`: in volts (None: from the levels in the file).
+    With `answer` (a channel): responses from an edge of the channel `stimulus` to one of `answer`. Without
+    it: half-periods of `stimulus`, less half of `period_ns`, or whole periods if `edges` is rising or
+    falling. `threshold`, `hysteresis`: in volts (None: from the levels in the file).
     """
 
     stimulus: str
@@ -51,7 +51,7 @@ class EdgeOptions:
     sample_rate_hz: float | None = None
 
     def check(self) -> None:
-        """Raises InputError for options that contradict each other."""
+        """Raises InputError if the options contradict each other."""
         if self.answer is None and self.period_ns is None:
             raise InputError(
                 "give --answer CHANNEL to measure from stimulus to answer, or --period TIME, the "
@@ -75,12 +75,12 @@ class EdgeOptions:
 
     @property
     def nominal_ns(self) -> int:
-        """What a distance between edges is compared with."""
+        """The nominal distance of edges, to which measured ones are compared (ns)."""
         return (self.period_ns or 0) // (2 if self.edges is Edges.BOTH else 1)
 
 
 class _Measured:
-    """What the edges so far have come to."""
+    """Collects what was measured from the edges so far."""
 
     def __init__(self, options: EdgeOptions) -> None:
         self._options = options
@@ -95,7 +95,7 @@ class _Measured:
         self.table = WindowTable()
 
     def add(self, block: EdgeBlock) -> None:
-        """Raises InputError for times that no file has."""
+        """Add a block of edges. Raises InputError if their times are impossible."""
         if not len(block.times_ns):
             return
         if self._builder is None:
@@ -123,7 +123,7 @@ class _Measured:
             self.table.add(window)
 
     def end(self, name: str) -> WindowBuilder:
-        """The samples, of which there are some. Raises InputError if there are none."""
+        """Finish and return the samples. Raises InputError if there are none."""
         builder = self._builder
         if builder is None:
             raise InputError(
@@ -146,7 +146,7 @@ class _Measured:
         return builder
 
     def marks(self, unreadable: int) -> list[Mark]:
-        """What makes the figures doubtful."""
+        """Marks for what makes the figures doubtful."""
         marks: list[Mark] = []
         if unreadable:
             detail = (
@@ -243,10 +243,10 @@ def import_edges(
     command: list[str],
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
-    """Make a record in the folder `out` from the file `source` (CSV or VCD of any size); gives its folder.
+    """Make a record in the folder `out` from the file `source` (CSV or VCD of any size); return its folder.
 
-    `progress` is told the bytes that were read, and those of the file. Raises InputError for a file that is
-    none or has no such channel, and the errors of RecordWriter.
+    `progress` is called with the bytes read and the file's size. Raises InputError if the file is of another
+    kind or lacks a channel, and the errors of RecordWriter.
     """
     options.check()
     file = EdgeFile.open(source, time_unit=options.time_unit, sample_rate_hz=options.sample_rate_hz)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes a record of a file of another tool."""
+"""Makes a record from another tool's file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from rtgauge.units import NS_PER_S, format_duration
 
 MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
 SYSTEM_TEXTS = ("nodename", "release", "version", "machine")
-"""What uname(2) calls host, kernel and architecture."""
+"""uname(2)'s names of host, kernel and architecture."""
 KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
-"""Of what a file tells those that two measurements must have in common to be compared."""
+"""Parameters that two measurements must share to be comparable."""
 
 
 def _facts(measurement: Measurement) -> Facts:
@@ -74,12 +74,12 @@ def import_file(
     interval_ns: int | None = None,
     unit_ns: int | None = None,
 ) -> Path:
-    """Make a record in the folder `out` of the file `source`, a step for each measurement in it; gives the
-    record's folder.
+    """Make a record in the folder `out` from the file `source`, a step for each measurement in it; return its
+    folder.
 
-    `form`: the name of its format, by default found from its beginning. `interval_ns` and `unit_ns` (1 with
-    cyclictest -N): for what the file does not tell. Load and deployment are `unknown`. Raises InputError for
-    a foreign or damaged file or an interval that none has, and the errors of RecordWriter.
+    `form`: the format's name, by default found from the file's beginning. `interval_ns` and `unit_ns` (1 with
+    cyclictest -N) supply what the file lacks. Load and deployment are `unknown`. Raises InputError for a
+    foreign or damaged file or an impossible interval, and the errors of RecordWriter.
     """
     if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
         raise InputError(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Makes a step of a record from another tool's measurement.
 
-Its values are kept as they are: cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999
-us. The record has `resolution_ns` in the step's parameters and the mark `resolution-1us`; quantiles are whole
-us, and a verdict assumes that a value is up to 999 ns larger. Samples above the tool's histogram are counted,
-but in no bin (docs/formats/record.md). If a tool waits for absolute release times and reports no missed
-activations, they are derived from its latencies and its interval, if that is known.
+Values stay as they are: cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999 us. The
+step has the parameter `resolution_ns` and the mark `resolution-1us`; its quantiles are whole us, and a
+verdict assumes that a value is up to 999 ns larger. Samples above the tool's histogram are counted, but in no
+bin (docs/formats/record.md). If a tool waits for absolute release times and reports no missed activations,
+they are derived from its latencies and its interval, if that is known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _name(series: ImportedSeries) -> str:
 
 
 def _check(series: ImportedSeries, resolution_ns: int, source: str) -> None:
-    """Raises InputError for contradictory or impossible values."""
+    """Raises InputError if values are impossible or contradict each other."""
 
     def wrong(problem: str) -> InputError:
         return InputError(f"{source} is damaged: {_name(series)}: {problem}")
@@ -57,7 +57,7 @@ def _check(series: ImportedSeries, resolution_ns: int, source: str) -> None:
         first, last = min(series.histogram), max(series.histogram)
         if first < 0:
             raise wrong(f"a negative {series.metric} ({first} ns)")
-        # A value is itself up to the resolution less 1; extremes may be finer.
+        # A value may be too small by the resolution less 1; extremes may be finer.
         if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
             raise wrong(
                 f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns"
@@ -80,14 +80,14 @@ def _known(series: ImportedSeries) -> dict[int, int]:
 
 
 class _Bins(NamedTuple):
-    """A histogram: bins, and how often each."""
+    """A histogram: bins and their counts."""
 
     bins: list[int]
     counts: list[int]
 
 
 def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bins:
-    """The missed activations that follow from the samples of known value."""
+    """The missed activations that follow from samples of known value."""
     values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     for latency, count in _known(series).items():
@@ -112,7 +112,7 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
-    """Value (ns) -> samples: none is below the minimum; an unsigned one above the maximum was negative."""
+    """Value (ns) -> samples, kept within the extremes: an unsigned value above the maximum was negative."""
     if not series.absolute:
         low = series.minimum_ns or 0
         return {max(value, low): count for value, count in series.histogram.items()}
@@ -124,21 +124,21 @@ def _placed(series: ImportedSeries) -> dict[int, int]:
 
 
 def _complete(series: ImportedSeries) -> bool:
-    """Whether the value of each sample is known, as far as the tool's resolution goes."""
+    """Whether each sample's value is known to the tool's resolution."""
     return (
         bool(series.histogram) and series.overflow <= (series.maximum_ns is not None) and not series.absolute
     )
 
 
 def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
-    """Whether the mean is the tool's own: of finer values than its histogram, or of more samples."""
+    """Whether the tool computed the mean from finer values than its histogram has, or from more samples."""
     return series.average_ns is not None and (
         series.finer_average or resolution_ns > 1000 or not _complete(series)
     )
 
 
 class _Moments(NamedTuple):
-    """Sum (ns) and sum of squared deviations (ns2); None if not known."""
+    """Sum (ns) and sum of squared deviations (ns2); None if unknown."""
 
     sum_ns: int | None
     m2_ns2: float | None
@@ -153,7 +153,7 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
         known = _known(series)
         total = sum(value * count for value, count in known.items())
         mean = total / series.count
-        # Of wide bins the mean is only a lower bound, and a deviation would be that of their edges.
+        # From wide bins the mean is only a lower bound, and a deviation would be that of bin edges.
         m2 = (
             float(sum((value - mean) ** 2 * count for value, count in known.items()))
             if resolution_ns <= 1000
@@ -166,12 +166,10 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
 
 
 def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> str | None:
-    """How the tool's average contradicts its histogram: the mean of the values there cannot be it.
+    """Explain how the tool's average contradicts its histogram; None if it does not.
 
-    `cut`: the average is truncated.
-
-    Each sample lies within its bin and between the extremes; one above the histogram at its end or later, and
-    only one is the maximum.
+    `cut`: the average is truncated. Each sample lies within its bin and between the extremes. Samples above
+    the histogram lie at its end or later, and only one is the maximum.
     """
     average, high = series.average_ns, series.maximum_ns
     if average is None or not series.histogram or series.absolute or series.count == 0 or high is None:
@@ -297,9 +295,8 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
 
 
 def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], list[Mark]]:
-    """The series; of what their own average contradicts, the samples outside of the histogram lie anywhere.
-
-    And what is said of them.
+    """Return the series and marks for contradictory averages; in such series, samples outside the histogram
+    may lie anywhere.
     """
     found: list[str] = []
     series: list[ImportedSeries] = []
@@ -321,7 +318,7 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
 
 
 def _duration_ns(measurement: Measurement, intervals: Sequence[int | None]) -> int:
-    """How long the tool measured: as the file says, or by its activations and their interval; 0: unknown."""
+    """How long the tool measured, by the file or by its activations and their interval; 0 if unknown."""
     return measurement.duration_ns or max(
         (
             series.count * interval
@@ -392,7 +389,7 @@ def _marks(
 
 
 def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
-    """Mark means that the tool truncated or took from wide bins, and minima that are lower bounds."""
+    """Mark means that were truncated or come from wide bins, and minima that are lower bounds."""
     wide = measurement.resolution_ns > 1000
     truncated = {
         number
@@ -412,7 +409,7 @@ def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
 
 
 class StepAndWindows(NamedTuple):
-    """A step, and its windows as the record has them."""
+    """A step and its windows."""
 
     step: Step
     windows: Windows
@@ -429,10 +426,10 @@ def imported_step(
     interval_ns: int | None = None,
     marks: Sequence[Mark] = (),
 ) -> StepAndWindows:
-    """The step and its windows: one a series for the whole measurement, or one a second where the tool prints
-    a line a second.
+    """Make the step and its windows: one per series, or one per second if the tool prints a line each second.
 
-    `interval_ns`: of all series; by default from the file. Raises InputError for contradictory values.
+    `interval_ns`: interval of all series, by default from the file. Raises InputError for contradictory
+    values.
     """
     resolution = measurement.resolution_ns
     for series in measurement.series:

@@ -3,8 +3,9 @@
 samples.csv of jittersamples.
 
 samples.raw is packed: CPU (32 bits), time (two numbers of the target's word size), latency (64 bits),
-little-endian as on nearly every target; whether the time has 8 or 16 bytes depends on the target and is found
-from the values."""
+little-endian as on nearly every target. Whether the time has 8 or 16 bytes depends on the target and is
+inferred from the values.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class _Results(BaseModel):
 
 
 def _measurement(source: str, series: list[ImportedSeries], unit_ns: int, **more: Any) -> Measurement:
-    # It holds /dev/cpu_dma_latency at 0 while it runs.
+    # jitterdebugger holds /dev/cpu_dma_latency at 0 while it runs.
     return Measurement(
         tool="jitterdebugger",
         source=source,
@@ -54,7 +55,7 @@ def _measurement(source: str, series: list[ImportedSeries], unit_ns: int, **more
 
 
 def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
-    """The measurement in results.json. Raises InputError for a foreign or damaged one."""
+    """Parse results.json. Raises InputError if it is foreign or damaged."""
     try:
         results = _Results.model_validate(raw)
     except (ValidationError, RecursionError) as error:
@@ -93,7 +94,7 @@ def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
 
 
 def _samples(source: str, histograms: Mapping[int, Mapping[int, int]], span_ns: int) -> Measurement:
-    """One series a CPU, of its values (us)."""
+    """Make one series per CPU from its values (us)."""
     if not histograms:
         raise InputError(f"{source} has no sample")
     series = [
@@ -113,9 +114,9 @@ _CSV = re.compile(r"([0-9]{1,5});([0-9]{1,12})\.([0-9]{1,9});([0-9]{1,12})")
 
 
 def parse_csv(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in samples.csv: CPU;time;latency in us.
+    """Parse samples.csv: CPU;time;latency in us.
 
-    Raises InputError for a foreign or damaged one.
+    Raises InputError if it is foreign or damaged.
     """
     histograms: dict[int, dict[int, int]] = {}
     first = last = None
@@ -143,7 +144,7 @@ def _part(data: bytes, layout: np.dtype[np.void]) -> npt.NDArray[Any]:
 
 
 def _plausible(part: npt.NDArray[Any]) -> bool:
-    """Whether the samples read with this width of time are samples."""
+    """Whether the bytes, read with this width of time, make plausible samples."""
     ns, second = part["ns"], part["second"]
     times = np.all((ns >= 0) & (ns < 10**9)) and np.all((second >= 0) & (second < 2**34))
     return bool(len(part) and times and np.all(part["cpu"] < 65536) and np.all(part["latency"] < 10**10))
@@ -153,7 +154,7 @@ CHUNK = 1 << 18
 
 
 def parse_raw(path: Path) -> Measurement:
-    """The measurement in samples.raw, read in pieces. Raises InputError for a foreign or damaged one."""
+    """Read samples.raw in pieces. Raises InputError if it is foreign or damaged."""
     histograms: dict[int, dict[int, int]] = {}
     with open_file(path) as file:
         beginning = file.read(4096)
@@ -187,7 +188,7 @@ def parse_raw(path: Path) -> Measurement:
 
 
 def _recognises(head: str) -> bool:
-    # Lines of the screen (-v) may be before it.
+    # Screen lines (-v) may come before it.
     return '"file_version"' not in head and re.search(r'"cpu"\s*:\s*\{\s*"[0-9]+"\s*:\s*\{', head) is not None
 
 

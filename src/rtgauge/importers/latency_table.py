@@ -41,7 +41,7 @@ NOT_TOLD: dict[str, str] = {}
 
 
 class Whole(NamedTuple):
-    """The line RTS, of the whole measurement."""
+    """The line RTS, which sums up the whole measurement."""
 
     minimum_ns: int
     average_ns: Fraction
@@ -50,16 +50,16 @@ class Whole(NamedTuple):
 
 @dataclass
 class LatencyTable:
-    """What was read. `histogram`: cell (us) -> samples, of the series "avg", which has every sample."""
+    """The parsed table. `histogram`: cell (us) -> samples, of the series "avg", which has every sample."""
 
     space: dict[str, str] = field(default_factory=lambda: dict(USER))
-    """As of `space_of`."""
+    """Parameters, as `space_of` returns them."""
     period_us: int | None = None
     priority: int | None = None
     cpu: int | None = None
     seconds: list[Second] = field(default_factory=list[Second])
     extremes: tuple[int, int] | None = None
-    """Minimum and maximum (ns) from the begin on, by the last line RTD."""
+    """Minimum and maximum (ns) since the start, by the last line RTD."""
     overruns: int = 0
     switches: int = 0
     histogram: dict[int, int] = field(default_factory=dict[int, int])
@@ -67,11 +67,11 @@ class LatencyTable:
     duration_ns: int | None = None
     samples: int | None = None
     evl: bool = False
-    """Whether a line is as latmus prints it: with the CPU, or its own words for the task."""
+    """Whether latmus printed the line: it has the CPU, or latmus's words for the task."""
 
     @property
     def tool(self) -> tuple[str, str]:
-        """Name of the tool, and of its program."""
+        """The names of the tool and of its program."""
         return ("evl latmus", "latmus") if self.evl else ("xenomai latency", "latency")
 
 
@@ -83,8 +83,8 @@ def _ns(text: str) -> int:
 
 
 def space_of(words: str) -> dict[str, str]:
-    """The parameters space and context (of kernel space: a thread, or the timer's handler) from a tool's
-    words; none where it has others.
+    """The parameters space and context (in kernel space: a thread or the timer's handler) from a tool's
+    words; empty if they are unknown.
 
     latency: "periodic user-mode task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user",
     "kernel", "irq".
@@ -94,7 +94,7 @@ def space_of(words: str) -> dict[str, str]:
 
 
 def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable:
-    """The table in these lines. Raises InputError for a damaged one."""
+    """Parse the lines of a table. Raises InputError if they are damaged."""
     table = LatencyTable()
     for number, line in numbered:
         text = line.strip()
@@ -126,7 +126,7 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
                     average_ns=average,
                 )
             )
-            # Both go on counting from line to line.
+            # Both counters are cumulative.
             table.overruns, table.switches = int(match[4]), int(match[5])
             table.extremes = _ns(match[6]), _ns(match[7])
         elif match := _HSD.match(text):
@@ -145,7 +145,7 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
 
 
 class Extremes(NamedTuple):
-    """Minimum and maximum, and what is doubtful in them."""
+    """Minimum and maximum, with a mark if they are doubtful."""
 
     low_ns: int
     high_ns: int
@@ -158,8 +158,8 @@ def with_unfinished_second(
     """The extremes of a histogram (start of a cell in ns -> samples) whose tool prints extremes for whole
     seconds only.
 
-    The histogram has the last, unfinished second too: where a cell lies beyond the extremes, its beginning is
-    everything that is known.
+    The histogram also has the last, unfinished second: of a cell beyond the printed extremes only the start
+    is known.
     """
     first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
     # The histogram has no signs.
@@ -180,7 +180,7 @@ def with_unfinished_second(
 
 
 class TableSeries(NamedTuple):
-    """The series of a table, and what is doubtful in it."""
+    """The series of a table, with marks for what is doubtful."""
 
     series: ImportedSeries
     resolution_ns: int
@@ -188,7 +188,7 @@ class TableSeries(NamedTuple):
 
 
 def table_series(table: LatencyTable, source: str) -> TableSeries:
-    """The series of a table. Raises InputError if there are no figures."""
+    """Make the series of a table. Raises InputError if there are no figures."""
     tool = table.tool[1]
     labels: dict[str, str | int] = {"thread": 0} if table.cpu is None else {"cpu": table.cpu}
     interval = None if table.period_us is None else table.period_us * 1000
@@ -291,7 +291,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
 
 
 def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
-    """What is said where the lines of seconds are not the whole."""
+    """A mark if lines of some seconds are missing."""
     if not table.seconds:
         return None
     told = None if table.duration_ns is None else table.duration_ns // NS_PER_S
@@ -319,7 +319,7 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
 
 
 def _count(table: LatencyTable, source: str) -> int:
-    """The samples of the whole. Raises InputError if nothing says how many."""
+    """The number of all samples. Raises InputError if nothing gives it."""
     if not table.seconds and table.samples:  # -q -s
         return table.samples
     of_lines = sum(second.count for second in table.seconds)
@@ -344,11 +344,9 @@ def _count(table: LatencyTable, source: str) -> int:
 def parse_screen(
     numbered: Iterable[tuple[int, str]], source: str, interval_ns: int | None = None
 ) -> Measurement:
-    """The measurement in what latency or latmus prints on the screen.
+    """Parse the screen output of latency or latmus.
 
-    Raises InputError for a foreign or damaged one.
-
-    `interval_ns`: its period, where the text does not have it.
+    `interval_ns`: the period, if the text lacks it. Raises InputError for foreign or damaged text.
     """
     table = read_table(numbered, source)
     assumed = (

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Reads EVL's latmus: the screen, and the file for gnuplot (-g).
+"""Reads the output of EVL's latmus: the screen, and the file for gnuplot (-g).
 
-The file of -g has lines `#` with what was measured, then cells of 1 us and their counts; the last one ends in
-`+` where the maximum lies above it. Newer versions write each count but the last plus one, so that gnuplot
-can draw it on a logarithmic scale."""
+A -g file describes the measurement in lines `#`, followed by cells of 1 us and their counts. The last cell
+ends in `+` if the maximum lies above it. Newer versions add one to each count except the last, so that
+gnuplot can draw it on a logarithmic scale.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def _whole(text: str | None) -> int | None:
 
 
 def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in a file of -g. Raises InputError for a foreign or damaged one."""
+    """Parse a -g file. Raises InputError if it is foreign or damaged."""
     heading: dict[str, str] = {}
     cells: dict[int, int] = {}
     open_ended = restricted = False

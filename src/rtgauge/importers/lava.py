@@ -2,9 +2,9 @@
 """Reads LAVA's results of cyclictest: lines `t0-max-latency pass 54 us`, and the signals
 `<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t0-max-latency ...>`.
 
-They have minimum, average and maximum of a thread and no number of samples, so that they are results of the
-step and no series. A job's log mostly has cyclictest's own lines `T: 0 ( 614) P:98 I:1000 C: 60000 ...` too,
-whose last one tells the samples: then each thread is a series.
+They give each thread's minimum, average and maximum, but no number of samples, so they become results of the
+step instead of series. Most job logs also have cyclictest's own lines `T: 0 ( 614) P:98 I:1000 C: 60000 ...`.
+The last one gives the number of samples; then each thread is a series.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Case(NamedTuple):
 
 
 def _case(line: str) -> _Case | None:
-    """The figure in a line; None if there is none."""
+    """Parse the figure in a line; None if there is none."""
     if match := (_LINE.fullmatch(line) or _SIGNAL_TURNED.search(line)):
         return _Case(int(match[1]), match[2], match[3], float(match[4]), match[5])
     if match := _SIGNAL.search(line):
@@ -53,7 +53,7 @@ def _case(line: str) -> _Case | None:
 
 
 def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The results in these lines. Raises InputError if there are none, or where two contradict."""
+    """Parse the results in these lines. Raises InputError if there are none or two contradict each other."""
     threads: dict[int, dict[str, float]] = {}
     units: set[str] = set()
     failed = 0
@@ -65,7 +65,7 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
                 text.take_live(line)
             continue
         figures = threads.setdefault(case.thread, {})
-        # A log has the line and the signal of each.
+        # A log has both the line and the signal of each result.
         if figures.setdefault(case.which, case.value) != case.value:
             raise InputError(
                 f"{source}: line {number}: thread {case.thread} has two values of {case.which}-latency (two "

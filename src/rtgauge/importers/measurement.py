@@ -13,14 +13,14 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
 SHORT_NS = 3600 * 10**9
-"""Shorter measurements get a mark: what happens once an hour is not in them."""
+"""Measurements shorter than this get a mark: they miss what happens once an hour."""
 IRQ_THREAD_PRIORITY = 50
 """The kernel's default for interrupt threads (kernel/irq/manage.c, sched_set_fifo)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Second:
-    """One line of a tool that prints a line a second: `count` samples and their extremes (ns)."""
+    """One line of a tool that prints every second: `count` samples and their extremes (ns)."""
 
     count: int
     minimum_ns: int
@@ -32,11 +32,9 @@ class Second:
 class ImportedSeries:
     """One measured quantity.
 
-    Values are ns; one of the histogram is itself up to the measurement's resolution less 1.
-
-    `histogram`: value -> samples, ascending, empty if there is none; `overflow` samples are above it, at
-    `limit_ns` or more. `seconds`: the course over time, for a tool without a histogram. `absolute`: the
-    histogram has values without their sign.
+    Values are in ns; a histogram's value may be too small by the resolution less 1. `histogram`: value ->
+    samples, ascending, may be empty. `overflow` samples are above it, at `limit_ns` or more. `seconds`: the
+    course over time, for a tool without a histogram. `absolute`: the histogram has magnitudes without sign.
     """
 
     labels: dict[str, str | int]
@@ -50,9 +48,9 @@ class ImportedSeries:
     average_ns: Fraction | None = None
     std_ns: float | None = None
     finer_average: bool = False
-    """The tool's own mean (and deviation, if it has one) is of finer values than its histogram has."""
+    """The tool computed its mean (and any deviation) from finer values than its histogram has."""
     minimum_is_bound: bool = False
-    """No value is below `minimum_ns`; the least one is not known."""
+    """`minimum_ns` is a lower bound; the smallest value is unknown."""
     interval_ns: int | None = None
     seconds: list[Second] = field(default_factory=list[Second])
     absolute: bool = False
@@ -62,11 +60,11 @@ class ImportedSeries:
 class Measurement:
     """One measurement by one tool.
 
-    `probe`: that of rtgauge which measures the same, else the tool's name. `parameters`: how it was measured,
-    as far as the file tells (policy, priority, dma_latency_us, context, ...). `resolution_ns`: 1000 where the
-    tool cuts to whole us. `average_is_cut`: its averages are truncated, not rounded. `releases`: it waits for
-    absolute release times and counts no missed activations, so that they follow from its latencies.
-    `counts_missed`: it counts them itself, and there were none. Times are UTC, ISO 8601.
+    `probe`: rtgauge's probe of the same quantity, else the tool's name. `parameters`: how the tool measured,
+    as far as the file says (policy, priority, dma_latency_us, context, ...). `resolution_ns`: 1000 if the
+    tool truncates to whole us. `average_is_cut`: its averages are truncated instead of rounded. `releases`:
+    it waits for absolute release times without counting missed activations, which then follow from its
+    latencies. `counts_missed`: it counts them itself, and there were none. Times are UTC, ISO 8601.
     """
 
     tool: str
@@ -90,7 +88,7 @@ class Measurement:
 
 
 def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
-    """Marks for a measuring thread without real-time priority, or below the kernel's interrupt threads."""
+    """Marks if the measuring thread had no real-time priority or ran below the kernel's interrupt threads."""
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
         return [
             MarkKind.NO_REAL_TIME_PRIORITY.mark(
@@ -109,7 +107,7 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
 
 @dataclass(frozen=True)
 class Hints:
-    """What the user knows and a file may not say: `unit_ns` (1: cyclictest -N), `interval_ns`."""
+    """What the user supplies if the file lacks it: `unit_ns` (1: cyclictest -N), `interval_ns`."""
 
     unit_ns: int | None = None
     interval_ns: int | None = None
@@ -117,9 +115,9 @@ class Hints:
 
 @dataclass(frozen=True)
 class Importer:
-    """One format.
+    """The reader of one format.
 
-    `recognises` gets the first 64 KiB as text; `read` raises InputError for a foreign or damaged file.
+    `recognises` gets the first 64 KiB as text. `read` raises InputError for a foreign or damaged file.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The formats that can be imported, and which of them a file has."""
+"""Lists the formats that can be imported, and finds the format of a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rtgauge.importers.stress_ng import STRESS_NG
 from rtgauge.importers.xenomai import XENOMAI, XENOMAI_GNUPLOT
 from rtgauge.suggest import nearest
 
-# Those with a name of their own in the file before those that are known by the form of a line.
+# Formats that name themselves come before formats known only by the shape of their lines.
 IMPORTERS: tuple[Importer, ...] = (
     JITTERDEBUGGER_RAW, RT_TESTS, JITTERDEBUGGER, RTEVAL, RTLA, LATMUS_GNUPLOT, LATMUS, XENOMAI_GNUPLOT,
     XENOMAI, STRESS_NG, LAVA, HWLATDETECT,
@@ -32,7 +32,7 @@ BY_NAME: dict[str, Importer] = {
 
 
 def importer_of(path: Path, name: str | None = None) -> Importer:
-    """The importer of a file: by its beginning, or by `name`. Raises InputError if there is none."""
+    """Find the importer of a file by its beginning or by `name`. Raises InputError if there is none."""
     if name is not None:
         if name not in BY_NAME:
             raise InputError(f"unknown format '{name}'{nearest(name, BY_NAME)}")
@@ -45,7 +45,7 @@ def importer_of(path: Path, name: str | None = None) -> Importer:
 
 
 def read_file(path: Path, hints: Hints, name: str | None = None) -> list[Measurement]:
-    """The measurements in a file. Raises InputError for a foreign or damaged one."""
+    """Read the measurements in a file. Raises InputError if it is foreign or damaged."""
     if name is not None:
         head(path)
     return importer_of(path, name).read(path, hints)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads what the programs of rt-tests write with --json (file_version 1).
+"""Reads the --json files of rt-tests (file_version 1).
 
-The keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are the
-cycles that are in no bin and are not listed. Each program has its own fields below `thread`."""
+The keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are
+cycles in no bin, which are not listed. Each program has its own fields below `thread`.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +140,7 @@ def _validated(model: type[File], raw: Mapping[str, Any], name: str, tool: str) 
 
 
 def _labels(cpus: list[int], numbers: list[int]) -> list[dict[str, str | int]]:
-    """The CPU as label if every thread has its own, else the thread."""
+    """Label each series with its CPU if every thread has its own, else with its thread."""
     if all(cpu >= 0 for cpu in cpus) and len(set(cpus)) == len(cpus):
         return [{"cpu": cpu} for cpu in cpus]
     return [{"thread": number} for number in numbers]
@@ -210,7 +211,9 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
 
 
 def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    """oslat counts each round of its loop: the first bin is the loop itself, the last has all above it."""
+    """oslat counts each round of its loop: the first bin is the loop itself, the last also holds everything
+    above.
+    """
     threads = dict(sorted(_validated(_OslatFile, raw, name, tool).thread.items()))
     series: list[ImportedSeries] = []
     marks: list[Mark] = []
@@ -227,7 +230,7 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         last = max(histogram, default=0)
         overflow = 0
         if histogram and last == values[-1] and maximum > last + max(width, 1):
-            # Nobody knows how many of the last bin lie above it: all of them may.
+            # An unknown share of the last bin lies above it, possibly all.
             overflow = histogram.pop(last)
             clipped += overflow
         series.append(
@@ -338,9 +341,9 @@ TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]
 
 
 def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
-    """The program: by its command line, else by the fields that only it writes.
+    """Find the program by its command line, else by the fields that only it writes.
 
-    Raises InputError if that is none of them.
+    Raises InputError for an unknown program.
     """
     words = command.split()
     program = re.split(r"[/\\]", words[0])[-1] if words else ""
@@ -364,9 +367,9 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
 
 
 def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
-    """The measurement in the document of the file `name`.
+    """Parse the document of the file `name`.
 
-    Raises InputError if no program of rt-tests wrote it, or if it is damaged.
+    Raises InputError if it is damaged or no program of rt-tests wrote it.
     """
     version = raw.get("file_version")
     if version != 1:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Reads what the programs of RTAI's testsuite print: latency (by its partner display), a line RTD a second,
-in ns; and switches, three lines at its end.
+"""Reads the output of RTAI's testsuite: latency (printed by its partner display), a line RTD each second, in
+ns; and switches, three lines at its end.
 
-latency measures with the period that it was compiled with, 100 us unless somebody changed it. RTAI 3.9 to 5.2
-print it by latency itself, 5.3 by display; a line of /proc/rtai/scheduler in the same text, of a task with a
-period, goes before it: that is what RTAI does.
+latency uses the period that it was compiled with, 100 us by default. In RTAI 3.9 to 5.2 latency prints it, in
+5.3 display. A periodic task's line of /proc/rtai/scheduler in the same text takes precedence, because it
+shows what RTAI does.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NS_PER_MS = NS_PER_UNIT["ms"]
 DEFAULT_PERIOD_NS = 100_000
 MAX_SECONDS = 10**6
 HIGHEST = 99
-"""Of Linux's priorities, as which rtgauge writes RTAI's 0."""
+"""Linux's highest priority, as which rtgauge writes RTAI's 0."""
 _NS = r"\s*(-?[0-9]{1,12})"
 _RTD = re.compile(rf"RTD\|{_NS}\|{_NS}\|{_NS}\|{_NS}\|{_NS}\|\s*([0-9]{{1,10}})")
 _PERIOD = re.compile(r"(?:#|\*\*\* {3}) period = ([1-9][0-9]{0,9}) \(ns\)")
 _AVERAGE = re.compile(r"(?:# |\*\*\* .*, {2})(?:average time|avrgtime) = ([0-9]{1,9}) \(s\)")
-"""RTAI 5.1 has both in one line, between stars."""
+"""RTAI 5.1 prints both in one line, between stars."""
 _TASK = re.compile(r"([0-9]{1,10}) +([1-9][0-9]{0,9}) +\S+ +\S+ +0x[0-9a-f]{1,8} .*")
 _IN_KERNEL = re.compile(r"RTAI Testsuite - KERNEL (?:space )?latency\b")
 _SWITCHES = re.compile(
@@ -38,7 +38,7 @@ _SWITCHES = re.compile(
 
 
 def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The latencies, second by second. Raises InputError for a damaged output, or one without a figure."""
+    """Parse the latencies, second by second. Raises InputError if the output is damaged or has no figures."""
     told: int | None = None
     of_scheduler: int | None = None
     parameters: dict[str, str | int] = {"space": "user"}
@@ -139,10 +139,10 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
 
 
 def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """A result `rtai-switches` for each way to switch (label `by`): `tasks`, `switches`, their time
-    (`total_ns`, in whole ms) and `mean_ns` of one.
+    """Make a result `rtai-switches` for each kind of switch (label `by`): `tasks`, `switches`, their total
+    time (`total_ns`, in whole ms) and the mean of one (`mean_ns`).
 
-    Raises InputError for a damaged output, or one without a figure.
+    Raises InputError if the output is damaged or has no figures.
     """
     results: list[Result] = []
     for number, line in numbered:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reads rteval's summary.xml: its measurements cyclictest and timerlat, a series a core.
+"""Reads rteval's summary.xml: its measurements of cyclictest and timerlat, one series per core.
 
-rteval adds the counts that rtla timerlat has of interrupt, thread and user context into one histogram, and
-ignores what lies above rtla's bins.
+rteval adds rtla timerlat's counts of interrupt, thread and user context into one histogram, and ignores what
+lies above rtla's bins.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MAX_DEPTH = 64
 
 
 def _root(data: bytes, source: str) -> ET.Element:
-    """The root of the document, built with a limit of depth.
+    """Parse the document with a limit of depth, and return its root.
 
-    Raises InputError; also for a DTD, whose entities can be any size.
+    Raises InputError if it is not XML, is nested too deeply, or has a DTD, whose entities can be any size.
     """
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise InputError(f"{source} has a document type definition: rteval writes none")
@@ -55,7 +55,7 @@ def _number(element: ET.Element | None, name: str) -> Fraction | None:
 
 
 def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> ImportedSeries | None:
-    """The series of a core; None if it has no samples."""
+    """The series of a core; None without samples."""
     statistics = part.find("statistics")
     samples = _number(statistics, "samples")
     buckets: dict[int, int] = {}
@@ -99,7 +99,7 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
 
 
 def _cores(measured: ET.Element, source: str) -> list[ImportedSeries]:
-    """A series a core; the one of the whole system repeats them and counts if there is no core."""
+    """One series per core. The whole system's repeats them, and is used only if there is no core."""
     series: list[ImportedSeries] = []
     for core in measured.iterfind("core"):
         identity = core.get("id", "")
@@ -150,7 +150,7 @@ def _priority(measured: ET.Element) -> dict[str, Any]:
 
 
 def parse_summary(data: bytes, source: str) -> list[Measurement]:
-    """The measurements in summary.xml. Raises InputError for a foreign or damaged one."""
+    """Parse the measurements in summary.xml. Raises InputError if it is foreign or damaged."""
     root = _root(data, source)
     if root.tag != "rteval":
         raise InputError(f"{source} is not rteval's summary.xml: its outermost element is {root.tag[:40]!r}")

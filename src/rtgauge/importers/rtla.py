@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Reads what rtla prints: timerlat hist and top, osnoise hist and top (kernel documentation, tools/rtla).
+"""Reads the output of rtla: timerlat hist and top, osnoise hist and top (kernel documentation, tools/rtla).
 
-A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CPU, rows without samples left
-out, then `over:`, `count:`, `min:`, `avg:`, `max:`, and in newer versions a block `ALL:`. The width of its
-bins is not printed: it is taken from the rows. A top has a row for each CPU and is printed again and again;
-the last one counts. If a threshold stopped it, the automatic analysis follows as text."""
+A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CPU. Rows without samples are
+left out. `over:`, `count:`, `min:`, `avg:`, `max:`, and in newer versions a block `ALL:`, follow. The width
+of its bins is not printed; it is inferred from the rows. A top has a row for each CPU and is printed
+repeatedly; the last one counts. If a threshold stopped it, the automatic analysis follows as text.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _TOP_ROW = re.compile(r"\s*([0-9]{1,5})\s+#([0-9]{1,18})\s+(.*)")
 _STOPPED = re.compile(r"hit stop tracing")
 _NS = {"us": 1000, "ns": 1}
 _METRIC = {"IRQ": "irq-latency", "Thr": "latency", "Usr": "user-latency"}
-"""Column of timerlat -> metric, as of wakeup in kernel space."""
+"""Column of timerlat -> metric, named as for wakeup in kernel space."""
 MAX_COLUMNS = 20_000
 MAX_TEXT = 20_000
 NOISE = (
@@ -54,7 +55,7 @@ Kind = Literal["timerlat hist", "timerlat top", "osnoise hist", "osnoise top"]
 
 @dataclass
 class _Table:
-    """What was read so far. `columns`: context and CPU of each; `top`: CPU -> the cells after its count."""
+    """The table so far. `columns`: context and CPU of each; `top`: CPU -> the cells after its count."""
 
     kind: Kind
     columns: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
@@ -65,7 +66,7 @@ class _Table:
     duration_ns: int | None = None
     analysis: list[str] = field(default_factory=list[str])
     summed: bool = False
-    """Whether the block `ALL:` has begun, which repeats what is above it."""
+    """Whether the block `ALL:` has begun, which repeats the columns above."""
 
 
 _KINDS: dict[str, Kind] = {
@@ -146,7 +147,7 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
 
 
 def _width(table: _Table) -> int:
-    """The width of the bins, from the rows that there are; osnoise's extremes are multiples of it too."""
+    """The width of the bins, inferred from the rows present; osnoise's extremes are also multiples of it."""
     extremes = [
         value
         for name in ("min", "max")
@@ -186,7 +187,7 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         limit_ns=(max(table.histogram, default=0) + width) * unit_ns if overflow else None,
         minimum_ns=min(histogram, default=None) if low is None else int(low * unit_ns) if count else None,
         maximum_ns=max(histogram, default=None) if high is None else int(high * unit_ns) if count else None,
-        # osnoise's average is that of its bins' edges, cut to whole us: the histogram knows more.
+        # osnoise averages its bins' edges and truncates to whole us: the histogram is more precise.
         average_ns=None
         if average is None or not count or (width > 1 and table.kind == "osnoise hist")
         else average * unit_ns,
@@ -277,7 +278,7 @@ def _osnoise_top(table: _Table, source: str) -> dict[str, Any]:
 
 
 def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in the lines of rtla's output.
+    """Parse the lines of rtla's output.
 
     `source` names it in errors. Raises InputError for foreign or damaged text.
     """

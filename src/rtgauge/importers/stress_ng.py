@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Reads what stress-ng --cyclic prints: samples, mean, extremes, standard deviation, percentiles, and with
+"""Reads the output of stress-ng --cyclic: samples, mean, extremes, standard deviation, percentiles, and with
 --cyclic-dist a histogram.
 
-Each line begins with `stress-ng: info:` and the name of the stressor. A histogram has as many cells as its
-heading says; samples above them are not
-printed, so that they are the samples less the sum of the cells."""
+Each line begins with `stress-ng: info:` and the stressor's name. A histogram has as many cells as its heading
+says. Samples above it are not printed; their number is the samples less the sum of the cells.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VERSION = re.compile(r"stress-ng(?:,)? (?:version )?([0-9]{1,4}\.[0-9]{1,4}(?:\
 
 
 def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in what stress-ng prints. Raises InputError for a foreign or damaged one."""
+    """Parse the output of stress-ng. Raises InputError if it is foreign or damaged."""
     found: dict[str, re.Match[str]] = {}
     percentiles: dict[str, int] = {}
     cells: dict[int, int] = {}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads Xenomai's latency: the screen, its histogram (-h), and the file for gnuplot (-g).
+"""Reads the output of Xenomai's latency: the screen, its histogram (-h), and the file for gnuplot (-g).
 
-The file of -g has lines of a value in us (the middle of a cell) and its count plus one, so that gnuplot can
-draw it on a logarithmic scale; the first and the last line are edges of the histogram and no samples."""
+Each line of a -g file has a value in us (the middle of a cell) and its count plus one, so that gnuplot can
+draw it on a logarithmic scale. The first and the last line are edges of the histogram, not samples.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _CELL = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ([0-9]{1,15})")
 
 
 def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The measurement in a file of -g. Raises InputError for a foreign or damaged one."""
+    """Parse a -g file. Raises InputError if it is foreign or damaged."""
     cells: list[tuple[Fraction, int]] = []
     head: re.Match[str] | None = None
     figures: re.Match[str] | None = None
@@ -136,10 +137,10 @@ _LINE = re.compile(r"RTD\|\s*([0-9]{1,5})\|\s*([0-9]{1,12})\|\s*([0-9]{1,15})")
 
 
 def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """The result `switchtest` a CPU: its `threads`, `seconds`, `switches`, and the most that a switch took on
-    average (`at_most_ns`).
+    """Make a result `switchtest` per CPU: its `threads`, `seconds`, `switches`, and an upper bound of the
+    mean time of a switch (`at_most_ns`).
 
-    Raises InputError for a damaged output, or one without a figure.
+    Raises InputError if the output is damaged or has no figures.
     """
     threads = 0
     counts: dict[int, list[int]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How instruments are named: `serial:/dev/ttyACM0`, `serial:ID`, `latmon:HOST[:PORT]`."""
+"""Parses instrument addresses: `serial:/dev/ttyACM0`, `serial:ID`, `latmon:HOST[:PORT]`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNIQUE_ID = re.compile(r"[0-9A-Fa-f]{4,16}")
 
 
 def is_latmon(address: str) -> bool:
-    """Whether it is a latmon, which is reached over the network."""
+    """Whether the address names a latmon, which is reached over the network."""
     return address.startswith(LATMON)
 
 
@@ -35,9 +35,9 @@ def latmon_address(address: str) -> tuple[str, int]:
 
 
 def check_address(address: str) -> str:
-    """The address as it is.
+    """Return the address unchanged.
 
-    Raises InputError if it names no instrument; whether it is there is not looked at.
+    Raises InputError if it names no instrument. It does not check whether the instrument is there.
     """
     if not address.isprintable():
         raise InputError("an instrument's address is plain text")

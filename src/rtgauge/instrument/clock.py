@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How fast the instrument's clock runs against the host's: estimated and shown, never subtracted unsaid."""
+"""Estimates how fast the instrument's clock runs against the host's; the drift is shown, never subtracted
+silently.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ MIN_WINDOWS = 4
 
 @dataclass(frozen=True)
 class ClockDrift:
-    """Drift in parts per million: above 0 the host's clock runs faster.
+    """Drift in parts per million; above 0 the host's clock runs faster.
 
     `low_ppm` to `high_ppm` is the 95 % interval over `seconds`.
     """
@@ -36,7 +38,7 @@ class ClockComparison:
         self._first_host_ns: int | None = None
 
     def add(self, ticks: int, host_ns: int) -> None:
-        """The instrument said `ticks`; the host got it at `host_ns` (CLOCK_MONOTONIC)."""
+        """Add the pair of `ticks` and the time `host_ns` (CLOCK_MONOTONIC) when the host received them."""
         if self._first_host_ns is None:
             self._first_host_ns = host_ns
         instrument_ns = ticks * self._tick_ns
@@ -44,7 +46,7 @@ class ClockComparison:
         self._offset_ns.append(host_ns - self._first_host_ns - instrument_ns)
 
     def drift(self) -> ClockDrift | None:
-        """Theil and Sen's slope through the least offsets of equal windows; None if there are too few."""
+        """Theil and Sen's slope through the smallest offsets of equal windows; None if there are too few."""
         if len(self._instrument_ns) < 2 * MIN_WINDOWS:
             return None
         times = np.asarray(self._instrument_ns)
@@ -61,7 +63,7 @@ class ClockComparison:
         ]
         if len(least) < MIN_WINDOWS:
             return None
-        from scipy import stats  # 65 MiB and a second, in every process that measures
+        from scipy import stats  # takes 65 MiB and a second, in every process that measures
 
         line = stats.theilslopes(offsets[least], times[least], 0.95)  # pyright: ignore[reportUnknownMemberType]
         slope, _, low, high = (float(value) * 1e6 for value in np.asarray(line, dtype=float))

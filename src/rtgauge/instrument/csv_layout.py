@@ -64,17 +64,17 @@ _STYLES = {
     "Saleae": ("time[s],", "time [s],"),
     "PicoScope": ("time,channel a",),
 }
-"""Maker -> what only its files have above the data, in small letters."""
+"""Maker -> lower-case text that only its files have above the data."""
 _INCREMENT_KEYS = ("sample interval", "increment", "xinc", "x increment", "tinc")
 _START_KEYS = ("start", "xorg", "t0")
-# Looked at to find the layout.
+# How much of a file is read to find the layout.
 HEAD_BYTES = 256 * 1024
 MIN_DATA_LINES = 3
-LEAST_SHARE = 0.9  # of lines of numbers, from the first on
+LEAST_SHARE = 0.9  # of lines of numbers, from the first one on
 MOST_COLUMNS = 4096
-"""Of a mixed-signal oscilloscope some tens; each column takes memory for itself."""
+"""A mixed-signal oscilloscope has some tens; each column takes memory."""
 MOST_NAME = 100
-"""Characters of a channel's name."""
+"""Maximum characters of a channel's name."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ class Column:
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """Times: column `time_place` times `time_scale_ns`, or `start_ns` + `increment_ns` for each row."""
+    """The layout. Times are column `time_place` times `time_scale_ns`, or `start_ns` + `increment_ns` for
+    each row.
+    """
 
     separator: str
     decimal: str
@@ -111,7 +113,7 @@ class _Head:
     separator: str
     decimal: str
     rows: list[list[str]]  # all lines
-    data: list[list[str]]  # those of numbers
+    data: list[list[str]]  # lines of numbers
     first: int
     places: list[int]
     keys: dict[str, str] = field(default_factory=dict[str, str])
@@ -128,16 +130,16 @@ def _is_number(text: str, decimal: str) -> bool:
 
 
 def number(text: str, decimal: str = ".") -> float:
-    """The number that a field holds."""
+    """Parse the number in a field."""
     return float(_clean(text).replace(decimal, "."))
 
 
 def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
-    """The lines that have numbers in the same places as the last line of the head."""
+    """Find the lines that have numbers in the same places as the last line of the head."""
     rows = [line.split(separator) for line in lines]
     last = rows[-1]
     places = [i for i, text in enumerate(last) if _is_number(text, decimal)]
-    # What is neither a number nor empty is text: then these are no columns of numbers.
+    # If a field is neither a number nor empty, these are no columns of numbers.
     if not places or any(_clean(text) for i, text in enumerate(last) if i not in places):
         return None
     if len(last) > MOST_COLUMNS:
@@ -188,7 +190,7 @@ def _is_time_name(name: str) -> bool:
 
 
 def _name_and_unit(name: str) -> tuple[str, str] | None:
-    """A heading as `CH1 (V)`, `Time [s]` or `Time in ms`, split; None without a unit of time or voltage."""
+    """Split a heading such as `CH1 (V)`, `Time [s]` or `Time in ms`; None if it has no such unit."""
     unit = ""
     if name.endswith((")", "]")):
         at = max(name.rfind("("), name.rfind("["))
@@ -283,7 +285,7 @@ def _style(head: _Head, names: list[str]) -> str:
 
 
 def decode_head(data: bytes) -> tuple[str, str]:
-    """(text, encoding) of the begin of a file. Raises InputError for binary files."""
+    """(text, encoding) of the beginning of a file. Raises InputError for binary files."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError("the file is UTF-16; save it as UTF-8 or plain text")
     if b"\0" in data:
@@ -291,7 +293,7 @@ def decode_head(data: bytes) -> tuple[str, str]:
     try:
         return data.decode("utf-8-sig"), "utf-8"
     except UnicodeDecodeError as error:
-        # A character that the end of the head cuts is no reason for another encoding.
+        # A character cut at the end of the head is no reason for another encoding.
         if error.start >= len(data) - 4:
             return data[: error.start].decode("utf-8-sig"), "utf-8"
         return data.decode("latin-1"), "latin-1"
@@ -299,11 +301,11 @@ def decode_head(data: bytes) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Sigrok:
-    """What libsigrok says in its comments, and how it writes times (its src/output/csv.c).
+    """What libsigrok's comments say, and how it writes times (its src/output/csv.c).
 
-    The heading of a channel is "logic" or its unit, or it has none, unless channel labels were asked for: the
-    names are in a comment. Times are multiples of the sample period, which is cut to a whole number of ns (or
-    of us, ms, ps, by the rate): 41 ns a sample at 24 MHz. `stretch` makes them right again.
+    A channel's heading is "logic" or its unit, or is missing, unless channel labels were requested; a comment
+    has the names. Times are multiples of the sample period, which is truncated to a whole number of ns (or of
+    us, ms, ps, by the rate): 41 ns a sample at 24 MHz. `stretch` corrects them.
     """
 
     names: list[str]
@@ -312,7 +314,7 @@ class _Sigrok:
 
     @classmethod
     def of(cls, head: _Head) -> _Sigrok | None:
-        """None if the file is none of libsigrok's own."""
+        """Parse the comments; None if libsigrok did not write the file."""
         comments = [head.separator.join(row) for row in head.rows[: head.first] if row[0].startswith(";")]
         if not any("generated by libsigrok" in line or "generated by sigrok" in line for line in comments):
             return None
@@ -329,7 +331,7 @@ class _Sigrok:
         return cls(channel_names, _SIGROK_UNITS[unit], whole / rate_hz / (whole // rate_hz))
 
     def channels(self, names: list[str], units: list[str], places: list[int]) -> tuple[list[str], list[str]]:
-        """Names and units of all fields, the channels' as in the comment where their headings are units."""
+        """Names and units of all fields; channel names come from the comment if the headings are units."""
         headings = [names[place].lower() for place in places]
         if len(self.names) != len(places) or not all(
             heading in {"", "logic"} or heading in VOLTS for heading in headings
@@ -346,7 +348,7 @@ _SIGROK_UNITS = ("samples", "ms", "us", "ns", "ps", "fs")
 
 
 def _rate_hz(comment: str) -> int | None:
-    """The samples a second of `; Samplerate: 24 MHz`; None for another line, or a rate of a fraction."""
+    """Samples a second from `; Samplerate: 24 MHz`; None for another line, or a fractional rate."""
     setting = _setting(comment)
     value = (
         None
@@ -362,9 +364,10 @@ def _rate_hz(comment: str) -> int | None:
 def find_layout(
     head_bytes: bytes, *, whole: bool, time_unit: str | None = None, sample_rate_hz: float | None = None
 ) -> CsvLayout:
-    """The layout by the first HEAD_BYTES of a file; `whole`: that is all of it.
+    """Find the layout from the first HEAD_BYTES of a file. `whole`: the file has no more.
 
-    `time_unit` and `sample_rate_hz` for files that do not say. Raises InputError, with what is missing.
+    `time_unit` and `sample_rate_hz` are for files that lack them. Raises InputError, which names what is
+    missing.
     """
     text, encoding = decode_head(head_bytes)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -442,7 +445,7 @@ def find_layout(
 
 
 def _start_and_increment(head: _Head, increment_ns: float | None) -> tuple[float, float | None]:
-    """Start and increment: in the row below the names if they have columns, as Rigol's, or settings."""
+    """Start and increment: below their names if these are columns (Rigol), or from settings."""
     start_ns = 0.0
     for key in _START_KEYS:
         if key in head.keys:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the samples of a CSV file in blocks: a file of any size in bounded memory."""
+"""Reads the samples of a CSV file of any size in blocks of bounded memory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Samples:
-    """`times_ns` of shape (n,), `values` of shape (channels, n).
+    """Samples: `times_ns` of shape (n,), `values` of shape (channels, n).
 
-    `unreadable`: rows that were left out, for a field was not a number.
+    `unreadable`: rows that were left out because a field was not a number.
     """
 
     times_ns: Floats
@@ -37,7 +37,7 @@ class Samples:
 def _blocks(
     path: Path, skip_lines: int, block_bytes: int, progress: Callable[[int], None] | None
 ) -> Iterator[bytes]:
-    """Whole lines, about so many bytes at a time."""
+    """Yield whole lines in blocks of about `block_bytes`."""
     with open_edges(path) as file:
         for _ in range(skip_lines):
             file.readline()
@@ -67,9 +67,9 @@ def read_samples(
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Samples]:
-    """The samples of these channels (places in `layout.channels`).
+    """Yield the samples of these channels (indices in `layout.channels`).
 
-    `progress` is told the bytes that were read. Raises InputError.
+    `progress` is called with the bytes read. Raises InputError if the file cannot be read.
     """
     places = [layout.channels[channel].place for channel in channels]
     scales = [layout.channels[channel].scale for channel in channels]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Edges in files of oscilloscopes and logic analysers, in blocks and bounded memory, and their distances."""
+"""Finds edges and their distances in files of oscilloscopes and logic analysers, in bounded memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _number_in(name: str) -> int | None:
 
 
 class EdgeBlock(NamedTuple):
-    """Edges by time: `times_ns` (int64), `line` (place in the asked channels), `high` (level after)."""
+    """Edges by time: `times_ns` (int64), `line` (index in the requested channels), `high` (level after)."""
 
     times_ns: NDArray[np.int64]
     line: NDArray[np.int8]
@@ -40,9 +40,9 @@ class EdgeBlock(NamedTuple):
 
 @dataclass
 class EdgeFile:
-    """`style`: who seems to have written it.
+    """A file with edges. `style`: who seems to have written it.
 
-    `channels`: their names. `unreadable`: rows without numbers that `edges` met so far.
+    `channels`: their names. `unreadable`: rows without numbers that `edges` has met so far.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class EdgeFile:
     def open(
         cls, path: Path, *, time_unit: str | None = None, sample_rate_hz: float | None = None
     ) -> EdgeFile:
-        """Finds out what is in the file, by its begin. Raises InputError."""
+        """Detect the format from the file's beginning. Raises InputError if it is unknown."""
         with open_edges(path) as file:
             head = file.read(HEAD_BYTES)
             whole = not file.read(1)
@@ -69,10 +69,10 @@ class EdgeFile:
         return cls(path, layout.style, [column.name for column in layout.channels], layout)
 
     def channel(self, name: str) -> int:
-        """A channel by its name, the last part of its name, or its number from 1 on -> its place.
+        """Find the index of a channel by its name, the last part of its name, or its number from 1 on.
 
-        Raises InputError with the names; also for a number that is part of the name of another channel ("1"
-        of "Channel 0", "Channel 1").
+        Raises InputError, which lists the names, for an unknown channel, or a number that is part of another
+        channel's name ("1" of "Channel 0", "Channel 1").
         """
         whole = [channel.lower() for channel in self.channels]
         last = [channel.rpartition(".")[2] for channel in whole]
@@ -106,11 +106,11 @@ class EdgeFile:
         block_bytes: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[EdgeBlock]:
-        """The edges of these channels (one or more places of `channels`).
+        """Yield the edges of these channels (indices in `channels`).
 
-        `threshold` and `hysteresis` in volts; without them halfway between the least and the largest level of
-        the file, and a fifth of the swing. Levels (0 and 1) need none. `progress` is told the bytes that were
-        read, and those of the file. Raises InputError.
+        `threshold` and `hysteresis` are in volts. By default the threshold is halfway between the file's
+        extreme levels, and the hysteresis a fifth of the swing. Levels (0 and 1) need none. `progress` is
+        called with the bytes read and the file's size. Raises InputError if the file cannot be read.
         """
         size = self.path.stat().st_size
 
@@ -137,7 +137,7 @@ class EdgeFile:
                 np.asarray(which, dtype=np.int8),
                 np.asarray(high, dtype=bool),
             )
-            # Of changes at the same time that of the first channel comes first.
+            # Of simultaneous changes, the first channel's comes first.
             order = np.lexsort((line, times_ns))
             yield EdgeBlock(times_ns[order], line[order], level[order])
 
@@ -186,7 +186,7 @@ class EdgeFile:
 
     @staticmethod
     def _needs_levels(layout: CsvLayout, threshold: float | None, hysteresis: float | None) -> bool:
-        """Whether the file has to be read once more, for the levels between which its lines move."""
+        """Whether the file must be read once more to find its extreme levels."""
         return not (layout.logic and threshold is None) and (threshold is None or hysteresis is None)
 
     def _thresholds(
@@ -221,13 +221,13 @@ class EdgeFile:
 
 @dataclass
 class Pairing:
-    """Stimulus (line 0) to answer (line 1), over blocks.
+    """Pairs each stimulus (line 0) with its answer (line 1), across blocks.
 
-    A stimulus has the first fitting edge after it, before the next stimulus, as its answer.
+    The answer is the first fitting edge after the stimulus and before the next one.
 
     `missed`: stimuli that the next one overtook. `extra`: edges of the answer line that answer nothing;
-    `opposite` of them came while a stimulus waited, but went to the other level. `open`: the last stimulus
-    has no answer.
+    `opposite` counts the ones with the other level while a stimulus waited. `open`: the last stimulus has no
+    answer.
     """
 
     stimuli: Edges = Edges.BOTH
@@ -244,7 +244,7 @@ class Pairing:
         return self._time_ns is not None
 
     def add(self, block: EdgeBlock) -> Responses:
-        """The stimuli that were answered in this block, or overtaken by the next."""
+        """The stimuli that this block answered, or that the next stimulus overtook."""
         answered: list[tuple[int, int]] = []
         overtaken: list[tuple[int, int]] = []
         for time_ns, line, high in zip(
@@ -261,7 +261,7 @@ class Pairing:
                 and self.answer is Answer.FOLLOWS
                 and high != (self.stimuli is Edges.RISING)
             ):
-                continue  # the answer to the stimulus line's way back
+                continue  # answers the stimulus line's return to its old level
             elif self._time_ns is None or (self.answer is Answer.FOLLOWS and high != self._high):
                 self.extra += 1
                 self.opposite += self._time_ns is not None
@@ -277,7 +277,7 @@ class Pairing:
 
 @dataclass
 class Distances:
-    """Distances of successive edges of line 0 over blocks: half-periods, or with one edge kind periods."""
+    """Distances of successive edges of line 0 across blocks: half-periods, or periods for one edge kind."""
 
     edges: Edges = Edges.BOTH
     _last_ns: int | None = None

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Edges: where samples cross a threshold, responses (stimulus to answer) and distances, block by block."""
+"""Finds edges at a threshold, pairs them into responses (stimulus to answer) and measures distances, block by
+block.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ from rtgauge.instrument.messages import Edges, Events
 
 @contextmanager
 def open_edges(path: Path) -> Generator[BufferedReader]:
-    """The file, for reading.
+    """Open a file for reading.
 
-    Raises InputError for one that cannot be read or is no regular file; a pipe is not waited for.
+    Raises InputError if it cannot be read or is not regular; it does not wait for a pipe.
     """
     try:
         with open_regular(path) as file:
@@ -39,14 +41,14 @@ LEAST_SWING = 0.2
 
 @dataclass(frozen=True)
 class Thresholds:
-    """A line is high from `rise` on and low from `fall` down; between them it stays what it was."""
+    """A line is high from `rise` up and low from `fall` down; in between it keeps its level."""
 
     rise: float
     fall: float
 
     @classmethod
     def around(cls, threshold: float, hysteresis: float) -> Thresholds:
-        """Raises InputError for a negative hysteresis."""
+        """Center the hysteresis on the threshold. Raises InputError if it is negative."""
         if not hysteresis >= 0:
             raise InputError(f"a hysteresis of {hysteresis} is negative; give 0 or more")
         return cls(threshold + hysteresis / 2, threshold - hysteresis / 2)
@@ -55,7 +57,7 @@ class Thresholds:
     def of_levels(
         cls, low: float, high: float, name: str, threshold: float | None, hysteresis: float | None
     ) -> Thresholds:
-        """Halfway between the least and the largest level if none is given.
+        """Use `threshold`, by default halfway between the extreme levels.
 
         Raises InputError if the line hardly moves.
         """
@@ -70,7 +72,7 @@ class Thresholds:
 
 
 class Crossings(NamedTuple):
-    """Edges of a line: when, in the unit in which the samples came, and whether rising."""
+    """Edges of a line: their times, in the samples' unit, and whether they rise."""
 
     times: NDArray[np.float64]
     rising: NDArray[np.bool_]
@@ -79,7 +81,7 @@ class Crossings(NamedTuple):
 class Slicer:
     """Finds the edges of one line.
 
-    The level before the first sample beyond a threshold is not known: that one is no edge.
+    The first sample beyond a threshold is no edge, since the level before it is unknown.
     """
 
     def __init__(self, thresholds: Thresholds, *, interpolate: bool) -> None:
@@ -121,10 +123,8 @@ NOTHING = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Responses:
-    """Of one block: when each answered stimulus was, and the time to its answer; when each missed one was,
-    and how long it had no answer.
-
-    All in ns.
+    """One block's responses, in ns: when each answered stimulus was, and the time to its answer; when each
+    missed one was, and how long it went unanswered.
     """
 
     stimulus_ns: Times
@@ -134,14 +134,14 @@ class Responses:
 
 
 class ResponseFollower:
-    """Pairs the answers that the instrument accepted with their stimuli, across blocks; a stimulus without
-    one before the next is missed.
+    """Pairs the instrument's accepted answers with their stimuli, across blocks. A stimulus is missed if no
+    answer comes before the next.
 
-    `orphans`: answers whose stimulus was in a block that was dropped.
+    `orphans`: answers whose stimulus was in a dropped block.
     """
 
     def __init__(self, tick_ns: float, limit_ns: int, stimuli: Edges = Edges.BOTH) -> None:
-        """`limit_ns`: the time after which the instrument calls a stimulus missed."""
+        """`limit_ns`: the time after which the instrument counts a stimulus as missed."""
         self._tick_ns = tick_ns
         self._limit_ns = limit_ns
         self._stimuli = stimuli
@@ -151,7 +151,7 @@ class ResponseFollower:
     def add(self, events: Events) -> Responses:
         """The stimuli that were answered or missed in this block."""
         if events.missing:
-            self._waiting = None  # its answer may be among what was dropped
+            self._waiting = None  # its answer may be in the dropped block
         ticks = events.ticks.astype(np.int64)
         is_stimulus = ~events.answer_line
         if self._stimuli is not Edges.BOTH:
@@ -177,7 +177,7 @@ class ResponseFollower:
         )
 
     def last_missed(self) -> Responses:
-        """The last stimulus, which the instrument has called missed: no other came after it."""
+        """The last stimulus, if the instrument counted it as missed; no other followed it."""
         missed = np.asarray([] if self._waiting is None else [self._waiting], dtype=np.int64)
         self._waiting = None
         return Responses(
@@ -196,7 +196,7 @@ class TimedDistances(NamedTuple):
 
 
 class DistanceFollower:
-    """Distances of successive edges of the answer line: half-periods, or with one edge kind periods."""
+    """Distances of successive edges of the answer line: half-periods, or periods with edges of one kind."""
 
     def __init__(self, tick_ns: float, edges: Edges = Edges.BOTH) -> None:
         self._tick_ns = tick_ns
@@ -204,7 +204,7 @@ class DistanceFollower:
         self._last: int | None = None
 
     def add(self, events: Events) -> TimedDistances:
-        """The distances that end among these events. None is made across a block that was dropped."""
+        """The distances that end among these events; none spans a dropped block."""
         if events.missing:
             self._last = None
         chosen = events.answer_line

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Loads firmware onto a board: copies the UF2 file to the drive that its boot ROM is."""
+"""Loads firmware onto a board by copying the UF2 file to its boot drive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_uf2(path: Path) -> None:
 
 
 def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
-    """Where boot drives of an RP2040 are mounted, by the INFO_UF2.TXT on them."""
+    """Find mounted boot drives of an RP2040, by the INFO_UF2.TXT on them."""
     mounted: list[Path] = []
     for line in mounts.read_text().splitlines():
         fields = line.split(" ")
@@ -52,7 +52,7 @@ def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
 
 
 def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts")) -> Path:
-    """The drive, as soon as it is mounted. Raises MeasureError with the way to mount it."""
+    """Wait until a drive is mounted. Raises MeasureError, which says how to mount it."""
     deadline = time.monotonic() + seconds
     while True:
         mounted = drives(mounts)
@@ -74,9 +74,9 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
 
 
 def flash(uf2: Path, drive: Path) -> None:
-    """Copies the file and waits until it is written; the board then starts it by itself.
+    """Copy the file and wait until it is written; the board then starts it.
 
-    Raises InputError, MeasureError.
+    Raises InputError for a wrong file, MeasureError if copying fails.
     """
     check_uf2(uf2)
     try:

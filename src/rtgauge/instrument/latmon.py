@@ -30,7 +30,7 @@ CONNECT_TIMEOUT_S = 5.0
 # A bulk comes each second, one that is warming up takes longer.
 SILENCE_S = 5.0
 MOST_AT_ONCE, MOST_A_SECOND = 100, 10
-"""Bulks that a latmon may send at once and each second: about one, and some that were kept."""
+"""How many bulks a latmon may send at once and per second: normally one, and some that it kept."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,19 @@ class Cells:
 
 
 class LastWords(NamedTuple):
-    """The bulks that were under way when a latmon was stopped, and the cells of all that it counted."""
+    """The bulks that were in transit when a latmon was stopped, and the cells of its whole count."""
 
     bulks: list[Bulk]
     cells: Cells
 
 
 class LatmonSession:
-    """A monitor that measures for us. Raises MeasureError if it is gone or sends what none can send."""
+    """A running latmon. Raises MeasureError if it is gone or sends something impossible."""
 
     def __init__(
         self, connection: socket.socket, period_us: int, cells: int, silence_s: float = SILENCE_S
     ) -> None:
-        """Asks for it. Raises InputError if the numbers are none that a latmon takes."""
+        """Send the request. Raises InputError if a latmon does not accept the numbers."""
         if not 1 <= period_us <= MAX_PERIOD_US:
             raise InputError(f"a latmon takes periods of 1 us to 1 s, not {period_us} us")
         if not 0 <= cells <= MAX_CELLS:
@@ -90,7 +90,7 @@ class LatmonSession:
     def open(
         cls, address: str, period_us: int, cells: int = MAX_CELLS, silence_s: float = SILENCE_S
     ) -> LatmonSession:
-        """Connects to `latmon:HOST[:PORT]` and starts it."""
+        """Connect to `latmon:HOST[:PORT]` and start it."""
         host, port = latmon_address(address)
         try:
             connection = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
@@ -111,12 +111,12 @@ class LatmonSession:
         self._connection.close()
 
     def bulks(self) -> Iterator[Bulk]:
-        """One about each second, as they come; ends where the monitor ends by itself (too many overruns)."""
+        """Yield bulks, about one a second, until the monitor ends by itself (too many overruns)."""
         while (bulk := self._bulk()) is not None:
             yield bulk
 
     def stop(self) -> LastWords:
-        """Ends it."""
+        """Stop the monitor and read what it still sends."""
         bulks: list[Bulk] = []
         if not self._stopped:
             self._send(REQUEST.pack(0, 0))

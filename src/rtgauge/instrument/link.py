@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The serial line to an instrument: found by its path or by its unique id."""
+"""Opens the serial line to an instrument, found by its path or unique id."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Port:
 
 
 def list_instruments() -> list[Port]:
-    """The instruments that are plugged in, by what USB says of them; none is opened."""
+    """List the instruments that are plugged in, by their USB descriptors; none is opened."""
     return sorted(
         (
             Port(port.device, (port.serial_number or "").upper())
@@ -38,10 +38,10 @@ def list_instruments() -> list[Port]:
 
 
 def resolve(address: str) -> str:
-    """`serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` where only one is plugged in -> the
-    path.
+    """The path of `serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` if only one instrument is
+    plugged in.
 
-    Raises InputError, with what there is.
+    Raises InputError, which lists the instruments.
     """
     name = check_address(address).removeprefix(SERIAL)
     if name.startswith("/"):
@@ -66,7 +66,7 @@ def resolve(address: str) -> str:
 
 
 class SerialLink:
-    """Bytes to and from a port that nobody else has open; also a pseudo-terminal.
+    """A port, or pseudo-terminal, that nobody else has open.
 
     Raises MeasureError if the port goes away.
     """
@@ -74,13 +74,13 @@ class SerialLink:
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            # The speed means nothing over USB.
+            # The speed has no effect over USB.
             self._port = serial.Serial(path, 115200, timeout=0, write_timeout=2, exclusive=True)
         except (serial.SerialException, OSError, ValueError) as error:
             raise MeasureError(f"{path} cannot be opened: {_reason(error, path)}") from error
 
     def read(self, timeout_s: float) -> bytes:
-        """What has come, after waiting for the first byte for at most so long; empty if none came."""
+        """Wait at most `timeout_s` for the first byte, and return what has come; empty if nothing came."""
         try:
             self._port.timeout = max(0.0, timeout_s)
             data = self._port.read(1)
@@ -94,7 +94,7 @@ class SerialLink:
         return data
 
     def write(self, data: bytes) -> None:
-        """Sends all of it."""
+        """Send all of the data."""
         try:
             self._port.write(data)
         except (serial.SerialException, OSError) as error:
@@ -103,7 +103,7 @@ class SerialLink:
             ) from error
 
     def close(self) -> None:
-        """Gives the port back."""
+        """Close the port."""
         self._port.close()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Frames on the instrument's serial line, and what they say (docs/formats/instrument.md)."""
+"""Encodes and decodes the frames on the instrument's serial line (docs/formats/instrument.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_ENCODED = 255
 
 @dataclass(frozen=True)
 class Frame:
-    """`token`: of the command it answers, 0 of frames nobody asked for; `sequence`: mod 2^16."""
+    """A frame. `token`: from the command that it answers, 0 if unsolicited; `sequence`: mod 2^16."""
 
     kind: int
     token: int
@@ -31,9 +31,9 @@ class Frame:
 
 
 def cobs_encode(raw: bytes) -> bytes:
-    """Without zeros (Cheshire and Baker, Consistent Overhead Byte Stuffing, 1997).
+    """Encode without zeros (Cheshire and Baker, Consistent Overhead Byte Stuffing, 1997).
 
-    For up to 254 bytes, as all frames are.
+    It takes up to 254 bytes, as all frames have.
     """
     if len(raw) > 254:
         raise ValueError("a frame has at most 254 bytes")
@@ -41,7 +41,7 @@ def cobs_encode(raw: bytes) -> bytes:
 
 
 def cobs_decode(encoded: bytes) -> bytes | None:
-    """What `cobs_encode` was given; None if it cannot be."""
+    """Invert `cobs_encode`; None if the bytes are invalid."""
     parts: list[bytes] = []
     at = 0
     while at < len(encoded):
@@ -55,13 +55,13 @@ def cobs_decode(encoded: bytes) -> bytes | None:
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame as it goes over the line, with the zero at its end."""
+    """Encode a frame for the line, with its final zero."""
     raw = HEADER.pack(frame.kind, frame.token, frame.sequence) + frame.body
     return cobs_encode(raw + CRC.pack(zlib.crc32(raw))) + b"\0"
 
 
 def decode(encoded: bytes) -> Frame | None:
-    """A frame without the zero at its end; None if it is damaged."""
+    """Decode a frame without its final zero; None if it is damaged."""
     raw = cobs_decode(encoded)
     if raw is None or len(raw) < HEADER.size + CRC.size:
         return None
@@ -73,12 +73,10 @@ def decode(encoded: bytes) -> Frame | None:
 
 
 class FrameParser:
-    """Takes bytes as they come and gives whole frames; never raises, whatever comes, and holds no more than
-    one frame's bytes.
+    """Splits incoming bytes into frames. It accepts any bytes without raising, and holds at most one frame's.
 
-    `damaged`: stretches between two zeros that were no frame. `missing`: frames that were not among those
-    that came, by their sequence numbers (mod 2^16; a number that goes back, as after a restart of the device,
-    counts as such a gap).
+    `damaged`: stretches between two zeros that were no frame. `missing`: gaps in the sequence numbers (mod
+    2^16); a number that goes back, as after a restart of the device, counts as one.
     """
 
     def __init__(self) -> None:
@@ -89,7 +87,7 @@ class FrameParser:
         self._next_sequence: int | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that these bytes complete, in order."""
+        """Return the frames that these bytes complete, in order."""
         frames: list[Frame] = []
         *ends, rest = data.split(b"\0")
         for part in ends:
@@ -132,7 +130,7 @@ LOOPBACK_INSIDE = 2
 
 
 class Mode(IntEnum):
-    """What the instrument does."""
+    """The instrument's mode."""
 
     RESPONSE = 1
     PERIODIC = 2
@@ -140,7 +138,7 @@ class Mode(IntEnum):
 
 
 class Edges(IntEnum):
-    """Which edges are stimuli, or in PERIODIC are compared with the one before."""
+    """Which edges are stimuli; in PERIODIC, which edges are compared to the previous one."""
 
     BOTH = 0
     RISING = 1
@@ -148,14 +146,14 @@ class Edges(IntEnum):
 
 
 class Answer(IntEnum):
-    """What answers a stimulus: an edge to the same level, or any edge."""
+    """Which edges answer a stimulus: to the same level, or any."""
 
     FOLLOWS = 0
     ANY_EDGE = 1
 
 
 class Timing(IntEnum):
-    """When the next stimulus comes: on a grid, or at random after the answer."""
+    """How the next stimulus is timed: on a grid, or randomly after the answer."""
 
     FIXED = 0
     RANDOM = 1
@@ -175,12 +173,12 @@ MAX_TICKS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Configuration:
-    """What is to be measured; times in ns. Pins are the GP numbers of the board.
+    """What to measure; times are in ns. Pins are the board's GP numbers.
 
     RESPONSE and LOOPBACK: `period_min_ns` and `period_max_ns` bound the random time from an answer to the
-    next stimulus; with `timing` FIXED the first is the period. `limit_ns`: after it a stimulus is missed;
-    with a fixed period shorter than that. PERIODIC: `nominal_ns`: what the distance of two edges is compared
-    with. `count`: stimuli, or distances, after which it ends by itself; 0: at stop.
+    next stimulus; with `timing` FIXED the first one is the period. `limit_ns`: a stimulus without an answer
+    by then is missed; it is shorter than a fixed period. PERIODIC: `nominal_ns`: the expected distance of two
+    edges. `count`: the number of stimuli or distances to measure; 0: until stopped.
     """
 
     mode: Mode
@@ -200,7 +198,7 @@ class Configuration:
     loopback_inside: bool = False
 
     def encode(self, ticks_per_second: int) -> bytes:
-        """As CONFIGURE has it. Raises MeasureError if a number does not fit."""
+        """Encode the body of CONFIGURE. Raises MeasureError if a number does not fit."""
 
         def ticks(time_ns: int, what: str) -> int:
             value = time_ns * ticks_per_second // 10**9
@@ -237,7 +235,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who answers: text with the firmware's version, and the flash chip's unique id in hex."""
+    """The instrument's identity: a text with its firmware version, and the flash chip's unique id in hex."""
 
     protocol: int
     ticks_per_second: int
@@ -246,12 +244,12 @@ class Identity:
 
     @property
     def tick_ns(self) -> float:
-        """Length of a tick."""
+        """Length of a tick in ns."""
         return 1e9 / self.ticks_per_second
 
     @classmethod
     def decode(cls, body: bytes) -> Identity:
-        """Raises MeasureError if it is no instrument that this program knows."""
+        """Decode an identity. Raises MeasureError if this program does not know the instrument."""
         if len(body) < 16:
             raise MeasureError("what answers at this port is not an rtgauge instrument")
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
@@ -264,7 +262,7 @@ class Identity:
 
 
 class RunState(IntEnum):
-    """Whether it measures."""
+    """Whether the instrument measures."""
 
     IDLE = 0
     RUNNING = 1
@@ -280,9 +278,9 @@ class State:
 
     `late`: answers after their limit (their stimuli are in `missed`). `extra`: edges of the answer line that
     answer nothing. `glitches`: edges of pulses so short that one of the two state machines did not see them.
-    `edges_lost` (at least so many), `voided` (stimuli that were then under way) and `capture_restarts`: a
-    ring of the instrument was full. `events_dropped`: edges that are in the counters and the histogram and
-    were not streamed, for the host did not read.
+    `edges_lost` (at least), `voided` (stimuli pending then) and `capture_restarts`: a ring buffer of the
+    instrument was full. `events_dropped`: edges that were counted but not streamed, because the host did not
+    read.
     """
 
     run: RunState
@@ -303,7 +301,7 @@ class State:
 
     @classmethod
     def decode(cls, body: bytes) -> State:
-        """Raises MeasureError."""
+        """Decode counters. Raises MeasureError if the body is damaged."""
         if len(body) != _STATE.size:
             raise MeasureError(
                 "the instrument sent a state of the wrong length: firmware and host differ in version"
@@ -316,12 +314,11 @@ class State:
 
 @dataclass(frozen=True)
 class Events:
-    """Edges in the order of their time.
+    """Edges in order of time.
 
-    Arrays of one length: `ticks` (uint64, since the start), `answer_line`, `high`, `single`, `accepted`.
-
-    `single`: one state machine alone saw it. `accepted`: the answer to the stimulus before it. `missing`:
-    events that were dropped between the block before and this one.
+    Arrays of equal length: `ticks` (uint64, since the start), `answer_line`, `high`, `single`, `accepted`.
+    `single`: only one state machine saw it. `accepted`: it answers the stimulus before it. `missing`: events
+    dropped between the previous block and this one.
     """
 
     ticks: NDArray[np.uint64]
@@ -343,7 +340,7 @@ class DecodedEvents(NamedTuple):
 
 
 def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
-    """The events of a frame. Raises MeasureError."""
+    """Decode the events of a frame. Raises MeasureError if it is damaged."""
     if len(body) < 12 or (len(body) - 12) % 4:
         raise MeasureError("a frame of events has an impossible length")
     first, base = struct.unpack_from("<IQ", body)
@@ -362,7 +359,7 @@ def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
 
 @dataclass(frozen=True)
 class Outlier:
-    """One of the largest values: `value` and `time` in ticks, and its number among all, from 0."""
+    """One of the largest values: `value` and `time` in ticks, and its index among all, from 0."""
 
     value: int
     time: int
@@ -400,18 +397,18 @@ class Histogram:
 
     @property
     def mean(self) -> float | None:
-        """In ticks."""
+        """The mean in ticks."""
         return self.total / self.count if self.count else None
 
     @property
     def standard_deviation(self) -> float | None:
-        """Of the sample, in ticks; exact sums, no rounding on the way."""
+        """The sample standard deviation in ticks, from exact sums."""
         if self.count < 2:
             return None
         return ((self.squares * self.count - self.total**2) / (self.count * (self.count - 1))) ** 0.5
 
     def take(self, kind: int, body: bytes) -> None:
-        """A frame of a dump. Raises MeasureError."""
+        """Add a frame of a dump. Raises MeasureError if it is damaged."""
         if kind == SUMMARY and len(body) == _SUMMARY.size:
             self.count, minimum, maximum, self.total, low, high = _SUMMARY.unpack(body)
             self.squares = low + (high << 64)

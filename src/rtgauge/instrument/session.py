@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A conversation with the instrument: identify, configure, start, events, stop, histogram."""
+"""Talks to the instrument: identify, configure, start, events, stop, histogram."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from rtgauge.instrument.messages import (
 )
 
 TICKS_PER_SECOND = 125_000_000
-"""Until the instrument has said its own."""
+"""Used until the instrument reports its own."""
 ANSWER_TIMEOUT_S = 10.0
 DUMP_S = 60.0
-"""How long all parts of an answer may take: the largest histogram takes less than a second."""
-# It says how it is ten times a second while it runs.
+"""Time limit for all parts of an answer; the largest histogram takes less than a second."""
+# It sends its state ten times a second while it runs.
 SILENCE_S = 10.0
 
 
 class Link(Protocol):
-    """What a session needs of a line: `SerialLink` has it."""
+    """The serial line that a session needs; `SerialLink` implements it."""
 
     def read(self, timeout_s: float) -> bytes: ...  # noqa: D102
     def write(self, data: bytes) -> None: ...  # noqa: D102
@@ -45,10 +45,10 @@ class Link(Protocol):
 
 
 class Session:
-    """An instrument that is ours; it is stopped, and the port given back, at the end of `with`.
+    """An instrument for exclusive use; leaving `with` stops it and closes the port.
 
-    `identity` says who it is, `clock` compares its clock with the host's while it runs. Every method raises
-    MeasureError where the instrument is gone, does not answer, or refuses; the message says why.
+    `identity` identifies it; `clock` compares its clock with the host's while it runs. Every method raises
+    MeasureError with the reason if the instrument is gone, does not answer, or refuses.
     """
 
     def __init__(self, link: Link, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
@@ -62,14 +62,14 @@ class Session:
         self._pending: deque[Frame] = deque()
         self.state: State | None = None
         self.clock = ClockComparison(TICKS_PER_SECOND)
-        # A run that a host before left behind sends on until it is stopped.
+        # An earlier host may have left a run that keeps sending until it is stopped.
         self._command(messages.STOP, fresh=True)
         self.identity = Identity.decode(self._command(messages.IDENTIFY).body)
         self.clock = ClockComparison(self.identity.ticks_per_second)
 
     @classmethod
     def open(cls, address: str, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> Session:
-        """`serial:PATH` or `serial:ID`. Raises InputError if there is no such instrument."""
+        """Open `serial:PATH` or `serial:ID`. Raises InputError if there is no such instrument."""
         link = SerialLink(resolve(address))
         try:
             return cls(link, answer_timeout_s)
@@ -84,7 +84,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Stops it, if it still answers, and gives the port back."""
+        """Stop the instrument, if it still answers, and close the port."""
         try:
             if self.state is not None and self.state.run is RunState.RUNNING:
                 self.stop()
@@ -95,27 +95,27 @@ class Session:
 
     @property
     def frames_damaged(self) -> int:
-        """Stretches of bytes that were no frames."""
+        """How many stretches of bytes were no valid frames."""
         return self._parser.damaged
 
     @property
     def frames_missing(self) -> int:
-        """Frames that the instrument sent and that did not arrive."""
+        """How many frames the instrument sent that did not arrive."""
         return self._parser.missing
 
     def configure(self, configuration: Configuration) -> None:
-        """What the next `start` measures."""
+        """Set what the next `start` measures."""
         self._command(messages.CONFIGURE, configuration.encode(self.identity.ticks_per_second))
 
     def start(self) -> None:
-        """From here on `arrivals` has events and states; counters, histogram and time begin at 0."""
+        """Start measuring: counters, histogram and time are reset, and `arrivals` yields events and states."""
         self._command(messages.START, fresh=True)
         self.current_state()
 
     def arrivals(self, seconds: float | None = None) -> Iterator[Events | State]:
-        """Events and states as they come, until it has finished by itself, or for so many seconds.
+        """Yield events and states as they come, until the instrument finishes or `seconds` have passed.
 
-        What comes with an answer to a command in between is kept.
+        Arrivals during a command are kept.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
         heard = time.monotonic()
@@ -134,33 +134,30 @@ class Session:
                 raise MeasureError(f"the instrument has said nothing for {now - heard:.0f} s")
 
     def stop(self) -> State:
-        """Ends the measurement; the last events are in `arrivals`, the histogram can still be had."""
+        """Stop measuring. `arrivals` has the last events; the histogram remains available."""
         self._command(messages.STOP)
         return self.current_state()
 
     def current_state(self) -> State:
-        """Its counters now."""
+        """Request the current counters."""
         state = State.decode(self._command(messages.GET_STATE).body)
         self.state = state
         return state
 
     def histogram(self) -> Histogram:
-        """All that was measured since the last start; also while it runs."""
+        """Request everything measured since the last start, even while it runs."""
         histogram = Histogram()
         self._command(messages.DUMP, parts=histogram)
         return histogram
 
     def bootloader(self) -> None:
-        """Sends it into the boot ROM, if it is a drive for UF2 files; the session is over.
-
-        Nothing answers.
-        """
+        """Restart it into the boot ROM, a drive for UF2 files. Nothing answers, and the session is over."""
         self._send(messages.BOOTLOADER, b"")
         self._link.close()
 
     def _send(self, kind: int, body: bytes) -> int:
         self._token = self._token % 255 + 1
-        # A zero first: what another program left on the line is not taken for the begin of this frame.
+        # A zero first separates this frame from what another program left on the line.
         self._link.write(b"\0" + encode(Frame(kind, self._token, self._sequence, body)))
         self._sequence = (self._sequence + 1) % 2**16
         return self._token
@@ -168,9 +165,9 @@ class Session:
     def _command(
         self, kind: int, body: bytes = b"", *, parts: Histogram | None = None, fresh: bool = False
     ) -> Frame:
-        """Sends it and returns its answer.
+        """Send a command and return its answer.
 
-        `fresh`: events and states that came before the answer are of a run that is over.
+        `fresh`: events and states before the answer belong to an old run.
         """
         token = self._send(kind, body)
         deadline = time.monotonic() + self._timeout_s
@@ -203,9 +200,9 @@ class Session:
             self.clock = ClockComparison(self.identity.ticks_per_second)
 
     def _pump(self, timeout_s: float) -> bool:
-        """Takes what was read behind the last answer, or else what comes.
+        """Process bytes left from the last answer, or else read more.
 
-        Returns whether there was anything.
+        Return whether there were any.
         """
         if not self._pending:
             self._pending.extend(self._parser.feed(self._link.read(timeout_s)))
@@ -233,9 +230,9 @@ COUNT = 10_000
 
 @dataclass(frozen=True)
 class Loopback:
-    """`resolution_ns`: the tick.
+    """Result of the self-test. `resolution_ns`: the tick.
 
-    `offset_ns`: least and largest latency over the loop; None if no stimulus came back (no wire).
+    `offset_ns`: smallest and largest latency over the loop; None if no stimulus came back (no wire).
     """
 
     resolution_ns: float
@@ -247,9 +244,9 @@ class Loopback:
 def self_test(
     session: Session, *, inside: bool, stimulus_pin: int = 2, answer_pin: int = 3, count: int = COUNT
 ) -> Loopback:
-    """`count` stimuli, 20 to 40 us apart, each due back within 10 us; takes a second.
+    """Send `count` stimuli, 20 to 40 us apart, each due back within 10 us; this takes a second.
 
-    Raises MeasureError if edges were lost on the way.
+    Raises MeasureError if edges were lost.
     """
     session.configure(
         Configuration(

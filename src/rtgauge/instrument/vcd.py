@@ -2,8 +2,8 @@
 """Reads value change dumps (IEEE 1364-2001, clause 18) of logic analysers: edges of single-bit signals, in
 blocks.
 
-Our own reader: vcdvcd, the one that is kept, changes the handling of SIGPIPE of the whole process as it is
-imported, and never returns from a comment that has no end.
+The maintained library, vcdvcd, changes the whole process's handling of SIGPIPE on import, and never returns
+from an unterminated comment.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ UNITS_NS = {
     "fs": Fraction(1, 10**6),
 }
 HEADER_LIMIT = 4 * 1024 * 1024
-# A word takes ten times its size while it is worked on.
+# Processing a word takes ten times its size.
 BLOCK_BYTES = 1024 * 1024
 MAX_TIME_NS = 2**62
 
 
 @dataclass(frozen=True)
 class VcdHeader:
-    """`signals`: (full name, code) of the wires of one bit, in order.
+    """The header. `signals`: (full name, code) of the one-bit wires, in order.
 
-    `data_at`: where the values begin, in bytes.
+    `data_at`: byte offset at which the values begin.
     """
 
     step_ns: Fraction
@@ -63,7 +63,7 @@ def _declarations(head: bytes) -> Iterator[_Declaration]:
         if keyword is None:
             keyword = word[1:] if word.startswith(b"$") and word != b"$end" else None
             words = []
-        elif word.endswith(b"$end"):  # some write it without a blank before it
+        elif word.endswith(b"$end"):  # some tools write it without a blank before it
             yield _Declaration(keyword, [*words, word[:-4]] if word != b"$end" else words, match.end())
             keyword = None
         else:
@@ -71,7 +71,7 @@ def _declarations(head: bytes) -> Iterator[_Declaration]:
 
 
 def read_header(path: Path) -> VcdHeader:
-    """Raises InputError if there is none, or one without wires."""
+    """Read the header. Raises InputError if there is none, or it has no wires."""
     with open_edges(path) as file:
         head = file.read(HEADER_LIMIT)
     step_ns = Fraction(1)
@@ -97,7 +97,7 @@ def read_header(path: Path) -> VcdHeader:
 
 
 class Changes(NamedTuple):
-    """Changes of signals: when, of which (its place among the codes), and whether to high."""
+    """Changes of signals: their times, indices among the codes, and whether they go high."""
 
     times_ns: list[int]
     signals: list[int]
@@ -112,7 +112,9 @@ def read_changes(
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Changes]:
-    """The changes, block by block. Setting the first level of a signal is no change. Raises InputError."""
+    """Yield the changes, block by block. A signal's first level is no change. Raises InputError for a damaged
+    file.
+    """
     changes: dict[bytes, list[tuple[int, bool]]] = {}
     for place, code in enumerate(codes):
         for value, high in ((b"0", False), (b"1", True)):
@@ -127,7 +129,7 @@ def read_changes(
         which: list[int] = []
         highs: list[bool] = []
         rest = iter(words)
-        if vector:  # the code that belongs to a vector or a real number of the block before
+        if vector:  # the code that belongs to a vector or real number of the previous block
             vector = next(rest, None) is None
         if comment:
             comment = b"$end" not in rest
