@@ -108,7 +108,7 @@ class Session:
         self._command(messages.CONFIGURE, configuration.encode(self.identity.ticks_per_second))
 
     def start(self) -> None:
-        """Start measuring: counters, histogram and time are reset, and `arrivals` yields events and states."""
+        """Start measuring: counters, histogram and time restart, and `arrivals` yields events and states."""
         self._command(messages.START, fresh=True)
         self.current_state()
 
