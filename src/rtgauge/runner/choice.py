@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Which steps can be measured on their targets, and what is left out and why: the runtime that `rt = auto`
-stands for, deployments, loads and other tools, then what measures itself.
+"""Chooses the steps that their targets can measure, and says what is left out and why.
+
+It resolves `rt = auto`, then checks deployments, loads, other tools and the measurers.
 """
 
 from __future__ import annotations
@@ -34,25 +35,25 @@ from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list
 
 BY_OTHERS = ("cpu-offline", "cpu-not-allowed")
-"""The engine's codes for what another run's deployment may cause."""
+"""The engine's error codes that another run's deployment may cause."""
 AUTO = "auto"
 Tries = Literal["always", "unless-alone", "never"]
 
 
 @dataclass
 class Choice:
-    """Which steps are measured."""
+    """The steps to measure."""
 
     contexts: dict[str, TargetContext]
-    """The targets by name, in the deployment that `deploy apply` holds, where it holds one."""
+    """The targets by name, each in the deployment that `deploy apply` holds, if any."""
     steps: list[StepKey] = field(default_factory=list[StepKey])
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     marks: list[Mark] = field(default_factory=list[Mark])
     tried: bool = False
-    """Whether any step came as far as being tried."""
+    """Whether any step was tried."""
 
     def why_none(self) -> str:
-        """Why no step is measured, where none is."""
+        """The reason why no step is measured."""
         missing = self.left_out[-1 if self.tried else 0]
         what = missing.what if self.tried else "no step of the plan can be measured here"
         return f"{what}: {missing.reason}; {missing.remedy}"
@@ -65,14 +66,12 @@ def choose(
     tries: Tries = "always",
     planned: Sequence[StepKey] = (),
 ) -> Choice:
-    """The steps that can be measured, of a run that begins, is resumed, or is added to by a study; what is
-    left out is told.
+    """Choose the steps that can be measured in a new run, a resumed one, or one that a study extends. What is
+    left out is reported to `progress`.
 
-    `tries`: whether what measures is armed first, `unless-alone`: not for a single step that is as soon
-    measured. `planned`: steps of a run that is measured
-    already, which are not chosen again.
-
-    Raises InputError or MeasureError for what is wrong with the plan as a whole.
+    `tries`: whether the measurer is armed first; `unless-alone` skips this for a single step that can be
+    measured just as fast. `planned`: steps of a run that was measured before, which are not chosen again.
+    Raises InputError or MeasureError for errors in the plan as a whole.
     """
     choice = Choice(dict(contexts))
     known = set(planned)
@@ -97,7 +96,7 @@ def choose(
         else:
             choice.steps += chosen
         choice.contexts[name] = context
-    # Of several targets by turns, as the plan has them.
+    # Keep the plan's order if several targets alternate.
     order = {_of_any_runtime(key): number for number, key in enumerate(steps)}
     choice.steps.sort(key=lambda key: order[_of_any_runtime(key)])
     return choice
@@ -114,7 +113,9 @@ def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetConte
 
 
 def choose_runtime(core: RealTimeCore, machine: str) -> tuple[str, str]:
-    """linux, cobalt or rtai for a target with this co-kernel whose `uname -m` says `machine`; and why."""
+    """Choose linux, cobalt or rtai for a target with this co-kernel and this `uname -m`; return it and the
+    reason.
+    """
     runtime = RUNTIMES.get(core.name or "")
     if runtime is None:
         return "linux", "its kernel has no Cobalt and no RTAI"
@@ -128,7 +129,7 @@ def choose_runtime(core: RealTimeCore, machine: str) -> tuple[str, str]:
 
 
 def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[Mark]]:
-    """The steps of one target with what `auto` stands for there, and a mark that says so."""
+    """Replace `auto` in one target's steps, and return a mark that says so."""
     if all(key.rt != AUTO for key in steps):
         return list(steps), []
     runtime, why = choose_runtime(context.facts.kernel.extension, context.target.machine)
@@ -138,7 +139,7 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tupl
 
 
 def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[LeftOut]]:
-    """The steps whose deployment, load and tool this target can take, and what is left out and why."""
+    """The steps whose deployment, load and tool this target supports, and what is left out and why."""
     target = context.target
     in_deployments, left_out = context.deployments.possible(steps)
     missing_loads = {
@@ -162,9 +163,9 @@ def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> tuple[l
 
 
 def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tuple[TargetContext, list[Mark]]:
-    """The context in the deployment that `deploy apply` holds, where it holds one, and a mark for it.
+    """The context in the deployment that `deploy apply` holds, if any, with a mark for it.
 
-    Raises MeasureError where a step is for another one.
+    Raises MeasureError if a step requires another deployment.
     """
     held = held_deployment(steps, context.target)
     if held is None:
@@ -180,11 +181,11 @@ def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tup
 def _accepted_steps(
     steps: Sequence[StepKey], context: TargetContext
 ) -> tuple[list[StepKey], list[LeftOut], float]:
-    """The steps that what measures them accepts, each kind of which is tried; what this machine, or its
-    co-kernel, lacks; and how long the arming of one took, in s.
+    """Try each kind of step; return the accepted steps, what this machine or its co-kernel lacks, and how
+    long arming took (s).
 
-    Raises InputError, also where the co-kernel has nothing of the plan, or a tool that checks cannot measure
-    its step, and MeasureError.
+    Raises InputError if the co-kernel supports nothing of the plan, a tool cannot measure its step, or the
+    engine refuses the input, and MeasureError if trying fails.
     """
     refused: dict[str, LeftOut | None] = {}
     not_on_cokernel: NotOnCokernel | None = None
@@ -228,8 +229,8 @@ def _accepted_steps(
 
 
 def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
-    """Whether nothing is gained by arming first: a single step of Linux on this machine without a load, which
-    arms at once what it measures with.
+    """Whether arming first gains nothing: a single step of Linux on this machine without a load arms
+    immediately anyway.
     """
     if len(steps) != 1:
         return False
@@ -239,12 +240,10 @@ def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
 
 
 def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_comes: bool = False) -> None:
-    """Raise InputError for steps with input that this target refuses.
+    """Raise InputError if this target refuses a step's input.
 
-    Nothing is armed, so it may be held by another run.
-
-    What depends on that run is left to the time when the target is free. `program_comes`: the watched program
-    is not started yet.
+    Nothing is armed, so another run may hold the target; what depends on that run is checked later.
+    `program_comes`: the watched program is not started yet.
     """
     kinds = {
         key.without_load: key
@@ -270,10 +269,10 @@ def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_come
 
 
 def check_watching(key: StepKey, context: TargetContext) -> None:
-    """Arm a step of `watch` with all that it records, before its program is started: the target's guard
-    stands for that.
+    """Arm a step of `watch` with all that it records before its program starts; the target's guard stands in
+    for the program.
 
-    Raises InputError, MeasureError.
+    Raises InputError or MeasureError if the engine refuses.
     """
     guard = key.with_parameters(pid=context.target.controllers[-1], program=None, threads=None)
     probe = probes.get(key.probe)
@@ -286,12 +285,12 @@ def check_watching(key: StepKey, context: TargetContext) -> None:
 
 
 def _naming_target(error: RtgaugeError, name: str) -> RtgaugeError:
-    """The error with the name of its machine, where that is not this one."""
+    """Add the machine's name to the error unless it is this machine."""
     return error if name == LOCAL or name in str(error) else error.reword(f"{name}: {error}")
 
 
 def on_target(missing: LeftOut, context: TargetContext) -> LeftOut:
-    """`missing` with the name of its target, in a run on several."""
+    """Add the target's name to `missing` in a run on several targets."""
     if len(context.run.targets) == 1:
         return missing
     return missing.model_copy(update={"what": f"{missing.what} on {context.target.name}"})

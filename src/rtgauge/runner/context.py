@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the steps of a run, of a target and one step are measured with, whom they tell, how a step that is not
-measured ends, and what another process needs to pick one up.
+"""What the steps of a run share, what one step has, how a step ends early, and how another process resumes
+it.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from rtgauge.system.priorities import Controller
 from rtgauge.target.target import FolderName, Guarded, ProgramPlace, Target
 
 STOPPED_EARLY = ("stopped", "died", "instrument-died")
-"""End reasons of a step that is not finished: it is measured again when the run is resumed."""
+"""End reasons of an unfinished step, which a resumed run measures again."""
 
 
 class Abandoned(Exception):  # noqa: N818 - no error: the user said so
-    """The user ended the run before this step had measured anything."""
+    """The user ended the run before this step measured anything."""
 
 
 def abandon() -> None:
-    """For `Interrupt.stop_by`: end at once what takes long before the measuring begins. Raises Abandoned."""
+    """Interrupt lengthy preparations (for `Interrupt.stop_by`). Raises Abandoned."""
     raise Abandoned
 
 
 class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
-    """A load could not be started; the other steps can be measured all the same."""
+    """A load could not be started; other steps can still be measured."""
 
     def __init__(self, load: str, reason: str) -> None:
         super().__init__(f"load {load}: {reason}")
@@ -50,7 +50,7 @@ class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
 
 
 class NotHere(MeasureError):  # noqa: N818 - reads as what it is
-    """This machine lacks `what` a step needs; the other steps can be measured all the same."""
+    """This machine lacks `what` a step needs; other steps can still be measured."""
 
     def __init__(self, what: str, reason: str, remedy: str) -> None:
         super().__init__(f"{reason}; {remedy}")
@@ -66,9 +66,9 @@ class NotOnCokernel(NotHere):
 
 
 class StepState(TypedDict):
-    """Of a step on a target that outlives this process: its key as JSON, when it was started, the target's
-    files before it, and the names of the folders
-    of its programs and files there."""
+    """A step on a target that outlives this process: its key as JSON, its start, the target's files before
+    it, and the folders of its programs and files there.
+    """
 
     key: str
     started: str
@@ -79,7 +79,7 @@ class StepState(TypedDict):
 
 
 def read_step_state(written: object) -> StepState | None:
-    """The state that a record holds; None where nothing can be picked up from it."""
+    """Read the state in a record; None if it cannot be resumed."""
     try:
         state = TypeAdapter(StepState).validate_python(written, strict=True)
         StepKey.model_validate_json(state["key"])
@@ -89,7 +89,7 @@ def read_step_state(written: object) -> StepState | None:
 
 
 def program_folders(state: StepState | None) -> list[str]:
-    """The names of the folders of a step's programs on the target."""
+    """The folders of a step's programs on the target."""
     if state is None:
         return []
     return [
@@ -106,7 +106,7 @@ class Progress(Protocol):
         ...
 
     def left_out(self, what: LeftOut) -> None:
-        """A part of the plan that cannot be measured here."""
+        """A part of the plan cannot be measured here."""
         ...
 
     def step_begins(self, number: int, key: StepKey) -> None:
@@ -114,15 +114,15 @@ class Progress(Protocol):
         ...
 
     def waits(self, reason: str) -> None:
-        """The run has not begun: another one holds a machine."""
+        """The run waits because another one holds a machine."""
         ...
 
     def phase(self, text: str) -> None:
-        """What the step does now: `load warms up`, `measuring`."""
+        """The step enters a phase: `load warms up`, `measuring`."""
         ...
 
     def series(self, lines: Sequence[SeriesLine]) -> None:
-        """What the step measures, known when the probe is armed."""
+        """The probe is armed and declares what it measures."""
         ...
 
     def window(self, window: Window) -> None:
@@ -130,11 +130,11 @@ class Progress(Protocol):
         ...
 
     def watched(self) -> bool:
-        """Whether somebody watches what the step simulates: frames are asked of the engine only then."""
+        """Whether anybody watches the simulation; the engine sends frames only then."""
         ...
 
     def frame(self, frame: Frame) -> None:
-        """What the step simulates has moved."""
+        """The simulation has moved."""
         ...
 
     def step_ends(self, step: Step) -> None:
@@ -143,59 +143,53 @@ class Progress(Protocol):
 
 
 class DeploymentStrategy(Protocol):
-    """How deployments come into force on one target: by settings while it runs, or by booting
-    it.
-    """
+    """How deployments take effect on a target: by settings while it runs, or by booting it."""
 
     not_put_back: list[str]
-    """Settings that could not be put back after a step, so far."""
+    """Settings that could not be restored after a step, so far."""
 
     sets_as_is: bool
-    """Whether `as-is` has to be brought about too, as any other deployment."""
+    """Whether `as-is` must also be set, like any other deployment."""
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
-        """The steps whose deployment the target can take, and what is left out and why."""
+        """The steps whose deployment the target supports, and what is left out and why."""
         ...
 
     def bring_about(self, name: str) -> tuple[Applied, Facts | None]:
         """Put the deployment into force.
 
-        Gives what was done and, where they are not those of before, the target's facts.
-
-        Raises Refused where the target cannot take it after all, Abandoned where the user ends the run
-        meanwhile.
+        Return what was done, and the target's facts if they have changed. Raises Refused if the target does
+        not accept it after all, Abandoned if the user ends the run.
         """
         ...
 
     def forget(self) -> None:
-        """The next deployment is brought about anew, also if it is in force."""
+        """Set the next deployment anew, even if it is in force."""
         ...
 
     def check(self) -> None:
-        """Raises MeasureError where the target is no longer held by this run."""
+        """Raises MeasureError if this run no longer holds the target."""
         ...
 
     def expected_s(self, before: str | None, name: str) -> float:
-        """About how long it takes, in s, to get from the deployment `before` to `name`, beyond what every
-        step takes.
-        """
+        """About how long a change from deployment `before` to `name` takes (s), besides a step's overhead."""
         ...
 
     def console(self) -> bytes | None:
-        """What the target wrote on its console during the run; None where it has none that is known."""
+        """The target's console output during the run; None if it has no known console."""
         ...
 
 
 def _save_nothing(_state: StepState | None) -> None:
-    """For a target where nothing outlives this process."""
+    """For a target on which nothing outlives this process."""
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """What every step of a run shares."""
+    """Shared by all steps of a run."""
 
     targets: Mapping[str, Target]
-    """Every target of the run by its name: also those that play the other role of a signal probe."""
+    """All targets of the run by name, including the other ends of signal probes."""
     progress: Progress
     interrupt: Interrupt
     load_warm_up_s: float = 0.0
@@ -204,7 +198,7 @@ class RunContext:
 
 @dataclass(frozen=True)
 class TargetContext:
-    """What every step of a run on one target shares."""
+    """Shared by all steps of a run on one target."""
 
     run: RunContext
     target: Target
@@ -212,94 +206,94 @@ class TargetContext:
     calibrations: list[Calibration]
     deployments: DeploymentStrategy
     group: str | None = None
-    """Where to measure in the deployment that `deploy apply` holds: a control group."""
+    """The control group to measure in while `deploy apply` holds a deployment."""
     isolated: list[int] = field(default_factory=list[int])
     """The isolated CPUs of that deployment."""
     arming_s: float = 0.0
-    """How long it took on the target to arm a probe and to stop it again: what goes slowly there."""
+    """How long arming and stopping a probe took on the target; it shows how slow the target is."""
     interrupted_step: StepState | None = None
-    """A step that goes on by itself on the target since an earlier process measured it, to be picked up."""
+    """A step that an earlier process began and that still runs on the target, to be resumed."""
     save_step: Callable[[StepState | None], None] = _save_nothing
-    """Writes down what another process needs to pick up the step that is being measured; None: no step is."""
+    """Saves what another process needs to resume the current step; None clears it."""
 
 
 @dataclass(frozen=True)
 class StepContext:
-    """What is set for one step, and where it is measured."""
+    """The settings of one step, and where it is measured."""
 
     key: StepKey
     on: TargetContext
     facts: Facts
-    """Of the target in the step's deployment."""
+    """The target's facts in the step's deployment."""
     group: str | None
-    """Where to measure while CPUs are set aside: a control group, or `cpus:LIST`."""
+    """Where to measure while CPUs are isolated: a control group, or `cpus:LIST`."""
     isolated: list[int]
     at_armed: Callable[[], None] | None = None
-    """Called once the probe is armed: for settings of what the probe itself has made."""
+    """Called once the probe is armed, to configure what the probe has created."""
     not_explained: str | None = None
-    """Why the kernel's events cannot be recorded for a step that is to be explained."""
+    """Why kernel events cannot be recorded although the step asks for them."""
 
     @property
     def target(self) -> Target:
-        """The target that the step is measured on."""
+        """The target that measures the step."""
         return self.on.target
 
     @property
     def progress(self) -> Progress:
-        """Who listens to the run."""
+        """The listener of the run."""
         return self.on.run.progress
 
     @property
     def interrupt(self) -> Interrupt:
-        """Whether the user has ended the run."""
+        """The user's request to end the run."""
         return self.on.run.interrupt
 
 
 def step_files(key: StepKey, target: Target, folder: Path) -> str | None:
-    """Where the engine on this target writes files that the step keeps; None: it keeps none."""
+    """The folder on this target for the engine's files that the step keeps; None if it keeps none."""
     keeps = ("samples", *probes.get(key.probe).files)
     return target.files_folder(folder) if any(key.parameters.get(name) for name in keeps) else None
 
 
 def step_context(key: StepKey, context: TargetContext) -> StepContext:
-    """A step for which nothing is set."""
+    """The context of a step without settings."""
     return StepContext(key, context, context.facts, context.group, context.isolated)
 
 
 @dataclass(frozen=True)
 class StepInProgress:
-    """A step that was begun, here or by the process that it was picked up from."""
+    """A step that was started here, or resumed from another process."""
 
     context: StepContext
     folder: Path
-    """Where its files go."""
+    """The folder of its files."""
     started: str
     """ISO 8601, UTC."""
     files_before: Mapping[str, Any]
-    """What the target's files that must not change said before it."""
+    """Content of the target's files that must not change, before the step."""
     load: RunningLoad | None
     begin: Callable[[], None]
-    """To be called when the probe is armed, before it is told to go."""
+    """Must be called when the probe is armed, before `go`."""
     undo: ExitStack
-    """Left when the step's load has ended, before its deployment is put back."""
+    """Closed when the step's load has ended, before its deployment is undone."""
     picked_up: Guarded | None = None
-    """The engine that measures it already."""
+    """The engine that already measures it."""
 
     @property
     def key(self) -> StepKey:
-        """Which step it is."""
+        """The step's key."""
         return self.context.key
 
     @property
     def expected_ns(self) -> int | None:
-        """How long the engine measures, with its warm-up; None: until it is stopped."""
+        """How long the engine measures, with its warm-up; None until it is stopped."""
         probe = probes.get(self.key.probe)
         return probe.expected_ns(probe.own(self.key))
 
     def state(self, program: Guarded, files: str | None) -> StepState | None:
-        """For another process, once the engine runs; None where it ends with this one.
+        """The state for another process, once the engine runs; None if the engine ends with this process.
 
-        `files`: the folder on the target that the engine writes to.
+        `files`: the folder on the target for the engine's files.
         """
         if program.kept is None:
             return None
@@ -316,20 +310,20 @@ class StepInProgress:
 
 
 def now_utc() -> str:
-    """ISO 8601, to the second."""
+    """The time in ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 RESUMING = ("run", "gate", "tune")
-"""The commands with --resume. A record that another one began goes on with `rtgauge run`."""
+"""The commands that have --resume; `rtgauge run` resumes any other command's record."""
 
 
 def how_to_resume(record: Path, command: Sequence[str] = ()) -> str:
-    """The end of every line that ends a run early and keeps its record; `command` began it."""
+    """How to resume, for messages about a run that ends early; `command` started it."""
     verb = command[1] if len(command) > 1 and command[1] in RESUMING else RESUMING[0]
     return f"; go on with: rtgauge {verb} --resume {shlex.quote(str(record))}"
 
 
 def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:
-    """The steps that are measured on the target of that name."""
+    """The steps that the named target measures."""
     return [key for key in steps if key.targets["self"] == name]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How deployments come into force on a target: by settings while it runs, or by booting a guest of the lab
-for each; and which of them the machine cannot take.
+"""Puts deployments into force on a target, by settings while it runs or by booting a lab guest for each, and
+finds the ones that it cannot take.
 """
 
 from __future__ import annotations
@@ -47,19 +47,17 @@ if TYPE_CHECKING:
 
 PLAIN = "no deployment"
 BOOT_S = 12.0
-"""About how long it takes an emulated guest to be off and up again."""
+"""About how long an emulated guest takes to reboot (s)."""
 
 
 def as_left_out(name: str, cause: Cannot | Refused) -> LeftOut:
-    """The deployment `name`, or what else a step needs to be set, that this machine cannot take."""
+    """Report that this machine cannot apply the deployment `name`, or another setting that a step needs."""
     what = None if isinstance(cause, Cannot) else cause.what
     return LeftOut(what=what or f"deployment {name}", reason=cause.reason, remedy=cause.remedy)
 
 
 def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Why a step that names its CPUs cannot be measured in a deployment: they are not those that the
-    deployment gives it.
-    """
+    """Why a step that names its CPUs cannot be measured in a deployment: it gives the step other CPUs."""
     cpus = key.parameters.get("cpu")
     if not isinstance(cpus, str):
         return None
@@ -80,10 +78,7 @@ def nothing_set() -> Applied:
 
 
 class LiveDeployments:
-    """The deployments of a run, set while the machine runs and put back after each step.
-
-    A DeploymentStrategy.
-    """
+    """Sets a run's deployments while the machine runs, and restores the settings after each step."""
 
     sets_as_is = False
 
@@ -92,7 +87,7 @@ class LiveDeployments:
         self.not_put_back: list[str] = []
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
-        """The steps whose deployment this machine can take, and what is left out and why."""
+        """The steps whose deployment this machine supports, and what is left out and why."""
         names = {key.deployment for key in steps} - {AS_IS}
         if not names:
             return list(steps), []
@@ -112,30 +107,30 @@ class LiveDeployments:
         return possible, list(missing.values())
 
     def bring_about(self, name: str) -> tuple[Applied, Facts | None]:
-        """Set the deployment; the facts stay. Raises Refused."""
-        # as-is sets nothing: the machine is not read for it
+        """Set the deployment; the facts stay the same. Raises Refused if the machine does not accept it."""
+        # as-is sets nothing, so the machine need not be read
         return (nothing_set() if name == AS_IS else apply(parse_deployment(name), self._target)), None
 
     def forget(self) -> None:
-        """Nothing: each step sets its deployment, and puts it back."""
+        """Do nothing: each step sets and restores its deployment anyway."""
 
     def check(self) -> None:
-        """Raises MeasureError where the target is no longer held by this run."""
+        """Raises MeasureError if this run no longer holds the target."""
         self._target.check()
 
     def expected_s(self, before: str | None, name: str) -> float:  # noqa: ARG002 - of every strategy
-        """Nothing beyond what every step takes."""
+        """Zero: setting it is part of every step's overhead."""
         return 0.0
 
     def console(self) -> bytes | None:
-        """Of a guest of the lab, its console."""
+        """The console of a lab guest."""
         return console(self._target.name)
 
 
 def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
-    """What `deploy apply` holds on the target: steps as-is measure in it.
+    """The deployment that `deploy apply` holds on the target; steps `as-is` measure in it.
 
-    Raises MeasureError where a step is for another deployment.
+    Raises MeasureError if a step requires another deployment.
     """
     held = read_held(target.read)
     if held is not None and any(key.deployment != AS_IS for key in steps):
@@ -146,7 +141,7 @@ def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
 
 
 def isolated_in(held: Held, target: Target) -> list[int]:
-    """The isolated CPUs of a held deployment; empty where it isolates none."""
+    """The isolated CPUs of a held deployment; empty if it isolates none."""
     if held.group is None:
         return []
     names = [f"{held.group}/cpuset.cpus", f"{held.group}/cpus"]
@@ -163,7 +158,7 @@ class NotBooted(Refused):
 
 @dataclass(frozen=True)
 class _Boot:
-    """How the guest is booted at the moment: for which deployment, with which words, and its facts then."""
+    """The guest's current boot: its deployment, its boot parameters, and its facts."""
 
     name: str
     words: list[str]
@@ -171,18 +166,16 @@ class _Boot:
 
 
 class BootDeployments:
-    """The deployments of a run, for each of which one guest is booted. A DeploymentStrategy."""
+    """Boots a guest for each deployment of a run. A DeploymentStrategy."""
 
     sets_as_is = True
 
     def __init__(self, target: SshTarget, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
-        """Boot the guest without the words of any deployment, where it is not so already: only then is known
-        what they have to be.
+        """Boot the guest without any deployment's parameters, unless it already is: they can only be chosen
+        then. Other parameters stay.
 
-        Others stay.
-
-        `phase` hears what goes on. Raises MeasureError where it does not come up, and where `deploy apply`
-        holds a deployment that a boot would undo.
+        `phase` is called with each phase. Raises MeasureError if the guest does not come up, or if `deploy
+        apply` holds a deployment that a boot would undo.
         """
         from rtgauge.lab.boot_guest import Reboots
 
@@ -217,7 +210,7 @@ class BootDeployments:
             )
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
-        """The steps whose deployment the guest can be booted for, and what is left out and why."""
+        """The steps for whose deployment the guest can be booted, and what is left out and why."""
         possible: list[StepKey] = []
         missing: dict[str, LeftOut] = {}
         for key in steps:
@@ -234,21 +227,21 @@ class BootDeployments:
         )
 
     def forget(self) -> None:
-        """The next step boots the guest."""
+        """Boot the guest for the next step."""
         self._current = None
 
     def check(self) -> None:
-        """Nothing: whether the guest is held is checked after each boot."""
+        """Do nothing: each boot checks that the guest is held."""
 
     def expected_s(self, before: str | None, name: str) -> float:
-        """A boot, where the deployment changes."""
+        """The time of a boot if the deployment changes, else zero (s)."""
         return 0.0 if before == name else BOOT_S
 
     def bring_about(self, name: str) -> tuple[Applied, Facts]:
-        """Boot the guest for a deployment, and set what boot parameters cannot; gives that, and its facts
-        then.
+        """Boot the guest for a deployment and set what boot parameters cannot; return what was done and the
+        new facts.
 
-        Raises NotBooted where it does not come up in it, Abandoned where the user ends the run meanwhile.
+        Raises NotBooted if the guest does not come up in it, Abandoned if the user ends the run.
         """
         deployment = parse_deployment(name)
         boot = self._booted(name, deployment)
@@ -256,7 +249,7 @@ class BootDeployments:
         applied = apply(left_to_set(deployment), self._target)
         applied.deployment = deployment
         applied.isolated = isolated_cpus(deployment, self._machine)
-        # What the kernel was booted to leave alone is entered by affinity.
+        # Only affinity places threads on CPUs that boot parameters isolate.
         applied.group = f"cpus:{format_cpu_list(applied.isolated)}" if applied.isolated else None
         report = applied.report
         report.words, report.by, report.boot_words = deployment.words, "boot", " ".join(boot.words)
@@ -288,7 +281,7 @@ class BootDeployments:
         return self._current
 
     def _boot(self, name: str, words: Sequence[str]) -> None:
-        """Boot the guest and hold it again. Raises MeasureError, Abandoned."""
+        """Boot the guest and hold it again. Raises MeasureError or Abandoned."""
 
         def reboot() -> SshAddress:
             self._consoles.append(self._last_console())
@@ -310,13 +303,13 @@ class BootDeployments:
         return f"--- booted for {self._booted_for}\n".encode() + self._reboots.console()
 
     def console(self) -> bytes:
-        """What the guest wrote on its console, boot by boot."""
+        """The guest's console output of all boots."""
         return b"\n".join([*self._consoles, self._last_console()])
 
     def leave(self) -> None:
-        """Give the guest free and leave it as it was found: booted with the words that it had.
+        """Restore the boot parameters that the guest had, and release it.
 
-        Raises MeasureError where it does not come up.
+        Raises MeasureError if it does not come up.
         """
         self._target.close()
         self._phase("boots as it was found")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The engine that measures a step: its start, the ordinary one or that of a co-kernel, and its stream, read
-to its end in the foreground (`follow`), or in a thread while the foreground listens to something else.
+"""Starts the engine of a step (the ordinary one or a co-kernel's) and reads its stream to the end, in the
+foreground (`follow`) or in a thread.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ from rtgauge.target.target import Guarded, Target
 from rtgauge.units import NS_PER_S
 
 LOADING = "error while loading shared libraries: "
-"""What the dynamic loader of glibc says before the name of what it misses."""
+"""glibc's dynamic loader prints this before the name of a missing library."""
 START_S = 30.0
 LOOK_EVERY_S = 0.1
 END_S = 10.0
-"""How long an engine that was told to stop may take."""
+"""How long an engine may take to stop (s)."""
 STREAM = "stream.ndjson"
 """The copy of a stream in a step's folder."""
 LAST_WORDS_S = 1.0
-"""Between a program's last line and its end."""
+"""Time allowed between a program's last line and its end (s)."""
 LOAD_CHECK_S = 1.0
 SILENCE_S, SLOWEST = 600.0, 20
-"""A step's engine may say nothing for this time and so many times as long as the step takes."""
+"""An engine may be silent for this time plus this many times its step's duration."""
 WINDOW = b'{"type":"window",'
-"""How the engine's lines of windows begin."""
+"""The beginning of the engine's window lines."""
 FRAME = b'{"type":"frame",'
-"""How those of frames begin, which are not kept."""
+"""The beginning of frame lines, which are not kept."""
 OF_MOMENTS = (b'{"type":"moment",', b'{"type":"trace_formats",', b'{"type":"symbols",')
-"""Those that go to the step's moments, and are in no copy of the stream."""
+"""The beginnings of lines that go to the step's moments instead of the stream's copy."""
 
 
 def start_engine(context: StepContext, arguments: Sequence[str]) -> Guarded:
     """Start a probe (its verb and options) on the step's target, under guard.
 
-    Raises MeasureError where there is no engine for what it runs on.
+    Raises MeasureError if there is no engine for the step's runtime.
     """
     target, key = context.target, context.key
     if key.rt == "linux":
@@ -72,8 +72,8 @@ def start_engine(context: StepContext, arguments: Sequence[str]) -> Guarded:
 
 
 def check_engine_starts(runtime: str, target: Target) -> None:
-    """Raises MeasureError where the engine of a co-kernel is missing here, or cannot be loaded on the target:
-    it has libraries of the co-kernel.
+    """Raises MeasureError if a co-kernel's engine is missing here, or if the target lacks the libraries to
+    load it.
     """
     engine = target.put(cokernel_engine(target.machine, runtime))
     done = target.run(["sh", "-c", 'exec "$0" version 2>&1', engine], START_S)
@@ -95,7 +95,7 @@ def check_engine_starts(runtime: str, target: Target) -> None:
 
 
 def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
-    """The error of an engine on the target as an exception to raise."""
+    """Convert an engine's error on the target to an exception."""
     message = explain(error, target.read)
     what, remedy = error.detail.get("what"), error.detail.get("remedy")
     if isinstance(what, str) and isinstance(remedy, str):
@@ -104,14 +104,14 @@ def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
 
 
 class StreamLog:
-    """The step's copy of a stream (docs/formats/record.md): of a long one, the windows that are in part files
-    are no longer in it.
+    """A step's copy of a stream (docs/formats/record.md). A long stream's copy omits windows that are in part
+    files.
     """
 
     def __init__(self, path: Path) -> None:
-        """Begin it. Raises OSError."""
+        """Open the file. Raises OSError."""
         self._path = path
-        self._file = path.open("wb", buffering=0)  # a line that came is there, whatever happens
+        self._file = path.open("wb", buffering=0)  # unbuffered, so that each line survives a crash
         self._others: list[bytes] = []
 
     def write(self, text: bytes) -> None:
@@ -121,7 +121,7 @@ class StreamLog:
             self._others.append(text)
 
     def drop_windows(self) -> None:
-        """Every window so far is in a file of its own. Raises OSError."""
+        """Remove the windows, as part files now hold them. Raises OSError."""
         ended = self._file.closed
         self._file.close()
         write_whole(self._path, b"".join(self._others))
@@ -129,16 +129,16 @@ class StreamLog:
             self._file = self._path.open("ab", buffering=0)
 
     def close(self) -> None:
-        """Raises OSError."""
+        """Close the file. Raises OSError."""
         self._file.close()
 
 
 class EngineStream:
-    """A stream as far as it was read."""
+    """A stream, as far as it was read."""
 
     def __init__(self, log: Path | None = None, table: str = "windows") -> None:
-        """`log`: the file that gets a copy, beside which windows go that are too many for memory, into files
-        named `table`-*.parquet.
+        """`log`: the file for a copy. Windows that do not fit in memory go next to it, into
+        `table`-*.parquet.
         """
         self.result = StreamResult()
         self._folder = log.parent if log is not None else None
@@ -151,9 +151,9 @@ class EngineStream:
         )
 
     def lines(self, program: Guarded, silence_s: float | None = None) -> Iterator[AnyLine]:
-        """Every line as it comes; each is kept here.
+        """Yield every line as it comes, and collect it here.
 
-        Raises RecordError for a line that is none of a stream, OSError where the copy cannot be written.
+        Raises RecordError for a line that is not valid, OSError if the copy cannot be written.
         """
         try:
             for text in program.lines(silence_s):
@@ -175,7 +175,7 @@ class EngineStream:
                 self._log.close()
 
     def check(self, target: Target) -> None:
-        """Raise InputError or MeasureError for what the engine on the target has refused."""
+        """Raise InputError or MeasureError if the engine on the target refused something."""
         if self.result.error is not None:
             raise as_exception(self.result.error, target)
 
@@ -191,9 +191,9 @@ class EngineStream:
 
 
 def silence_limit_s(expected_ns: int | None) -> float | None:
-    """How long the engine of a step that takes so long may say nothing; None: for ever.
+    """How long the engine of a step of this duration may be silent; None: no limit.
 
-    An emulated machine's time may go many times slower than ours.
+    An emulated machine's time may run many times slower than ours.
     """
     return None if expected_ns is None else SILENCE_S + SLOWEST * expected_ns / NS_PER_S
 
@@ -206,14 +206,14 @@ def follow(
     begin: Callable[[EngineStream], None] | None = None,
     table: str = "windows",
 ) -> EngineStream:
-    """Read a probe's stream to its end: `go` when it is armed, `stop` when the user says so.
+    """Read a probe's stream to its end; send `go` when it is armed, `stop` when the user asks.
 
-    `begin` is called with what was read by then, before `go` (None: the load has begun). `log` gets a copy of
-    the stream, `table` begins the names of files of windows beside it. How long the step takes bounds how
-    long another machine may say nothing.
+    `begin` is called before `go` with what was read by then (None: the load has begun). `log` gets a copy of
+    the stream; `table` begins the names of window files next to it. The step's duration bounds how long
+    another machine may be silent.
 
-    Its last line may be an error. Raises MeasureError where it is not a stream, ConnectionBroken where
-    nothing comes any more.
+    Its last line may be an error. Raises MeasureError if it is not a stream, ConnectionBroken if the
+    connection is lost.
     """
     context = step.context
     checked_s, watched, armed = time.monotonic(), False, False
@@ -231,7 +231,7 @@ def follow(
                 if watched != (program.kept is None and context.progress.watched()):
                     watched = not watched
                     program.say("watch" if watched else "unwatch")
-                if isinstance(line, SeriesLine) and armed:  # of a thread that began later
+                if isinstance(line, SeriesLine) and armed:  # a thread that started later
                     context.progress.series(stream.result.series)
                 if isinstance(line, Armed):
                     armed = True
@@ -249,12 +249,12 @@ def follow(
             context.interrupt.stop_by(None)
     program.wait(LAST_WORDS_S)
     if stream.table.is_long():
-        context.progress.phase("windows are merged in time")  # of a week about ten minutes
+        context.progress.phase("windows are merged in time")  # up to ten minutes for a week
     return stream
 
 
 def arm_and_stop(program: Guarded, target: Target, probe: str) -> None:
-    """Stop an engine as soon as it is armed. Raises InputError or MeasureError for what it refuses."""
+    """Stop an engine as soon as it is armed. Raises InputError or MeasureError if it refuses."""
     stream = EngineStream()
     for line in stream.lines(program, SILENCE_S):
         if isinstance(line, Armed):
@@ -268,7 +268,7 @@ def arm_and_stop(program: Guarded, target: Target, probe: str) -> None:
 
 
 class BackgroundEngine:
-    """The engine of a role, from its start on; `stream` reads it."""
+    """The engine of a role, from its start; `stream` reads it."""
 
     def __init__(self, program: Guarded, target: Target, role: str, stream: EngineStream) -> None:
         self.stream = stream
@@ -294,20 +294,20 @@ class BackgroundEngine:
 
     @property
     def died(self) -> bool:
-        """A slave ended by itself while it was needed. Over UDP it also ends by the master's word."""
+        """Whether a slave ended by itself while needed. Over UDP the master's word also ends it."""
         return self.ended.is_set() and (
             self.stream.result.end is None or self.stream.result.end.reason != "count"
         )
 
     def why(self) -> str:
-        """Why it ended."""
+        """The reason why it ended."""
         result = self.stream.result
         if result.error is not None:
             return str(as_exception(result.error, self._target))
         return str(self._failure) if self._failure is not None else "its engine was ended"
 
     def wait_armed(self, interrupt: Interrupt) -> None:
-        """Raises what its engine refuses, Abandoned where the user ends the run."""
+        """Wait until it is armed. Raises its engine's error, or Abandoned if the user ends the run."""
         deadline = time.monotonic() + SILENCE_S
         while not self._armed.wait(LOOK_EVERY_S):
             if time.monotonic() > deadline:
@@ -321,19 +321,19 @@ class BackgroundEngine:
                 raise MeasureError(f"the {self._role}'s engine ended at once")
 
     def check(self) -> None:
-        """Raises what its engine has refused, or why its stream could not be read."""
+        """Raises the engine's error, or the reason why its stream could not be read."""
         self.stream.check(self._target)
         if self._failure is not None:
             raise self._failure
 
     def when_it_dies(self, gone: Callable[[], object]) -> None:
-        """Call `gone` then; at once, where it has died already."""
+        """Call `gone` when it dies, or immediately if it is dead."""
         self._gone = gone
         if self.died:
             gone()
 
     def end(self) -> None:
-        """Tell it to stop, and wait for the end of its stream."""
+        """Stop it, and wait for the end of its stream."""
         self.program.say("stop")
         if not self.ended.wait(END_S):
             self.program.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ctrl-C once: end in order and keep everything. Twice: end now."""
+"""Ctrl-C once ends in order and keeps everything; twice ends immediately."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupt:
-    """Catches SIGINT, SIGTERM and SIGHUP while it is entered.
+    """Catches SIGINT, SIGTERM and SIGHUP inside its `with` block.
 
-    The second one raises KeyboardInterrupt, which leaves it as an RtgaugeError.
+    The second signal raises KeyboardInterrupt, which leaves the block as an RtgaugeError.
     """
 
     def __init__(self, on_request: Callable[[], object] | None = None) -> None:
-        """`on_request` is called at the first signal, for a line to the user."""
+        """`on_request` is called at the first signal, to inform the user."""
         self.requested = False
         self._on_request = on_request
         self._stop: Callable[[], object] | None = None
@@ -39,10 +39,10 @@ class Interrupt:
             raise RtgaugeError("stopped at once", EXIT_INTERRUPTED) from None
 
     def stop_by(self, stop: Callable[[], object] | None) -> None:
-        """`stop` ends the present work in order, now or when a signal comes; None: nothing does.
+        """Call `stop` when a signal comes, or now if it has come; None for no action.
 
-        polars' handler of Ctrl-C restarts a read that waits. Wait with poll() or select(): any signal ends
-        these.
+        polars' handler of Ctrl-C restarts a blocking read. Wait with poll() or select(), which any signal
+        ends.
         """
         self._stop = stop
         if self.requested and stop is not None:
@@ -53,7 +53,7 @@ class Interrupt:
             raise KeyboardInterrupt
         self.requested = True
         if self._on_request is not None:
-            # The signal may have come while another line was printed: then this one is not.
+            # If the signal came while another line was printed, this one was not.
             with contextlib.suppress(RuntimeError, OSError):
                 self._on_request()
         if self._stop is not None:

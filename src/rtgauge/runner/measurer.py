@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The ways to measure a step, and which of them measures which step."""
+"""Defines a way to measure a step, and finds the one for each step."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from rtgauge.target.target import Target
 
 
 class Measurer(Protocol):
-    """A way to measure: each is a module of runner/measurers."""
+    """A way to measure; each is a module in runner/measurers."""
 
     arms: bool
     """Whether it arms rtgauge's engine, which is timed and may need kernel modules."""
     goes_on_alone: bool
-    """Whether the step goes on on its target when the connection to that breaks."""
+    """Whether the step continues on its target if the connection breaks."""
 
     def why_not(self, key: StepKey, target: Target) -> LeftOut | None:
-        """Why the target cannot be measured like this; None: it can, as far as is known before a try."""
+        """Why the target cannot be measured this way; None if nothing speaks against it before a try."""
         ...
 
     def try_arm(self, context: StepContext) -> None:
-        """Try what measures, without measuring. Raises InputError or MeasureError for what is refused."""
+        """Try the measurer without measuring. Raises InputError or MeasureError if it refuses."""
         ...
 
     def measure(self, step: StepInProgress) -> Outcome:
         """Measure; `step.begin` is called when the probe is armed.
 
-        Raises InputError or MeasureError for what is refused, Abandoned where the user ends the run before
+        Raises InputError or MeasureError if the measurer refuses, Abandoned if the user ends the run before
         anything was measured.
         """
         ...
 
 
 def measurer_of(key: StepKey) -> Measurer:
-    """What measures a step; only that is imported."""
+    """Import and return the measurer of a step."""
     if key.tool != "rtgauge":
         from rtgauge.runner.measurers import other_tool
 

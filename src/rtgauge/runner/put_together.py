@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a step measured becomes the record's step: summaries, marks, task counts."""
+"""Turns what a step measured into the record's step: summaries, marks, task counts."""
 
 from __future__ import annotations
 
@@ -31,54 +31,54 @@ from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
 
 FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
-"""Bytes of files that a target may send for each second and series of a step, and besides: a million samples
-with their times.
+"""Bytes of files that a target may send: per second and series of a step (a million timed samples), and in
+addition.
 """
 
 
 @dataclass(frozen=True)
 class EndedStep:
-    """A step that was measured, when its load has ended."""
+    """A measured step whose load has ended."""
 
     id: str
     begun: StepInProgress
     load: LoadReport
     changes: dict[str, Any]
-    """What of the target's files that must not change has changed meanwhile."""
+    """Changes in the target's files that must not change."""
     took_s: float
 
 
 class Outcome(Protocol):
-    """What a step measured, by whatever means."""
+    """The result of any kind of measurement."""
 
     def settle(self, step: EndedStep) -> tuple[Step, Windows]:
-        """The record's step and its table of windows."""
+        """Make the record's step and its windows."""
         ...
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What rtgauge's engine measured; several engines, or one with an instrument, as if they were one."""
+    """The result of rtgauge's engine; several engines, or an engine and an instrument, are combined."""
 
     result: StreamResult
     windows: Windows
     programs: tuple[Guarded, ...]
     files_on: Target
-    """Where the engine writes files that the step keeps."""
+    """The target with the engine's files that the step keeps."""
     peer: PeerReport | None = None
     instrument: InstrumentReport | None = None
     outer_samples: bool = False
-    """Whether the raw samples are the instrument's: of the engine is a slave, which keeps none."""
+    """Whether the raw samples are the instrument's; the engine is then a slave, which keeps none."""
     from_histogram: bool = False
-    """Whether the instrument gave a histogram and not samples: some may be in no bin, and it has no totals to
-    compare the windows with.
+    """Whether the instrument gave a histogram instead of samples: some may be in no bin, and there are no
+    totals to check the windows with.
     """
     end_reason: str | None = None
-    """Where it is not the engine that ends the step."""
+    """Why the step ended, if the engine did not end it."""
 
     @property
     def sampled(self) -> set[int]:
-        """The series of which raw samples may be kept: the master's, where there are two ends."""
+        """The series that may have raw samples; with two ends, the master's."""
         numbers = {line.series for line in self.result.series}
         if self.instrument is not None:
             outer = set(self.instrument.series)
@@ -88,10 +88,10 @@ class Measured:
         return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
 
     def settle(self, step: EndedStep) -> tuple[Step, Windows]:
-        """The record's step and its table of windows; files that the engine wrote are in its folder.
+        """Make the record's step and its windows; the engine's files are moved to its folder.
 
-        Raises MeasureError where the engine said nothing, Abandoned where the user ended the run before
-        anything was measured.
+        Raises MeasureError if the engine sent nothing, Abandoned if the user ended the run before anything
+        was measured.
         """
         begun = step.begun
         if not len(self.windows) and begun.context.interrupt.requested:
@@ -112,7 +112,7 @@ class Measured:
 
 
 def _put_together(ended: EndedStep, measured: Measured) -> Step:
-    """The record's step. Raises MeasureError where the engine said nothing."""
+    """Make the record's step. Raises MeasureError if the engine sent nothing."""
     from rtgauge.record.explain_report import explain_marks, explain_report
     from rtgauge.record.summary import summarise_step
 
@@ -185,7 +185,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
 
 
 def load_marks(report: LoadReport) -> list[Mark]:
-    """A mark for every program of the load that died."""
+    """A mark for each program of the load that died."""
     return [
         MarkKind.LOAD_DIED.mark(
             f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}"
@@ -221,7 +221,7 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
 
 
 def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
-    """A step without one value measured nothing, though nothing went wrong."""
+    """Marks a step that measured no value although nothing failed."""
     if (
         probe.when_nothing is None
         or not step.series
@@ -270,8 +270,8 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
 
 
 def highest(step: Step) -> list[SeriesSummary]:
-    """The series whose latencies nothing but the kernel can hold up: of a task set, those of the highest
-    priority on each CPU; else all.
+    """The series whose latency only the kernel can cause: for a task set, the highest-priority tasks of each
+    CPU; else all.
     """
     priorities: dict[str, tuple[int, int]] = (
         {task.name: (task.cpu, task.priority) for task in probes.probe_of(step).own(step.key).tasks}

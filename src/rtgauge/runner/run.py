@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A plan on its targets becomes a record: the targets are opened and checked, the record is begun or resumed,
-and the steps are measured into it.
-"""
+"""Runs a plan: opens and checks its targets, begins or resumes the record, and measures the steps into it."""
 
 from __future__ import annotations
 
@@ -52,7 +50,8 @@ from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 
 HOLD_S = (60.0, 15 * 60.0)
-"""Least and most: a run of short steps is soon measured again, and must not keep its target from others."""
+"""Minimum and maximum (s): a run of short steps is soon repeated, and must not keep its target from others.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,15 +62,15 @@ class RunOptions:
     command: Sequence[str]
     kept: bool = True
     with_windows: bool = True
-    """Whether the record needs its windows: to be judged, drawn, compared."""
+    """Whether the record needs its windows to be judged, drawn or compared."""
     hold_ns: int | None = None
-    """How long another machine goes on, beyond its longest step, after the connection broke and while nobody
-    resumes.
+    """How long another machine continues, beyond its longest step, after the connection broke and until
+    someone resumes.
 
-    None: as long as that step, within
-    HOLD_S."""
+    None: as long as that step, within HOLD_S.
+    """
     wait_s: float = 0.0
-    """How long to wait for a machine that another run holds."""
+    """How long to wait for a machine that another run holds (s)."""
 
 
 def start_run(
@@ -84,12 +83,11 @@ def start_run(
     into: Path | None = None,
     program: Callable[[], AbstractContextManager[int]] | None = None,
 ) -> RunOutcome:
-    """Measure a plan from its beginning, and then the steps that `more` adds.
+    """Measure a plan from its beginning, then the steps that `more` adds.
 
-    Raises InputError or MeasureError; what was measured until then is in the folder whose name ends in
-    `.partial`. `into`: the folder of a record in which nothing is measured yet. `program`: of a plan with one
-    target and steps of `watch`: starts the program that they watch, and gives its number. It is entered once
-    the target is ours and nothing refuses to measure.
+    `into`: the folder of a record without measurements. `program`: for a plan with one target and steps of
+    `watch`, starts the watched program and returns its PID; it is entered once the target is held and ready.
+    Raises InputError or MeasureError; results so far are in the folder whose name ends in `.partial`.
     """
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
@@ -97,7 +95,7 @@ def start_run(
     check = partial(refuse_wrong_input, plan.steps, program_comes=program is not None)
     opener = TargetOpener(options.wait_s, stoppable(progress.waits, interrupt), check)
     with NewRecord(options.out, plan.name, into, unmeasured, options.with_windows, opener=opener) as new:
-        # All are held from the beginning: what cannot be measured is known before anything is.
+        # Hold all targets from the beginning, to know what cannot be measured before anything is.
         with stopped_while_it_waits(interrupt):
             hold_places(all_targets(plan), options.wait_s)
             targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
@@ -129,10 +127,10 @@ def start_run(
 def resume_run(
     folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None
 ) -> RunOutcome:
-    """Resume a record whose name ends in `.partial`: finished steps stay as they are, the others, and those
-    that `more` adds, are measured.
+    """Resume a record whose name ends in `.partial`: keep finished steps, and measure the others and the ones
+    that `more` adds.
 
-    What went on by itself on another machine, where only the connection or rtgauge had ended, is picked up.
+    A step that continued on another machine, because only the connection or rtgauge ended, is picked up.
     Raises as `start_run` does.
     """
     folder = folder.resolve() if folder.is_symlink() else folder
@@ -154,7 +152,7 @@ def resume_run(
     locked = RecordWriter(folder, unfinished.id)
     opener = TargetOpener(options.wait_s, stoppable(progress.waits, interrupt))
     with ExitStack() as stack:
-        # The machine is locked before the record is touched: the run that is resumed may be going on.
+        # Lock the machine before touching the record: the run to be resumed may still be active.
         sessions = {name: locked.read_session(name) or {} for name in unfinished.targets}
         with console_into(locked), stopped_while_it_waits(interrupt):
             hold_places(unfinished.targets, options.wait_s)
@@ -203,7 +201,7 @@ def resume_run(
 
 
 def _kernel_marks(record: Record, contexts: Mapping[str, TargetContext]) -> list[Mark]:
-    """A mark for each target of a resumed record that runs another kernel than before."""
+    """A mark for each target that now runs another kernel than the record's."""
     marks: list[Mark] = []
     for name in contexts.keys() & record.systems.keys():
         before, now = record.system(name).kernel.release, contexts[name].facts.kernel.release
@@ -229,7 +227,7 @@ def _run_context(
 
 
 def find_partial(out: Path) -> Path:
-    """The newest record under `out` that was not finished. Raises InputError."""
+    """The newest unfinished record under `out`. Raises InputError if there is none."""
     partial_records = sorted(path for path in out.glob("*.partial") if (path / "run.json").is_file())
     if not partial_records:
         raise InputError(f"nothing to resume: {out} holds no record whose name ends in .partial")
@@ -238,7 +236,7 @@ def find_partial(out: Path) -> Path:
 
 @contextmanager
 def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator[None]:
-    """Whatever ends a run early says how to resume it."""
+    """Add how to resume to every error that ends a run early."""
     how = how_to_resume(writer.path, options.command) if options.kept else ""
     try:
         yield
@@ -249,7 +247,7 @@ def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator
 
 
 def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
-    """How long, in ns, a target goes on without a word from this run."""
+    """How long a target continues without hearing from this run (ns)."""
     if not options.kept:
         return LEASE_NS
     longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
@@ -258,18 +256,18 @@ def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions
         if options.hold_ns is None
         else options.hold_ns
     )
-    # A study may go on under load with a step as long as the longest idle one.
+    # Under load, a study may add a step as long as the longest idle one.
     return round(longest_s * NS_PER_S) + load_warm_up_ns + hold_ns
 
 
 def all_targets(plan: Plan) -> list[str]:
-    """Those that have steps, and those that are the other end of one."""
+    """All targets that have steps or are the other end of one."""
     peers = [key.peer.target for key in plan.steps if key.peer is not None]
     return list(dict.fromkeys([*plan.targets, *peers]))
 
 
 def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
-    """What run.json says of a plan of which nothing is measured yet."""
+    """The run.json of a plan before anything is measured."""
     return Run(
         id=record,
         created=now_utc(),
@@ -292,7 +290,7 @@ def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
 
 
 def plan_of(run: Run) -> Plan:
-    """The plan that `new_run` was given."""
+    """Recover the plan that `new_run` was given."""
     return Plan(
         name=str(run.plan.get("name", "run")),
         description="",
@@ -310,16 +308,16 @@ def plan_of(run: Run) -> Plan:
 
 
 def _controller_keys(controller: Controller | None) -> dict[str, Any]:
-    """What a resumed run has to know about the controller."""
+    """The controller's entry in run.json, for resuming."""
     return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
 
 
 def controller_of(run: Run) -> Controller | None:
-    """The controller as a resumed run has to know it."""
+    """Read the controller from run.json."""
     raised = run.plan.get("raise", [])
     return Controller(tuple(raised)) if run.plan.get("controller") or raised else None
 
 
 def _boot_keys(*, by_boot: bool) -> dict[str, Any]:
-    """What a resumed run has to know about how its deployments are brought about."""
+    """The entry in run.json that says how deployments take effect, for resuming."""
     return {"deployments-by": "boot"} if by_boot else {}
