@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The study delgado2020: its plans, and the choice as the paper makes it (sec.
-
-IV), on made-up comparisons and without measuring.
-"""
+"""The study delgado2020: its plans, and its choice (sec. IV) on made-up comparisons, without measuring."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
-    """Value (ns) -> samples, kept within the extremes: an unsigned value above the maximum was negative."""
+    """Value (ns) -> samples, none below the minimum; an unsigned value above the maximum was negative."""
     if not series.absolute:
         low = series.minimum_ns or 0
         return {max(value, low): count for value, count in series.histogram.items()}

@@ -75,8 +75,8 @@ def decode(encoded: bytes) -> Frame | None:
 class FrameParser:
     """Splits incoming bytes into frames. It accepts any bytes without raising, and holds at most one frame's.
 
-    `damaged`: stretches between two zeros that were no frame. `missing`: gaps in the sequence numbers (mod
-    2^16); a number that goes back, as after a restart of the device, counts as one.
+    `damaged`: stretches between two zeros that were no frame. `missing`: frames that the gaps in the
+    sequence numbers (mod 2^16) show to be lost.
     """
 
     def __init__(self) -> None:

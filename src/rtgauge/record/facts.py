@@ -119,7 +119,7 @@ class ForcedSoft(Part):
 
 
 class RealTimeCore(Part):
-    """The co-kernel, if any: Xenomai Cobalt, EVL or RTAI. EVL has no field but `cpus`."""
+    """The co-kernel, if any: Xenomai Cobalt, EVL or RTAI."""
 
     name: str | None = None
     version: str | None = None

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Adam, Petrellis & Doulos (2021), sec.
-
-7: responses every 10 ms idle and loaded, a periodic task, cyclictest, and the sustained frequency.
-"""
+"""Adam, Petrellis & Doulos (2021), sec. 7: responses, a periodic task and the sustained frequency."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Delgado & Choi (2020), sec.
-
-III to V: scheduling latency in every deployment, the choice of the best, and that one under load.
-"""
+"""Delgado & Choi (2020), sec. III to V: latency in every deployment, then the best one under load."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Garre et al.
-
-(2014), sec. 4: the tire real-fast and real-time, its frontier, and the cost model of a step.
-"""
+"""Garre et al. (2014), sec. 4: the tire real-fast and real-time, its frontier, and a step's cost model."""
 
 from __future__ import annotations
 

@@ -31,9 +31,9 @@ SAMPLES = 60 if (NIGHTLY := bool(os.environ.get("RTGAUGE_NIGHTLY"))) else 8
 
 
 def test_port_pirie_as_published():
-    """Coles (2001), sec.
+    """Coles (2001), sec. 3.4.1.
 
-    3.4.1: (3.87, 0.198, -0.050), log-likelihood 4.34, levels 4.30 and 4.69 m; more digits from the R package
+    (3.87, 0.198, -0.050), log-likelihood 4.34, levels 4.30 and 4.69 m; more digits from the R package
     ismev.
     """
     fitted = fit(PORT_PIRIE_M)

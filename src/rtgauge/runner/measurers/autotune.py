@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A step that calibrates Xenomai's timer: the latency, Xenomai's autotune, and the latency again (Delgado &
-Choi 2020, sec.
+"""A step that calibrates Xenomai's timer: the latency, Xenomai's autotune, and the latency again.
 
-III-C).
+Source: Delgado & Choi 2020, sec. III-C.
 
 What autotune sets was noted in the journal before the step, and is put back after it (runner/scope.py),
 unless it is to be kept.
