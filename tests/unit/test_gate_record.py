@@ -181,6 +181,17 @@ def test_too_many_doubtful_pairs_decide_nothing(tmp_path: Path) -> None:
     assert not next_pairs(record)
 
 
+def test_if_none_of_the_first_pairs_counts_no_more_are_measured(tmp_path: Path) -> None:
+    planned = []
+    for pairs in (1, 3):
+        record = measured(tmp_path / str(pairs), pairs=pairs)
+        for step in record.steps:
+            step.marks.append(MarkKind.SWAPPING.mark("it swapped"))
+        planned.append(sorted({pair_of(key.repeat) for key in next_pairs(record)}))
+    assert planned == [[2, 3], []]
+    assert GateResult.of(record).status == 3
+
+
 def refused(record: Record) -> str:
     result = GateResult.of(record)
     assert (result.outcome, result.status) == (GateOutcome.NOT_MEASURED, 3)

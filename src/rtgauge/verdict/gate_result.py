@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 SPARE = 3
 """For this many requested pairs, one more may be measured to replace one that does not count."""
+TRIED = 3
+"""If none of this many first pairs counts, a gate measures no more."""
 
 
 class GateOutcome(StrEnum):
@@ -366,6 +368,8 @@ def _concluded(
     planned, aside = len(series.pairs), [pair for pair in series.pairs if pair.why_not is not None]
     limit = wish.max_pairs + wish.max_pairs // SPARE
     look = next(pairs for pairs in gate.looks(wish.max_pairs) if pairs > len(series.counted))
+    if not series.counted:
+        limit = TRIED
     more = min(look - len(series.counted), limit - planned)
     if more <= 0:
         return result.ending(
