@@ -24,7 +24,7 @@ def test_the_job_fits_the_schema(version: str) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_wrong_key_would_be_noticed(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_wrong_key_would_be_noticed(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert "runAsUsr" in done.stderr
+    assert "runAsUsr" in done.stdout
     assert done.returncode != 0
 
 
