@@ -69,9 +69,11 @@ def measured(rule: Rule, folder: Path) -> Table | None:
         if rule.id in test.changed
     ]
     columns = [
-        Column("record", "prose"),
-        Column("settings", "prose", spare=1),
-        *(Column(name, "number") for name in ("gain", "95 % interval", "pairs")),
+        Column("record", "nowrap"),
+        Column("settings", "prose", spare=2),
+        Column("gain", "number"),
+        Column("95 % interval", "number", spare=1),
+        Column("pairs", "number"),
         Column("shows"),
     ]
     return Table(f"Measured here, in {folder}", columns, rows) if rows else None
