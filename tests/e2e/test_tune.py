@@ -137,7 +137,7 @@ while True:
 @pytest.mark.root
 def test_a_program_of_the_users_decides(tmp_path: Path) -> None:
     done = rtgauge(
-        "tune", "--require", "latency<=1ns", "--only", "timer-slack,program-priority", "--duration", "200ms",
+        "tune", "--require", "response<=1ns", "--only", "timer-slack,program-priority", "--duration", "200ms",
         "--budget", "2min", "--json", "--out", tmp_path, "--", sys.executable, "-c", PROGRAM,
     )  # fmt: skip
     result = document(done.stdout)
