@@ -22,7 +22,7 @@ CHANGING = (
 
 
 def flat(item: object, prefix: str = "") -> dict[str, str]:
-    """Map facts to their dotted names, without those that always change; a list becomes one text."""
+    """Map facts to their dotted names, except facts that always change; a list becomes one text."""
     if isinstance(item, Mapping):
         found: dict[str, str] = {}
         for key, part in cast("Mapping[str, object]", item).items():

@@ -41,7 +41,7 @@ def parse_stat(text: str) -> ProcessStat | None:
 
 
 def parse_all(files: Mapping[str, Mapping[str, Any]]) -> dict[int, ProcessStat]:
-    """Parse every process of a batch; those that ended during the read are missing."""
+    """Parse every process of a batch; processes that ended during the read are missing."""
     stats = (parse_stat(str(file["text"])) for file in files.values() if "text" in file)
     return {process.pid: process for process in stats if process is not None}
 

@@ -412,7 +412,7 @@ class SignalProbe(Probe[S]):
         }
 
     def of_peer(self, parameters: S) -> S:
-        """Return the parameters without those that only the target has."""
+        """Return the peer's parameters: user space, and no task context."""
         return parameters.but(space="user", context=None)
 
     def modules(self, parameters: S) -> tuple[str, ...]:

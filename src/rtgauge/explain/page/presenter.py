@@ -154,7 +154,7 @@ class ExplainedChapter:
 def _rows(
     culprits: Sequence[RankedCulprit], view: RecordView, step: Step | None, *, most: int, least: float
 ) -> list[CulpritRow]:
-    """Return the culprits with at least `least` of the time, and those that led an outlier.
+    """Return the culprits with at least `least` of the time, and every culprit that led an outlier.
 
     Each change is shown only at the first culprit that it helps against.
     """
