@@ -129,7 +129,7 @@ deb: wheel
 SUITES ?= bookworm trixie noble
 release: export RTGAUGE_SUITES = $(SUITES)
 release:
-	@sh tools/packages.sh lab
+	@sh tools/packages.sh packages
 	@rm -rf dist
 	@$(MAKE) --no-print-directory wheel $(VENV)/.tools
 	@$(PART) release sh tools/release.sh $(SUITES)
@@ -137,7 +137,7 @@ release:
 # What is in dist/, in clean roots: needs root, a network, and minutes, so it is not part of `make test`.
 test-packages: export RTGAUGE_SUITES = $(SUITES)
 test-packages: $(VENV)/.tools
-	@sh tools/packages.sh lab
+	@sh tools/packages.sh packages
 	@$(PART) 'packages in clean roots' $(BIN)/pytest tests/roots
 
 FIRMWARE_SOURCES := $(wildcard firmware/*.c firmware/*.h firmware/*.S firmware/*.ld firmware/*.py firmware/Makefile)
