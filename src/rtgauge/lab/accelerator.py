@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Whether KVM works.
+"""Finds out whether KVM works.
 
-A kernel can hang although /dev/kvm exists: the guest's kernel is booted once, with a time limit, and the
-result is cached.
+A guest can hang although /dev/kvm exists, so it is booted once with a time limit, and the result is cached.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ READY = b"rtgauge-lab: ready "
 
 
 def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerator:
-    """kvm if a trial boot succeeded, else tcg (emulation)."""
+    """Return kvm if a trial boot succeeds, else tcg (emulation). `say` gets progress messages."""
     if not same_architecture(guest.architecture) or not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
     cache = paths.cache() / "kvm.json"
@@ -57,7 +56,7 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
 
 
 def _trial_boot(guest: Guest, image: Image) -> bool:
-    """Whether the guest boots with KVM within the time limit."""
+    """Return whether the guest boots with KVM within `TRIAL_S`."""
     with tempfile.TemporaryDirectory(prefix="rtgauge-kvm-") as name:
         folder = Path(name)
         make_empty_disk(folder / "disk", 64)

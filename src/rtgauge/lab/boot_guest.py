@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Boots a guest and waits until it answers; reboots it with other kernel parameters, and finally with the
-original ones.
-"""
+"""Boots guests, waits until they answer, and reboots them with other kernel parameters."""
 
 from __future__ import annotations
 
@@ -60,7 +58,8 @@ def boot(
 ) -> Running:
     """Boot a guest and wait until its SSH server answers.
 
-    `or_running`: accept one that already runs. Raises InputError, MeasureError.
+    `or_running`: accept a guest that already runs, instead of raising InputError. Raises MeasureError if the
+    guest does not come up.
     """
     name, folder = guest.name, private_folder(folder_of(guest.name))
     with open_lock(folder / "lock") as lock:
@@ -74,7 +73,7 @@ def boot(
                 f"lab:{name} is already running (process {running.pid}); stop it with: rtgauge lab "
                 f"stop {name}"
             )
-        kill(name)  # left over from a boot that was killed
+        kill(name)  # a killed boot may have left one
         return _boot(guest, image, options, say)
 
 
@@ -84,7 +83,7 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
     smp = cpus(guest, options)
     accelerator = options.accelerator or ("tcg" if options.icount else choose(guest, image, say))
     if options.icount and accelerator != "tcg":
-        raise InputError("--icount counts the instructions of an emulated processor: leave --accel kvm out")
+        raise InputError("--icount needs an emulated processor; leave out --accel kvm")
     disk = folder / "disk"
     if not guest.serial and not disk.exists():
         with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as aside:
@@ -117,9 +116,9 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
 
 
 def _open_line(running: Running) -> None:
-    """Begin the connection that all others share (`ssh_options`), out of reach of a Ctrl-C in the terminal.
+    """Open the connection that all others share (`ssh_options`); a Ctrl-C in the terminal does not end it.
 
-    Raises BootError.
+    Raises BootError if the guest does not answer.
     """
     done = run_in(running, "true", SLOWEST_BOOT_S)
     if done is None or done.returncode:
@@ -135,7 +134,7 @@ def _open_line(running: Running) -> None:
 
 
 def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
-    """Shut the guest down, if it runs, and boot it with other options. Raises InputError, MeasureError."""
+    """Shut the guest down if it runs, and boot it with other options. Raises MeasureError as `boot` does."""
     stop(guest.name)
     return boot(guest, image, options, say)
 
@@ -150,7 +149,7 @@ class _Started(NamedTuple):
 def _start_and_wait(
     guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]
 ) -> _Started:
-    """Start the guest, once more if QEMU itself crashes, and wait until it is up. Raises MeasureError."""
+    """Start the guest and wait until it is up; try again if QEMU crashes. Raises MeasureError."""
     for last in (False, True):
         port = _start(guest, image, options, accelerator)
         try:
@@ -187,7 +186,7 @@ def _free_port() -> int:
 
 
 def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator) -> int:
-    """Start QEMU; gives the port. Raises MeasureError with QEMU's message."""
+    """Start QEMU and return the guest's port. Raises MeasureError with QEMU's message."""
     folder = folder_of(guest.name)
     tries = 1 if options.port is not None else PORT_TRIES
     errors = ""
@@ -216,7 +215,7 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
 
 
 def _wait_until_ready(name: str, timeout_s: float) -> str:
-    """The guest's host key, from its console, which nobody else writes to. Raises MeasureError."""
+    """Wait until the guest writes its host key to its console, and return the key. Raises MeasureError."""
     deadline = time.monotonic() + timeout_s
     while True:
         ended = process_of(name) is None
@@ -247,10 +246,10 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
 
 
 def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> Running:
-    """The running guest, booted if necessary, then with the engines that `engines` gives
-    (`BootOptions.engines`).
+    """Return the running guest; boot it first if necessary.
 
-    Raises InputError if there is no image, MeasureError if it does not boot.
+    `engines` returns `BootOptions.engines`; only a boot calls it. Raises InputError if there is no image,
+    MeasureError if the guest does not boot.
     """
     guest = find_guest(name)
     running = find_running(name)
@@ -270,13 +269,10 @@ def _say(text: str) -> None:
 
 
 class Reboots:
-    """Reboots a running guest with other kernel parameters, and in the end with those that it had."""
+    """Reboots a running guest with other kernel parameters, and at the end with its original ones."""
 
     def __init__(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> None:
-        """`engines`: `BootOptions.engines`; `say` gets progress messages.
-
-        Raises InputError for a guest that is not running.
-        """
+        """`engines`: as in `BootOptions`. Raises InputError if the guest is not running."""
         self._guest = find_guest(name)
         self._engines = engines
         self._image = image_of(self._guest)
@@ -285,11 +281,11 @@ class Reboots:
 
     @property
     def append(self) -> str:
-        """The kernel parameters that the guest had at first."""
+        """The guest's original kernel parameters."""
         return self._original.append
 
     def boot(self, append: str) -> None:
-        """Reboot it with these kernel parameters; CPUs, memory and port stay.
+        """Reboot the guest with these kernel parameters and its original CPUs, memory and port.
 
         Raises MeasureError if it does not boot.
         """
@@ -308,11 +304,11 @@ class Reboots:
         boot_again(self._guest, self._image, options, self._say)
 
     def console(self) -> bytes:
-        """The end of its console since the last boot; empty if it cannot be read."""
+        """Return the end of the guest's console since its last boot; empty if it cannot be read."""
         return end_of_console(self._guest.name) or b""
 
     def leave(self) -> None:
-        """Reboot it with its original parameters, unless it runs with them.
+        """Reboot the guest with its original kernel parameters, unless it runs with them.
 
         Raises MeasureError if it does not boot.
         """

@@ -13,11 +13,9 @@ LONGEST_NAME = 4096
 
 
 class CpioWriter:
-    """Writes one archive.
+    """Writes one archive; a file may contain several, and the kernel unpacks all of them.
 
-    All entries belong to root and have modification time 0: the same content gives the same bytes.
-
-    A file may contain several archives; the kernel unpacks all of them.
+    All entries belong to root and have modification time 0, so the same content gives the same bytes.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -73,5 +71,5 @@ class CpioWriter:
 
 
 def _padded(content: bytes) -> bytes:
-    """Padded to a multiple of 4 bytes."""
+    """Return the content padded to a multiple of 4 bytes."""
     return content + b"\0" * (-len(content) % 4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Disks of the guests: image files with ext4, created without root."""
+"""Creates the guests' disks: image files with ext4. Root is not needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtgauge.errors import MeasureError
 
 
 def _program(name: str) -> str:
-    """The path of one of e2fsprogs' programs, which are not on every user's PATH. Raises MeasureError."""
+    """Find a program of e2fsprogs, which may not be on the user's PATH. Raises MeasureError if missing."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     program = shutil.which(name, path=path)
     if program is None:
@@ -49,7 +49,7 @@ def make_empty_disk(disk: Path, mebibytes: int) -> None:
 
 def unpack_disk(disk: Path, folder: Path) -> None:
     """Copy the content of a disk to the existing `folder`, without mounting it. Raises MeasureError."""
-    # debugfs has no words for spaces or quotes in a path: it writes into its working directory
+    # debugfs cannot quote a path, so it writes to its working directory
     done = subprocess.run(
         [_program("debugfs"), "-R", "rdump / .", str(disk.absolute())],
         cwd=folder,
@@ -59,6 +59,6 @@ def unpack_disk(disk: Path, folder: Path) -> None:
         errors="replace",
         check=False,
     )
-    # it ends with status 0 in any case
+    # debugfs always exits with status 0
     if not any(folder.iterdir()):
         raise MeasureError(f"cannot unpack the guest's programs: {done.stderr.strip()[-200:]}")

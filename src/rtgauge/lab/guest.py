@@ -24,11 +24,11 @@ SUITE = "trixie"
 MEMORY_MIB = 1024
 HIDDEN = ("proc", "sys", "dev", "run", "tmp")
 DISKS = ("usr", "var")
-"""Where every guest, and one with disks, mounts file systems (guest_files/init)."""
+"""guest_files/init mounts file systems on `HIDDEN`, and on `DISKS` if the guest has disks."""
 
 
 class Guest(BaseModel):
-    """A guest: with a kernel of Debian (`package`) or of the user (`kernel`)."""
+    """A guest with Debian's kernel (`package`) or the user's own (`kernel`)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -42,9 +42,7 @@ class Guest(BaseModel):
     append: str = ""
     """Kernel parameters for every boot."""
     serial: bool = False
-    """Neither disk nor network: everything is in the initial RAM disk, and ssh goes over a second serial
-    line.
-    """
+    """It has no disk and no network: its files are in the initial RAM disk, ssh uses a second serial line."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Running:
     icount: bool = False
     """Its clock counts instructions."""
     serial: bool = False
-    """`port` is that of a serial line."""
+    """`port` leads to a serial line, not to a network."""
 
 
 def _debian(name: str, architecture: Architecture, package: str, about: str) -> Guest:
@@ -74,7 +72,7 @@ def _debian(name: str, architecture: Architecture, package: str, about: str) -> 
 
 @functools.cache
 def built_in() -> Mapping[str, Guest]:
-    """The guests that need not be added, by name."""
+    """Return the built-in guests by name."""
     guests = (
         _debian("debian", "x86_64", "linux-image-amd64", "stock kernel, x86-64"),
         _debian("debian-rt", "x86_64", "linux-image-rt-amd64", "PREEMPT_RT kernel, x86-64"),
@@ -92,7 +90,7 @@ def _file(name: str) -> Path:
 
 
 def guests() -> dict[str, Guest]:
-    """Every guest by its name. Raises MeasureError if a guest's file is damaged."""
+    """Return every guest by name. Raises MeasureError if a guest's file is damaged."""
     known = dict(built_in())
     for path in sorted((paths.home() / "guests").glob("*.json")):
         try:
@@ -104,7 +102,7 @@ def guests() -> dict[str, Guest]:
 
 
 def find_guest(name: str) -> Guest:
-    """The guest of this name. Raises InputError."""
+    """Return the guest of this name. Raises InputError if there is none."""
     known = guests()
     if name not in known:
         raise InputError(f"the lab has no guest '{name[:40]}'{nearest(name, known)}")
@@ -112,7 +110,7 @@ def find_guest(name: str) -> Guest:
 
 
 def add(guest: Guest) -> None:
-    """Save a guest of the user's. Raises InputError for a name or file that is not accepted."""
+    """Save the user's guest. Raises InputError if its name or one of its files cannot be used."""
     if guest.name in built_in():
         raise InputError(f"'{guest.name}' is a built-in guest: choose another name")
     if guest.kernel is None or not guest.kernel.is_file():
@@ -133,7 +131,7 @@ def add(guest: Guest) -> None:
 
 
 def _check_overlay(overlay: Path, hidden: Iterable[str]) -> None:
-    """Raises InputError if files lie where the guest mounts a file system, which would hide them."""
+    """Raises InputError if the overlay has files that the guest would hide by mounting a file system."""
     for name in hidden:
         if (overlay / name).is_dir() and any((overlay / name).iterdir()):
             raise InputError(
@@ -157,7 +155,7 @@ def _check_kernel(kernel: Path, architecture: Architecture) -> None:
 
 
 def check_name(name: str) -> str:
-    """A name for a guest. Raises InputError."""
+    """Return the name. Raises InputError if a guest cannot have it."""
     if not re.fullmatch(NAME, name):
         raise InputError(
             f"'{name[:40]}' cannot be a guest's name: use at most 32 lowercase letters, digits and '-'"
@@ -166,7 +164,7 @@ def check_name(name: str) -> str:
 
 
 def forget(guest: Guest) -> bool:
-    """Remove a guest of the user's; False for a built-in one."""
+    """Remove the user's guest; return False if it is a built-in one."""
     if guest.name in built_in():
         return False
     _file(guest.name).unlink(missing_ok=True)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds kernel modules for Debian kernels: headers and compiler are unpacked into a folder, and make runs
-there (chroot).
-"""
+"""Builds kernel modules for Debian kernels: make runs in a folder of their headers and compiler (chroot)."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from rtgauge.lab.guest import SUITE, built_in
 from rtgauge.lab.image import build
 from rtgauge.lab.kernel_image import Architecture
 from rtgauge.lab.modules import STRIP
-from rtgauge.lab.packages import DEBIAN, MIRROR, mmdebstrap
+from rtgauge.lab.packages import DEBIAN, fetch_archive
 from rtgauge.lab.qemu import same_architecture
 from rtgauge.user_cache import check_private, private_folder
 
@@ -64,7 +62,7 @@ class HeadersTree:
     architecture: Architecture
 
     def releases(self) -> list[str]:
-        """The kernels' releases, as `uname -r` gives them."""
+        """Return the kernels' releases, as `uname -r` prints them."""
         ending = DEBIAN[self.architecture]
         return sorted(
             path.name.removeprefix("linux-headers-")
@@ -72,11 +70,10 @@ class HeadersTree:
         )
 
     def make(self, release: str, sources: Path, into: Path, words: Sequence[str] = ()) -> BuiltModules:
-        """Build the modules in `sources` (a folder with a Kbuild) for one kernel, with `words` for make; they
-        come into the folder `into`.
+        """Build the modules in `sources`, a folder with a Kbuild, and copy them to the folder `into`.
 
-        Several processes may build at the same time. Raises MeasureError with
-        the end of make's output.
+        `words`: more arguments of make. Several processes may build at the same time. Raises MeasureError
+        with the end of make's output.
         """
         if release not in self.releases():
             raise MeasureError(
@@ -95,7 +92,7 @@ class HeadersTree:
             return BuiltModules(modules, output)
 
     def _make(self, release: str, place: Path, words: Sequence[str]) -> str:
-        """Build what is in `place`, a folder of the tree; returns make's output."""
+        """Build the modules in `place`, a folder of the tree, and return make's output."""
         (self.folder / "dev").mkdir(exist_ok=True)
         namespaces = (
             ["unshare", "--mount"]
@@ -119,7 +116,7 @@ class HeadersTree:
         return output + self._run(release, namespaces, strip)
 
     def _run(self, release: str, namespaces: Sequence[str], command: Sequence[str]) -> str:
-        """What a command in the tree prints. Raises MeasureError."""
+        """Run a command in the tree and return its output. Raises MeasureError if it fails."""
         done = subprocess.run(
             [*namespaces, "sh", "-c", IN_TREE, str(self.folder), *command],
             stdin=subprocess.DEVNULL,
@@ -134,53 +131,22 @@ class HeadersTree:
 
 
 def unpack(packages: Sequence[str], suite: str, architecture: Architecture, place: Path) -> None:
-    """Unpack packages of a Debian release and their dependencies into the folder `place`, over its present
-    files.
+    """Unpack packages of a Debian release and their dependencies over the folder `place`.
 
-    Raises MeasureError.
+    Raises MeasureError if they cannot be fetched.
     """
-    command = mmdebstrap(packages, architecture)
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-        archive = f"{folder}/packages.tar"
-        command += [suite, archive, os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)]
-        try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                env={**os.environ, "TMPDIR": folder},
-            )
-        except FileNotFoundError:
-            raise MeasureError(
-                "mmdebstrap is not installed: apt-get install mmdebstrap debian-archive-keyring"
-            ) from None
-        if done.returncode:
-            errors = [
-                line for line in done.stderr.splitlines() if line.startswith("E: ")
-            ] or done.stderr.splitlines()[-1:]
-            raise MeasureError(
-                f"cannot fetch Debian packages: {'; '.join(errors[:2])[:300]}; check the network, "
-                "or set RTGAUGE_LAB_MIRROR to another mirror"
-            )
+        archive = fetch_archive(packages, suite, architecture, Path(folder), lambda _: None)
         place.mkdir(exist_ok=True)
         # not tarfile: a symbolic link of one package can be a folder in another
-        words = [
-            "tar",
-            "-C",
-            str(place),
-            "--exclude=./dev",
-            "--keep-directory-symlink",
-            "--no-same-owner",
-            "-xf",
-            archive,
-        ]
-        subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+        options = ("--exclude=./dev", "--keep-directory-symlink", "--no-same-owner")
+        subprocess.run(
+            ["tar", "-C", str(place), *options, "-xf", str(archive)], check=True, stdin=subprocess.DEVNULL
+        )
 
 
 def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
-    """Headers of the target's architecture, and tools that run here."""
+    """Unpack headers of the target's architecture, and tools that run on this machine, into `new`."""
     headers = [f"linux-headers{flavour}-{DEBIAN[architecture]}" for flavour in FLAVOURS]
     if same_architecture(architecture):
         unpack([*TOOLS, *headers], suite, architecture, new)
@@ -192,7 +158,7 @@ def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
     shutil.copytree(foreign / "usr/src", new / "usr/src", symlinks=True)
     shutil.rmtree(foreign)
     folders = sorted((new / "usr/src").glob(f"linux-headers-*-{DEBIAN[architecture]}"))
-    # `scripts` links into the package of the build programs, which is needed for the host's architecture
+    # `scripts` links into the package of build programs, which must be of the host's architecture
     programs = {(folder / "scripts").readlink().parts[-2] for folder in folders}
     compilers = {
         found[1]
@@ -209,11 +175,11 @@ def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
 
 
 def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
-    """Fetch it anew."""
+    """Fetch the tree, and replace `place` with it."""
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as folder:
         new = place.parent / folder / "tree"  # `folder` is an absolute path
         _unpack_tree(suite, architecture, new)
-        # the packages' scripts, which are not run, would make these
+        # the packages' scripts would make these, but they are not run
         for link, points_to in (("usr/bin/awk", "gawk"), ("bin/sh", "dash")):
             if not (new / link).exists():
                 (new / link).symlink_to(points_to)
@@ -225,9 +191,9 @@ def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
 def headers_tree(
     architecture: Architecture, say: Callable[[str], None], *, suite: str = SUITE, fresh: bool = False
 ) -> HeadersTree:
-    """The tree for a Debian release, fetched if missing, or (`fresh`) again with the newest packages.
+    """Return the tree for a Debian release. Fetch it if it is missing, or if `fresh` asks for the newest one.
 
-    Raises MeasureError.
+    Raises MeasureError if it cannot be fetched.
     """
     place = paths.cache() / "headers" / f"{suite}-{architecture}"
     if place.is_dir() and not fresh:
@@ -242,9 +208,9 @@ def headers_tree(
 
 
 def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -> HeadersTree:
-    """The tree for the kernels of the lab's own guests, which are built if they are missing.
+    """Return the tree for the built-in guests' kernels; guests that are not built are built.
 
-    If one's kernel is older than the tree or newer, both become Debian's newest. Raises MeasureError.
+    If the tree lacks a guest's kernel, both are fetched again. Raises MeasureError if that fails.
     """
     guests = [guest for guest in built_in().values() if guest.architecture == architecture]
     tree = headers_tree(architecture, say)
@@ -257,7 +223,7 @@ def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -
 
 
 if __name__ == "__main__":
-    # For the tests: what the modules for the guests of an architecture (x86_64, aarch64) are built with.
+    # The Makefile fetches here what modules for guests of an architecture (x86_64, aarch64) are built with.
     import sys
 
     headers_for_guests(cast("Architecture", sys.argv[1]), print)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kernel modules of a guest, and their dependencies."""
+"""Finds a guest's kernel modules and their dependencies."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WANTED = (
     "ext4",
     "veth",
 )
-"""Modules for disk, network and loads; built-in ones have no module."""
+"""Modules for disk, network and loads; a kernel may have them built in."""
 STRIP = ("strip", "--strip-debug")
 """Debug information is most of a module: it would take minutes over a serial line."""
 
 
 def find_modules(folder: Path) -> dict[str, Path]:
-    """Every module below a folder, by name."""
+    """Return every module below a folder, by name."""
     return {
         module_name(path): path
         for path in sorted(folder.rglob("*.ko*"))
@@ -38,9 +38,9 @@ def find_modules(folder: Path) -> dict[str, Path]:
 
 
 def with_needs(available: Mapping[str, Path], wanted: Iterable[str]) -> dict[str, bytes]:
-    """The available modules of `wanted` and their dependencies: name -> content, in load order.
+    """Return name -> content of the wanted modules that exist and of their dependencies, in load order.
 
-    Raises MeasureError.
+    Raises MeasureError if a dependency is missing or a file is not a kernel module.
     """
     from elftools.common.exceptions import ELFError
 
@@ -73,7 +73,7 @@ def _elf(content: bytes) -> Any:
 
 
 def module_content(path: Path) -> bytes:
-    """A kernel module, unpacked. Raises MeasureError for an unknown compression."""
+    """Read and unpack a kernel module. Raises MeasureError if it is damaged or its compression is unknown."""
     content = path.read_bytes()
     try:
         if path.suffix == ".xz":
@@ -88,7 +88,7 @@ def module_content(path: Path) -> bytes:
 
 
 def module_information(content: bytes) -> dict[str, str]:
-    """What modinfo shows of a module: key -> value, of several the last. Raises ELFError."""
+    """Return what modinfo shows: key -> value, the last one of a repeated key. Raises ELFError."""
     section = _elf(content).get_section_by_name(".modinfo")
     words: list[bytes] = section.data().split(b"\0") if section is not None else []
     return {
@@ -99,7 +99,7 @@ def module_information(content: bytes) -> dict[str, str]:
 
 
 def module_needs(content: bytes) -> list[str]:
-    """Names of the modules that this one depends on. Raises ELFError."""
+    """Return the names of the modules that this one depends on. Raises ELFError."""
     return [name for name in module_information(content).get("depends", "").split(",") if name]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Fetches Debian packages with mmdebstrap, which verifies Debian's signatures, and unpacks them; none of
-their code is run.
+"""Fetches Debian packages with mmdebstrap, which verifies their signatures, and unpacks them without running
+their code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def _has_subordinate_ids() -> bool:
-    """Whether this user has subordinate user ids (subuid(5)), which mmdebstrap needs without root."""
+    """Return whether this user has subordinate user ids (subuid(5)), which mmdebstrap needs without root."""
     owners = {str(os.geteuid())}
     with contextlib.suppress(KeyError):
         owners.add(pwd.getpwuid(os.geteuid()).pw_name)
@@ -34,10 +34,9 @@ def _has_subordinate_ids() -> bool:
 
 
 def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]:
-    """The command line that extracts packages, without suite, archive and mirror; only what Debian has signed
-    is taken.
+    """Return the command that extracts packages which Debian has signed, without suite, archive and mirror.
 
-    Raises MeasureError.
+    Raises MeasureError if mmdebstrap or Debian's keyring is missing.
     """
     if shutil.which("mmdebstrap") is None:
         raise MeasureError(
@@ -58,14 +57,17 @@ def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]
     ]
 
 
-def fetch(
-    packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]
+def fetch_archive(
+    packages: Sequence[str], suite: str, architecture: Architecture, folder: Path, say: Callable[[str], None]
 ) -> Path:
-    """Unpack the packages and their dependencies into a new folder in `folder`. Raises MeasureError."""
+    """Fetch the packages and their dependencies into a tar file in `folder`, and return its path.
+
+    Raises MeasureError if that fails.
+    """
     command = mmdebstrap(packages, architecture)
-    archive, tree = folder / "packages.tar", folder / "tree"
+    archive = folder / "packages.tar"
     mirror = os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)
-    command += [SUITE, str(archive), mirror]
+    command += [suite, str(archive), mirror]
     messages: list[str] = []
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     with subprocess.Popen(
@@ -94,13 +96,24 @@ def fetch(
             user = pwd.getpwuid(os.geteuid()).pw_name
             remedy = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
             raise MeasureError(
-                f"cannot build the guest ({reason}): without root, mmdebstrap needs subordinate "
+                f"cannot fetch Debian packages ({reason}): without root, mmdebstrap needs subordinate "
                 f"user ids, which {user} does not have: {remedy}"
             )
         raise MeasureError(
             f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set "
             "RTGAUGE_LAB_MIRROR to another mirror"
         )
+    return archive
+
+
+def fetch(
+    packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]
+) -> Path:
+    """Unpack the packages and their dependencies into a new folder in `folder`, and return it.
+
+    Raises MeasureError as `fetch_archive` does.
+    """
+    archive, tree = fetch_archive(packages, SUITE, architecture, folder, say), folder / "tree"
     say("unpacking")
     tree.mkdir()
     with tarfile.open(archive) as tar:

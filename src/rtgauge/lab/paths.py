@@ -14,21 +14,21 @@ INITRD = "initrd"
 
 
 def cache() -> Path:
-    """Images and their parts."""
+    """Return the folder of images and their parts."""
     return cache_folder("lab")
 
 
 def home() -> Path:
-    """Added guests, the lab's ssh key, running guests and their disks."""
+    """Return the folder of added guests, the lab's ssh key, and the guests' own folders."""
     folder = os.environ.get("XDG_DATA_HOME", "")
     return (Path(folder) if folder.startswith("/") else Path.home() / ".local/share") / "rtgauge" / "lab"
 
 
 def folder_of(name: str) -> Path:
-    """A guest's folder: disk, console, known host key."""
+    """Return the folder of a guest's disk, console and host key."""
     return home() / "machines" / name
 
 
 def open_lock(path: Path) -> IO[str]:
-    """The lock file `path`, created if missing, never through a link. Raises OSError."""
+    """Open the lock file `path`, or create it; never follow a link. Raises OSError."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "w")

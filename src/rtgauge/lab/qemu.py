@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""QEMU's command line for a guest."""
+"""Makes QEMU's command line for a guest."""
 
 from __future__ import annotations
 
@@ -26,20 +26,18 @@ ONE_THREAD = "tcg,thread=single"
 (`Oops: int3`).
 """
 STEADY_CLOCK = "tsc=nowatchdog"
-"""On a busy host the kernel would find the emulated TSC unstable and change the clock source during a
-measurement; it is as good as the
-other emulated clocks."""
+"""On a busy host the guest's kernel would find the emulated TSC unstable and change the clock source during a
+measurement; the other emulated clocks are no better.
+"""
 SAME_ADDRESSES = "norandmaps"
 """With random addresses, QEMU translates a program again each time it starts, and keeps every translation
 with the page of memory that holds the program. QEMU 7.2 searches all of them at each write to such a page:
 after some 20 minutes of tests the kernel could not unpack itself over that memory after a power cut.
 """
 ICOUNT_SHIFT = 2
-"""With an instruction-counting clock, every instruction takes 2 ** shift ns (QEMU's documentation, "TCG
-Instruction Counting").
-"""
+"""By an instruction clock, an instruction takes 2 ** shift ns (QEMU's manual, "TCG Instruction Counting")."""
 ICOUNT_PARAMETER = "rtgauge.icount"
-"""Says so to the guest's facts; the kernel ignores parameters of modules that it does not know."""
+"""Shows the clock in the guest's facts; the kernel ignores parameters of unknown modules."""
 CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
 PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
     # Five-level page tables and architected pointer authentication are slow to emulate, and no guest needs
@@ -56,7 +54,7 @@ TOPOLOGY = {"x86_64": "4,cores=2,threads=2", "aarch64": "4"}
 SMP = r"[0-9]{1,3}(,(sockets|dies|clusters|cores|threads|cpus|maxcpus)=[0-9]{1,3}){0,6}"
 LONGEST_APPEND = 1500
 LONGEST_SOCKET = 100
-"""Bytes of a Unix socket's path; the kernel's limit is 107."""
+"""The most bytes in a Unix socket's path; the kernel's limit is 107."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,9 @@ class BootOptions:
     port: int | None = None
     accelerator: Accelerator | None = None
     icount: bool = False
-    """A clock that counts instructions."""
+    """The guest's clock counts its instructions."""
     engines: tuple[Path, ...] = ()
-    """The engines, for a guest that has only serial lines: over them one would take a minute."""
+    """Engines in the image of a guest with only serial lines, which need a minute to transfer one."""
 
 
 def check_append(text: str) -> str:
@@ -84,7 +82,7 @@ def check_append(text: str) -> str:
 
 
 def program(architecture: Architecture) -> str:
-    """Path of QEMU. Raises MeasureError if it is not installed."""
+    """Return the path of QEMU. Raises MeasureError if it is not installed."""
     path = shutil.which(PROGRAMS[architecture])
     if path is None:
         raise MeasureError(
@@ -95,14 +93,12 @@ def program(architecture: Architecture) -> str:
 
 
 def _escaped(path: Path) -> str:
-    """A path for QEMU's options: commas are doubled."""
+    """Return a path for QEMU's options, with commas doubled."""
     return str(path).replace(",", ",,")
 
 
 def _monitor(folder: Path) -> list[str]:
-    """The socket of QEMU's monitor, for users with access to the folder; tests press the power button there,
-    a GPIO line of an Arm guest.
-    """
+    """Return the options for QEMU's monitor socket. Tests press an Arm guest's power button there, a GPIO."""
     path = folder / "qmp"
     if len(str(path).encode()) > LONGEST_SOCKET:
         return []
@@ -115,7 +111,7 @@ def _monitor(folder: Path) -> list[str]:
 
 
 def _virtio(image: Image, folder: Path, port: int) -> list[str]:
-    """Two disks and a network."""
+    """Return the options for two disks and a network."""
     return [
         *("-drive", f"file={_escaped(image.programs)},format=raw,if=none,id=programs,readonly=on"),
         *("-device", "virtio-blk-pci,drive=programs"),
@@ -128,7 +124,7 @@ def _virtio(image: Image, folder: Path, port: int) -> list[str]:
 
 
 def _serial_line(port: int) -> list[str]:
-    """A second serial line, behind `port`."""
+    """Return the options for a second serial line at `port`."""
     return [
         "-chardev",
         f"socket,id=line,host=127.0.0.1,port={port},server=on,wait=off",
@@ -138,28 +134,26 @@ def _serial_line(port: int) -> list[str]:
 
 
 def with_engines(guest: Guest, options: BootOptions) -> bool:
-    """Whether the guest has an initial RAM disk of its own, `INITRD` in its folder."""
+    """Return whether the guest boots the initial RAM disk in its own folder, which has engines."""
     return guest.serial and options.engines != ()
 
 
 def cpus(guest: Guest, options: BootOptions) -> str:
-    """The guest's CPUs as for -smp.
-
-    Those whose clock counts instructions take turns: one, if nothing is said.
-    """
+    """Return the guest's CPUs as for -smp; by default one if an instruction clock makes CPUs take turns."""
     return options.smp or ("1" if options.icount else TOPOLOGY[guest.architecture])
 
 
 def emulates_x86(guest: Guest, accelerator: Accelerator) -> bool:
-    """Whether the guest has an emulated TSC."""
+    """Return whether the guest has an emulated TSC."""
     return guest.architecture == "x86_64" and accelerator == "tcg"
 
 
 def command(
     guest: Guest, image: Image, options: BootOptions, *, folder: Path, port: int, accelerator: Accelerator
 ) -> list[str]:
-    """QEMU's command line; QEMU daemonizes once the machine is set up, and writes console, monitor socket and
-    pid to `folder`.
+    """Return QEMU's command line. QEMU will daemonize and put console, monitor socket and pid into `folder`.
+
+    Raises InputError if `options` has wrong CPUs or kernel parameters, MeasureError if QEMU is not installed.
     """
     smp = cpus(guest, options)
     if not re.fullmatch(SMP, smp):
@@ -197,7 +191,7 @@ def command(
 
 
 def same_architecture(architecture: Architecture) -> bool:
-    """Whether this machine has the guest's architecture."""
+    """Return whether this machine has the guest's architecture."""
     return (
         platform.machine() in {"x86_64": ("x86_64", "amd64"), "aarch64": ("aarch64", "arm64")}[architecture]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Running guests: their processes, consoles, and how they are stopped."""
+"""Finds and stops running guests, and reads their consoles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Self
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import paths
-from rtgauge.lab.guest import Guest, Running
+from rtgauge.lab.guest import Guest, Running, find_guest, forget
 from rtgauge.lab.paths import folder_of
 from rtgauge.lab.ssh import SSH_S, ssh_command
 from rtgauge.record.files import write_whole
@@ -29,14 +29,12 @@ MOST_CONSOLE_BYTES = 1 << 20
 
 
 def console_of(name: str) -> Path:
-    """The log of the guest's console since its last boot."""
+    """Return the path of the guest's console log, which begins at its last boot."""
     return folder_of(name) / "console.log"
 
 
 def process_of(name: str) -> int | None:
-    """The pid of this guest's QEMU; None if it does not run, also if the pid now belongs to another
-    process.
-    """
+    """Return the pid of the guest's QEMU; None if it does not run or another process now has that pid."""
     with contextlib.suppress(OSError, ValueError):
         pid = int((folder_of(name) / "pid").read_text())
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -46,7 +44,7 @@ def process_of(name: str) -> int | None:
 
 
 def find_running(name: str) -> Running | None:
-    """The running guest; None if it does not run."""
+    """Return the running guest; None if it does not run."""
     pid = process_of(name)
     try:
         running = Running(**json.loads((folder_of(name) / "running.json").read_text()))
@@ -56,12 +54,12 @@ def find_running(name: str) -> Running | None:
 
 
 def keep(running: Running) -> None:
-    """Save a running guest."""
+    """Save what `find_running` returns."""
     write_whole(folder_of(running.name) / "running.json", (json.dumps(asdict(running)) + "\n").encode())
 
 
 def all_running() -> Iterator[Running]:
-    """Every running guest."""
+    """Yield every running guest."""
     parent = paths.home() / "machines"
     for folder in sorted(parent.iterdir()) if parent.is_dir() else []:
         running = find_running(folder.name)
@@ -72,7 +70,7 @@ def all_running() -> Iterator[Running]:
 def run_in(
     running: Running, script: str, timeout_s: float = SSH_S
 ) -> subprocess.CompletedProcess[str] | None:
-    """Run a constant script in the guest's shell; None on a timeout."""
+    """Run a script in the guest's shell; return None on a timeout. Raises MeasureError if ssh is missing."""
     try:
         return subprocess.run(
             [*ssh_command(running), script],
@@ -100,9 +98,9 @@ def _gone(name: str, timeout_s: float) -> bool:
 
 
 def stop(name: str) -> bool:
-    """Shut the guest down; False if it was not running.
+    """Shut the guest down, or kill QEMU if the guest does not answer; return False if it was not running.
 
-    Kills QEMU if the guest does not answer. Raises MeasureError if QEMU does not end.
+    Raises MeasureError if QEMU does not end.
     """
     if process_of(name) is None:
         return False
@@ -130,7 +128,7 @@ def kill(name: str) -> None:
 def cut_power(running: Running) -> None:
     """Reset the guest, as by a power cut: unwritten data is lost. The guest reboots by itself."""
     run_in(running, "echo b >/proc/sysrq-trigger", 2.0)
-    if running.serial:  # who shares the connection would wait for an answer of the boot before
+    if running.serial:  # later commands share the connection and would wait for the earlier boot
         *ssh, host = ssh_command(running)
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
@@ -143,7 +141,7 @@ def cut_power(running: Running) -> None:
 
 
 def end_of_console(name: str) -> bytes | None:
-    """The end of the guest's console, at most `MOST_CONSOLE_BYTES`; None if it cannot be read."""
+    """Return the end of the guest's console, at most `MOST_CONSOLE_BYTES`; None if it cannot be read."""
     try:
         with console_of(name).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_CONSOLE_BYTES))
@@ -153,7 +151,7 @@ def end_of_console(name: str) -> bytes | None:
 
 
 def last_console_lines(name: str, lines: int = 5) -> str:
-    """The last lines of the guest's console, for a message."""
+    """Return the last lines of the guest's console as one line, for a message."""
     try:
         text = console_of(name).read_text(errors="replace")
     except OSError:
@@ -163,9 +161,7 @@ def last_console_lines(name: str, lines: int = 5) -> str:
 
 
 def running_guest(name: str) -> Running:
-    """The running guest. Raises InputError if it does not run."""
-    from rtgauge.lab.guest import find_guest
-
+    """Return the running guest. Raises InputError if it does not run."""
     running = find_running(find_guest(name).name)
     if running is None:
         raise InputError(f"lab:{name} is not running; boot it with: rtgauge lab boot {name}")
@@ -173,11 +169,10 @@ def running_guest(name: str) -> Running:
 
 
 def remove(guest: Guest) -> list[str]:
-    """Remove a guest's images, its disk, and an added guest itself; gives what was removed.
+    """Remove a guest's images and disk, and the guest itself if the user added it; return what was removed.
 
     Raises InputError if it runs.
     """
-    from rtgauge.lab.guest import forget
     from rtgauge.lab.image import remove_images
 
     if process_of(guest.name) is not None:
@@ -203,7 +198,7 @@ class BootError(MeasureError):
 
     @classmethod
     def of(cls, guest: str, problem: str) -> Self:
-        """The error for a guest, with the end of its console."""
+        """Make the error for a guest, with the end of its console."""
         last_lines = last_console_lines(guest)
         error = cls(_message(problem, console_of(guest), last_lines))
         error.guest, error.console, error._problem, error._last_lines = (
@@ -215,7 +210,7 @@ class BootError(MeasureError):
         return error
 
     def with_console(self, console: Path) -> str:
-        """The message with the path of a copy of the console."""
+        """Return the message with the path of a copy of the console."""
         return _message(self._problem, console, self._last_lines)
 
 

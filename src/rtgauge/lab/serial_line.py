@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""ssh's way to a guest that has only serial lines: `python -m rtgauge.lab.serial_line PORT FOLDER`, a
+"""Connects ssh to a guest that has only serial lines: `python -m rtgauge.lab.serial_line PORT FOLDER` is a
 ProxyCommand with ProxyUseFdpass (ssh_config(5)).
 
-A serial line neither begins nor ends a connection: the server of an earlier client may still be there, or
-none. So a line with a random word is sent until
-the guest's `serve-line` returns it (to an earlier server that line is a broken packet, at which it ends), and
-then, once, that the server may begin.
+A serial line neither begins nor ends a connection, so an earlier client's server may still run. A line with a
+random word is sent until the guest's `serve-line` returns it; an earlier server takes that line for a broken
+packet and ends. One more line then starts the new server.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from rtgauge.lab.ssh import trust_last_boot
 
 HELLO, READY, GO, BEGIN = (f"rtgauge-{word}" for word in ("hello", "ready", "go", "begin"))
 AGAIN_S = 0.5
-"""How often the word is sent: the guest's server may be ending, or the guest booting."""
+"""Time between two words: the earlier server may be ending, or the guest booting."""
 PATIENCE_S = 60.0
 
 
 def synchronise(line: socket.socket, patience_s: float = PATIENCE_S) -> None:
-    """Return when the guest's server begins with this client; nothing of what it sends is read.
+    """Return once the guest's server begins with this client; nothing that the server sends is read.
 
-    Raises OSError, TimeoutError if nobody answers.
+    Raises TimeoutError if nobody answers, OSError if the line fails.
     """
     word = secrets.token_hex(8)
     deadline = time.monotonic() + patience_s
@@ -47,7 +46,7 @@ def synchronise(line: socket.socket, patience_s: float = PATIENCE_S) -> None:
 
 
 def _skip_to(line: socket.socket, mark: bytes) -> None:
-    """Read up to the end of `mark`, and nothing after it. Raises OSError."""
+    """Read to the end of `mark`, and no further. Raises OSError if the line fails."""
     answer = b""
     while answer != mark:
         byte = line.recv(1)
@@ -57,10 +56,9 @@ def _skip_to(line: socket.socket, mark: bytes) -> None:
 
 
 def main(port: str, folder: str | None = None) -> None:
-    """Connect, wait for the guest's server, and give the connection to ssh, whose socket is our standard
-    output.
+    """Connect, wait for the guest's server, and pass the connection to ssh, whose socket is standard output.
 
-    By then the guest has said its key on its console, in its `folder`: it may have been reset.
+    The guest may have been reset: its new host key is then on its console, in its `folder`.
     """
     try:
         with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as line:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""ssh to guests: the lab's key, options and command line, and the guest's own key.
+"""Logs in to guests with ssh: the lab's key, ssh's options and command line, and the guests' host keys.
 
-The guest says its key on its console, which nobody else writes to; ssh trusts no other.
+A guest writes its host key to its console, to which nobody else writes; ssh trusts no other key.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rtgauge.record.files import write_whole
 from rtgauge.user_cache import private_folder
 
 LONGEST_CONTROL_PATH = 88
-"""A Unix socket's path has 108 bytes, and ssh adds 17 for a moment."""
+"""A Unix socket's path has at most 108 bytes, and ssh adds 17 for a moment."""
 SSH_S = 10.0
-"""Limit of a connection and of a short command."""
+"""Time limit for connecting, and for a short command."""
 
 
 def private_key() -> Path:
-    """The lab's private key, created if missing. Raises MeasureError if that fails."""
+    """Return the path of the lab's private key, or create the key. Raises MeasureError if that fails."""
     path = private_folder(paths.home()) / "key"
     if path.is_file() and path.with_suffix(".pub").is_file():
         return path
@@ -41,14 +41,15 @@ def private_key() -> Path:
 
 
 def public_key() -> str:
-    """The line for a guest's authorized_keys."""
+    """Return the line for a guest's authorized_keys. Raises MeasureError as `private_key` does."""
     return private_key().with_suffix(".pub").read_text()
 
 
 def ssh_options(running: Running) -> dict[str, str]:
-    """ssh options that trust only this guest and ignore the user's configuration. Raises MeasureError.
+    """Return ssh options that trust only this guest and ignore the user's configuration.
 
-    A serial line has one connection, which all commands share, also those of other processes.
+    All commands of all processes share one connection over a serial line. Raises MeasureError if that
+    connection's socket would have too long a path, or as `private_key` does.
     """
     folder = paths.folder_of(running.name)
 
@@ -80,7 +81,7 @@ def _over_serial_line(folder: Path) -> dict[str, str]:
         "ProxyCommand": f"{line} %p {shlex.quote(str(folder)).replace('%', '%%')}",
         "ProxyUseFdpass": "yes",
         "Compression": "yes",
-        # A line has no end: a guest that is gone is one that does not answer. It may be slow.
+        # A serial line does not end with its guest: a guest that no longer answers is gone. It may be slow.
         "ServerAliveInterval": "20",
         "ServerAliveCountMax": "3",
         "ControlMaster": "auto",
@@ -90,7 +91,7 @@ def _over_serial_line(folder: Path) -> dict[str, str]:
 
 
 def ssh_command(running: Running) -> list[str]:
-    """The ssh client's command line for a running guest, without a remote command."""
+    """Return ssh's command line for a running guest, without a remote command."""
     options = {**ssh_options(running), "LogLevel": "ERROR", "ConnectTimeout": str(round(SSH_S))}
     return [
         "ssh",
@@ -107,18 +108,18 @@ READY = re.compile(rb"rtgauge-lab: ready (ssh-ed25519 [A-Za-z0-9+/=]{40,200})\r?
 
 
 def key_on(console: bytes) -> str | None:
-    """The key of the guest's last boot, by its console; None: it has not come up."""
+    """Return the host key that the guest wrote to its console last; None if it has not come up."""
     keys: list[bytes] = READY.findall(console)
     return keys[-1].decode() if keys else None
 
 
 def trust(folder: Path, key: str) -> None:
-    """Let ssh know the key of the guest with this folder. Raises OSError."""
+    """Make ssh trust this host key of the guest with this folder. Raises OSError."""
     write_whole(folder / "known_hosts", f"rtgauge-lab-{folder.name} {key}\n".encode())
 
 
 def trust_last_boot(folder: Path) -> None:
-    """The same by its console: a guest whose disk is in memory makes a key at each boot, also after a reset.
+    """Make ssh trust the last host key on the guest's console: a guest without a disk makes one at each boot.
 
     Raises OSError.
     """

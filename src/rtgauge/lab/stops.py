@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A guest whose virtual CPUs are stopped from outside now and then, as a hypervisor does that has no time for
-them: for `rtgauge selftest`.
-"""
+"""Stops a guest's CPUs from outside now and then, as a busy hypervisor does, for `rtgauge selftest`."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from rtgauge.units import NS_PER_S
 
 EVERY_S = 1.0
 LOOKS = 10
-"""At the guest's clock; the answer that came quickest tells it best."""
+"""Readings of the guest's clock; the one that arrived fastest is the best."""
 STOP = """
 import os, signal, sys, time
 pid, length_s = int(sys.argv[1]), float(sys.argv[2])
@@ -34,13 +32,13 @@ finally:
     os.kill(pid, signal.SIGCONT)
 print(start_ns, end_ns)
 """
-"""A process of its own, so that the guest goes on also where rtgauge is killed meanwhile."""
+"""It runs in a process of its own, so that the guest continues even if rtgauge is killed."""
 
 
 def clock_offset_ns(running: Running) -> int:
-    """What the guest's CLOCK_MONOTONIC is ahead of this machine's, to some 10 ms (/proc/uptime).
+    """Return how far the guest's CLOCK_MONOTONIC is ahead of this machine's, to some 10 ms (/proc/uptime).
 
-    Raises MeasureError.
+    Raises MeasureError if the guest does not answer.
     """
     looks = f"i=0; while [ $i -lt {LOOKS} ]; do cat /proc/uptime; sleep 0.1; i=$((i + 1)); done"
     with subprocess.Popen(
@@ -56,9 +54,9 @@ def clock_offset_ns(running: Running) -> int:
 
 @contextmanager
 def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int, int]]]:
-    """Stop the guest again and again while the context lasts.
+    """Stop the guest about every `EVERY_S`, each time for `length_s`, until the context ends.
 
-    Gives (start, end) of each stop in ns of this machine's CLOCK_MONOTONIC.
+    Gives the (start, end) of each stop, in ns of this machine's CLOCK_MONOTONIC.
     """
     stops: list[tuple[int, int]] = []
     over = threading.Event()
