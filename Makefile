@@ -131,12 +131,12 @@ release: export RTGAUGE_SUITES = $(SUITES)
 release:
 	@sh tools/packages.sh packages
 	@rm -rf dist
-	@$(MAKE) --no-print-directory wheel $(VENV)/.tools
+	@$(MAKE) --no-print-directory wheel $(VENV)/.tools $(VENV)/.installed
 	@$(PART) release sh tools/release.sh $(SUITES)
 
 # What is in dist/, in clean roots: needs root, a network, and minutes, so it is not part of `make test`.
 test-packages: export RTGAUGE_SUITES = $(SUITES)
-test-packages: $(VENV)/.tools
+test-packages: $(VENV)/.tools $(VENV)/.installed
 	@sh tools/packages.sh packages
 	@$(PART) 'packages in clean roots' $(BIN)/pytest tests/roots
 
