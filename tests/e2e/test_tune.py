@@ -71,7 +71,7 @@ def test_kill_9_in_a_trial_is_put_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "say what the machine has to keep"),
+        ((), "say what the machine must keep"),
         (("--require", "latency<=1us", "--budget", "10s"), "too short for one test"),
         (("--require", "jitter<=1us"), "tune measures latency"),
         (("--require", "latency<=1us", "--only", "thpp"), "no setting 'thpp'"),

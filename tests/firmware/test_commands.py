@@ -15,7 +15,7 @@ UF2 = FIRMWARE.parent / "build-firmware" / "rtgauge-instrument.uf2"
 def test_the_self_test_inside_and_over_a_wire() -> None:
     with EmulatedBoard(delays=[3]) as board:
         assert good(rtgauge("instrument", "selftest", f"serial:{board.path}")).stdout.startswith(
-            "passed: 0 ns over its inside"
+            "passed: 0 ns internally"
         )
         found = document(
             good(rtgauge("instrument", "selftest", f"serial:{board.path}", "--wire", "--json")).stdout

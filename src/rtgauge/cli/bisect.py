@@ -20,12 +20,12 @@ def bisect(
         typer.Argument(metavar="COMMAND", help="Builds and boots the commit that is checked out."),
     ] = None,
     good: Annotated[str | None, typer.Option(metavar="COMMIT", help="A commit that is fast enough.")] = None,
-    bad: Annotated[str | None, typer.Option(metavar="COMMIT", help="A later one that is slower.")] = None,
+    bad: Annotated[str | None, typer.Option(metavar="COMMIT", help="A later, slower commit.")] = None,
     repository: Annotated[
         Path, typer.Option(metavar="DIR", help="The clone whose commits are checked out.")
     ] = Path(),
     plan: Annotated[
-        str, typer.Option(metavar="PLAN", help="What is measured: a preset or a TOML file.")
+        str, typer.Option(metavar="PLAN", help="What to measure: a preset or a TOML file.")
     ] = "quick",
     measured: Measured,
     deciding: Deciding,
@@ -43,10 +43,10 @@ def bisect(
 ) -> None:
     """Find the commit that made something slower.
 
-    `git bisect` names the commits, and a few runs decide on each. COMMAND builds and boots the commit that is
-    checked out, in the repository's folder. If it fails, the commit is skipped. Both ends are measured first
-    and must differ. Each commit is then measured by turns with both ends until it is like one of them. At
-    most one search in 50 ends at a wrong commit.
+    `git bisect` chooses the commits, and a few runs decide on each. COMMAND builds and boots the commit that
+    is checked out, in the repository's folder. If it fails, the commit is skipped. Both ends are measured
+    first and must differ. Each commit is then measured by turns with both ends until it is like one of them.
+    At most one search in 50 ends at a wrong commit.
 
     \b
     Examples:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The search of `rtgauge bisect`: kept in its folder, run, and printed."""
+"""Runs the search of `rtgauge bisect`, keeps it in its folder, and prints the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOG = "build.log"
 
 
 class BisectState(Model):
-    """A search as it is kept in its folder: what was asked, and every run so far."""
+    """A search as its folder keeps it: the options, and every run so far."""
 
     wish: BisectWish
     series: str | None
@@ -54,7 +54,7 @@ class FirstBad(Model):
 
 
 class BisectDocument(Model):
-    """What --json prints. `error`: the chance that the search ends at a wrong commit."""
+    """The document that --json prints. `error`: the probability that the search ends at a wrong commit."""
 
     first_bad: list[FirstBad]
     change_of_ends: float
@@ -123,8 +123,9 @@ def asked_search(
     measured: tuple[str, Measured],
     decides: GateWish,
 ) -> BisectState:
-    """The search that the command line asks for; `measured`: the plan, and what is said over it. Raises
-    InputError.
+    """Return a new search. `measured`: the plan's name, and the options that change the plan.
+
+    Raises InputError if `folder` has a search already, or an option is wrong.
     """
     if folder.joinpath(STATE).exists():
         raise InputError(
@@ -132,8 +133,8 @@ def asked_search(
         )
     clone = GitRepository(repository)
     looks(decides.max_pairs)
-    plan, said = measured
-    overrides = said.overrides()
+    plan, options = measured
+    overrides = options.overrides()
     return BisectState(
         wish=BisectWish(
             repository=str(clone.folder),
@@ -143,7 +144,7 @@ def asked_search(
             command=command,
             larger_than=decides.larger_than,
             max_pairs=decides.max_pairs,
-            seed=secrets.randbelow(2**32) if said.seed is None else said.seed,
+            seed=secrets.randbelow(2**32) if options.seed is None else options.seed,
         ),
         series=decides.series,
         quantile=decides.quantile,
@@ -151,12 +152,12 @@ def asked_search(
         plan=plan,
         parameters=overrides.parameters,
         loads=overrides.loads,
-        target=said.target,
+        target=options.target,
     )
 
 
 def _plan(state: BisectState) -> Plan:
-    """What one run measures. Raises InputError, also for a series that the plan does not have."""
+    """Return the plan of one run. Raises InputError if it is wrong, or does not have the series."""
     overrides = Overrides(
         parameters=dict(state.parameters),
         loads=state.loads,
@@ -174,7 +175,7 @@ def _plan(state: BisectState) -> Plan:
 
 
 class _Runs:
-    """Builds, boots and measures a commit; runs that the folder has already are not made again."""
+    """Builds, boots and measures commits; runs that the folder already has are not repeated."""
 
     def __init__(
         self, folder: Path, state: BisectState, clone: GitRepository, plan: Plan, waits_s: float
@@ -183,7 +184,10 @@ class _Runs:
         self._waits_s, self._made = waits_s, 0
 
     def run(self, commit: str, why: str) -> BisectRun:
-        """Raises MeasureError, and KeyboardInterrupt."""
+        """Measure a commit once, or return the run that the folder has.
+
+        Raises MeasureError if it gives no value, RecordError if the folder has another search.
+        """
         self._made += 1
         if self._made <= len(self._state.runs):
             kept = self._state.runs[self._made - 1]
@@ -216,7 +220,7 @@ class _Runs:
         return self._value(commit)
 
     def _value(self, commit: str) -> BisectRun:
-        """Measured up to three times, since single runs may be in doubt. Raises MeasureError."""
+        """Measure up to three times, since a run may be doubtful. Raises MeasureError if none has a value."""
         why = None
         for _ in range(3):
             path = self._record()
@@ -256,7 +260,7 @@ def _keep(folder: Path, state: BisectState) -> None:
 
 
 def kept_search(folder: Path) -> BisectState:
-    """The search in a folder. Raises InputError, RecordError."""
+    """Return the search in a folder. Raises InputError if there is none, RecordError if it is damaged."""
     try:
         return BisectState.model_validate_json((folder / STATE).read_bytes())
     except OSError:

@@ -42,10 +42,10 @@ def compare(
 ) -> None:
     """Compare records, or the loads or deployments of one record.
 
-    The first line is the conclusion. The run is the unit: a repeat of a step, or a record of one label.
-    Single runs say nothing about other runs. The differences of quantiles with confidence intervals,
-    statistics and tails follow; --details adds the papers' selection and the settings that differ. Probes,
-    operations of microbenchmarks and tasks, which have no common scale, are compared separately.
+    The first line is the conclusion. Runs are compared with runs: the repeats of a step, or the records of
+    one label. A single run says nothing about other runs. The differences of quantiles with confidence
+    intervals, statistics and tails follow; --details adds the papers' selection and the settings that differ.
+    Probes, operations of microbenchmarks and tasks, which have no common scale, are compared separately.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def compare(
           two records, and what to call them
       rtgauge compare --fail-if-worse --label old=R1 --label new=R2 \\
                       --label old=R3 --label new=R4
-          two runs a side, by turns; exit status 1 if new is worse than old
+          two runs per side, by turns; exit status 1 if new is worse than old
       rtgauge compare STOCK RT --figures figures
           two kernels: the papers' table of microbenchmarks, and figure files
       rtgauge compare STOCK RT XENOMAI RTAI -o systems.html

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `rtgauge compare` does: compares, prints, and writes the page."""
+"""Compares records, prints the result, and writes the page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from rtgauge.verdict.worst import exit_status
 
 @dataclass(frozen=True)
 class Compared:
-    """The sides of one part of the records, compared."""
+    """One part of the records: its sides, and the result of comparing them."""
 
     scope: Scope
     result: Comparison
@@ -59,7 +59,7 @@ class Compared:
 
 @contextmanager
 def _progress() -> Generator[Callable[[str, int, int], None] | None]:
-    """(activity, done, total) -> None while this is entered; None: this is no terminal, which gets no bar."""
+    """Show a bar in a terminal, and give what moves it: (activity, done, total) -> None. Else give None."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
@@ -72,7 +72,7 @@ def _progress() -> Generator[Callable[[str, int, int], None] | None]:
 
 
 def _print_operations(benchmarks: Microbenchmarks) -> None:
-    """The tables of operations, which have no common scale: the cost of each on each system."""
+    """Print the cost of each operation on each system; the operations have no common scale."""
     console = Console()
     if (sentence := conclusion(benchmarks)) is not None:
         console.print(Text(printable(sentence), style="bold"))
@@ -83,7 +83,7 @@ def _print_operations(benchmarks: Microbenchmarks) -> None:
 def _operation_chapters(
     benchmarks: Microbenchmarks, records: Sequence[Record], parts: Sequence[Scope], asked: ComparedSides
 ) -> list[Chapter]:
-    """The tables of the operations and the figures of each."""
+    """Return the chapters with the operations' tables and figures."""
     sides = [
         (part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is not None
     ]
@@ -94,7 +94,7 @@ def _operation_chapters(
 
 
 def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
-    """The chapter of frequencies, if the records have steps that can be judged against a period."""
+    """Return the chapter of frequencies; none if the records have no steps to judge against a period."""
     chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
     return [chapter] if chapter.grids else []
 
@@ -108,7 +108,11 @@ def compare_records(
     *,
     fail_if_worse: bool,
 ) -> int:
-    """Compare, print and write. Gives the exit status. Raises InputError, RecordError, MeasureError."""
+    """Compare, print and write; return the exit status.
+
+    Raises InputError if an option is wrong, nothing can be compared, or a file cannot be written; RecordError
+    for a damaged record.
+    """
     options = _options(statistics)
     requirement = None if require is None else parse_requirement(require)
     records = open_records(asked.records or [], asked.label or [])
@@ -116,12 +120,12 @@ def compare_records(
     verdicts = {} if requirement is None else _verdicts(requirement, records)
     benchmarks = microbenchmarks(records) if has_several_operations(records) else None
     compared = [
-        replace(one, result=one.result.model_copy(update={"verdicts": verdicts}))
-        for one in _compared(asked, records, parts, options, alone=benchmarks is None)
+        replace(part, result=part.result.model_copy(update={"verdicts": verdicts}))
+        for part in _compared(asked, records, parts, options, alone=benchmarks is None)
     ]
-    results = [one.result for one in compared]
+    results = [part.result for part in compared]
     if shown.json:
-        if benchmarks is not None:  # whose document has no place for them
+        if benchmarks is not None:  # their document has no verdicts
             _print_verdicts(verdicts, as_json=True)
         document = compared_document(benchmarks, results, one=parts == [EVERYTHING])
         typer.echo(document.model_dump_json(indent=1))
@@ -133,7 +137,7 @@ def compare_records(
     if shown.out is not None or shown.figures is not None:
         chapters = [
             *([] if benchmarks is None else _operation_chapters(benchmarks, records, parts, asked)),
-            *(chapter_of(one.result, one.sides, one.pairs, one.scope.title) for one in compared),
+            *(chapter_of(part.result, part.sides, part.pairs, part.scope.title) for part in compared),
             *_timing(records, timing),
         ]
         write(
@@ -168,9 +172,9 @@ def _verdicts(requirement: Requirement, records: Sequence[Record]) -> dict[str, 
 def _compared(
     asked: ComparedSides, records: Sequence[Record], parts: Sequence[Scope], options: Options, *, alone: bool
 ) -> list[Compared]:
-    """Each part that has several sides. `alone`: nothing else is shown, so that a part without is an error.
+    """Compare each part that has several sides.
 
-    Raises InputError, which names what differs or says what to do.
+    If no part has and `alone` (nothing else is shown), raises InputError, which says what to do.
     """
     groups = [(part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is None]
     comparable = [(part, sides) for part, sides in groups if len(sides) > 1]
@@ -191,7 +195,7 @@ def _compared(
 
 
 def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
-    """What each record's verdict is; beside a JSON document on standard error."""
+    """Print each record's verdict; to standard error if a JSON document is printed."""
     console = Console(stderr=as_json)
     for name, verdict in verdicts.items():
         console.print(
@@ -203,9 +207,9 @@ def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
 
 
 def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] | None) -> int:
-    """The exit status: that of the worst verdict, 0 if nothing was required.
+    """Return the exit status of the worst verdict; 0 if nothing was required.
 
-    `comparisons`: none of them may show a side that is worse.
+    `comparisons`: of --fail-if-worse; the status also says whether one of them shows a worse side.
     """
     required = exit_status(list(verdicts.values()), [])
     if comparisons is None or required == EXIT_FAILS:
@@ -224,19 +228,19 @@ def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] |
 
 
 def _print(compared: Sequence[Compared], *, details: bool, after: bool) -> None:
-    """Each comparison with its title; `after`: something else was printed before."""
+    """Print each comparison with its title. `after`: something was printed before."""
     console = Console()
-    for i, one in enumerate(compared):
-        result = one.result
+    for i, part in enumerate(compared):
+        result = part.result
         if i or after:
             console.print()
-        if one.scope.title:
-            console.print(Text(printable(one.scope.title), style="bold reverse"))
+        if part.scope.title:
+            console.print(Text(printable(part.scope.title), style="bold reverse"))
         console.print(Text(printable(result.conclusion), style="bold"))
         if (doubt := doubtful_sides(result)) is not None:
             console.print(Text(doubt, style="yellow"))
         console.print()
-        tables = comparison_grids(result, one.sides, console.width)
+        tables = comparison_grids(result, part.sides, console.width)
         shown = [
             first_settings(table) if table.title == SETTINGS else table
             for table in tables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The end of every measuring command: verdict, page, summary, exit status."""
+"""Ends every measuring command: judges, writes the page, prints the summary, and finds the exit status."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from rtgauge.verdict.worst import exit_status
 
 
 def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
-    """Write the page; gives the error, so that the summary is printed all the same."""
-    from rtgauge.report.page import html  # a probe that is not recorded draws none
+    """Write the page. Return the error if that fails, so that the summary is still printed."""
+    from rtgauge.report.page import html  # slow, and not every command needs it
 
     try:
         writer.write_page(PAGE, html(record))
@@ -33,9 +33,7 @@ def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
 
 
 def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
-    """Judge the record at `path` and write its page; gives the record, and the error if the page could not be
-    written.
-    """
+    """Judge the record at `path` and write its page. Return the record, and the error if it has no page."""
     writer = RecordWriter(path, run.id)
     record = writer.record()
     if run.requirement is not None:
@@ -45,11 +43,10 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
 
 
 def judged(record: Record, require: str | None, *, allow_left_out: bool = False) -> Record:
-    """The record with the verdicts on another requirement, or as it is without one.
+    """Judge the record by the requirement `require`, if there is one, and return it.
 
-    Raises InputError for an invalid requirement.
-
-    `allow_left_out`: by `require`, or the record's own requirement, although something was left out.
+    `allow_left_out`: judge by `require`, or else by the record's own requirement, although something was left
+    out. Raises InputError if the requirement is invalid or missing.
     """
     if allow_left_out:
         record.run.allow_left_out = True
@@ -67,38 +64,37 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
 
 
 def check_requirement(require: str | None) -> None:
-    """Raises InputError for an invalid requirement, before anything is done."""
+    """Raises InputError if the requirement is invalid."""
     if require is not None:
         parse_requirement(require)
 
 
 def with_requirement(run: Run, require: str | None) -> Run:
-    """The run with a requirement for `finish` to judge, if there is one."""
+    """Return the run with a requirement for `finish` to judge, if there is one."""
     if require is None:
         return run
-
     return run.model_copy(update={"requirement": str(parse_requirement(require))})
 
 
 def document(record: Record) -> RunDocument:
-    """The JSON document of a record."""
+    """Return the JSON document of a record."""
     return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
 
 
 def _cut_off(record: Record) -> list[str]:
-    """What becomes of the steps that did not come to their end."""
+    """Return a line for each step that was cut off."""
     return [
-        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: it is then "
-        f"measured again from its beginning instead."
+        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: --resume "
+        "measures it again from the beginning."
         for step in record.steps
         if step.end_reason in STOPPED_EARLY and step.start_ns is not None and step.end_ns is not None
     ]
 
 
 def status(record: Record, problem: RtgaugeError | None) -> int:
-    """The exit status of a record; if it was interrupted, prints how to resume.
+    """Return the exit status of a record; if it was interrupted, print how to resume.
 
-    Raises MeasureError if the page could not be written.
+    `problem`: why the page could not be written; raises it as a MeasureError.
     """
     if problem is not None:
         raise MeasureError(
@@ -116,7 +112,7 @@ def status(record: Record, problem: RtgaugeError | None) -> int:
 
 
 def finish(path: Path, run: Run, *, as_json: bool, details: bool = False) -> int:
-    """Judge the record at `path`, write its page, print its summary or JSON. Gives the exit status."""
+    """Judge the record at `path`, write its page, print its summary or JSON, and return the exit status."""
     record, problem = settle(path, run)
     if as_json:
         typer.echo(document(record).model_dump_json(indent=1))

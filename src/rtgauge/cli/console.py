@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The console that tables and progress are printed to: its own colours reach the terminal, escape sequences
-in the text do not.
-"""
+"""Prints tables and progress. The console's colours reach the terminal, escape sequences in texts do not."""
 
 from __future__ import annotations
 
@@ -24,6 +22,6 @@ class Console(rich.console.Console):
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Like rich.console.Console.render, which everything that is printed goes through."""
+        """Escape all text; everything that rich prints goes through this method."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(escaped(segment.text), segment.style)

@@ -66,15 +66,16 @@ Name = Annotated[
 def _machine(
     read: Callable[[Iterable[str]], Mapping[str, Any]], deployment: Deployment | None = None
 ) -> tuple[Machine, Held | None]:
-    """(machine state, applied deployment or None). `read`: the engine's verb on that machine; `deployment`:
-    what is to be previewed.
+    """Return the machine's state, and its applied deployment or None.
+
+    `read`: the engine's verb on that machine; `deployment`: the deployment to preview.
     """
     rules = [] if deployment is None else deployment.rules
     return Machine(read_files(read, threads=deployment is not None, rules=rules)), read_held(read)
 
 
 def _on(target: str) -> str:
-    """The --target option for a suggested command."""
+    """Return the --target option for a suggested command."""
     return "" if target == "local" else f" --target {quote(target)}"
 
 
@@ -144,7 +145,7 @@ def apply(name: Name, target: Target = "local") -> None:
 
 
 def _put_back(target: str, *options: str) -> None:
-    """Restore stale settings and those that the options select; print the outcome of each."""
+    """Restore stale settings and the settings that `options` select; print the outcome of each."""
     with open_target(target, "restore", "rtgauge restore") as opened:
         # locking the machine has already restored what dead runs left
         answers = [
@@ -179,8 +180,8 @@ def restore(
 ) -> None:
     """Restore settings that a killed run left changed.
 
-    Also after a power failure. A deployment applied by `rtgauge deploy apply` stays, unless you add
-    --applied.
+    This also works after a power failure. A deployment applied by `rtgauge deploy apply` stays, unless you
+    add --applied.
 
     \b
     Examples:
@@ -206,7 +207,7 @@ def restore(
 def cmdline(name: Name, target: Target = "local") -> None:
     """Print the boot parameters of a deployment.
 
-    One line on standard output, hints on standard error.
+    They are one line on standard output; hints go to standard error.
 
     \b
     Examples:

@@ -79,7 +79,7 @@ def export(
 
       rtgauge export RECORD --format kcidb --kernel-tree ~/linux --origin mylab
 
-    Exit status: 0; with --require or --allow-left-out that of rtgauge run.
+    Exit status: 0; with --require or --allow-left-out as of rtgauge run.
     """
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.record_argument import open_record
@@ -109,14 +109,13 @@ def export(
 
 
 def _kernel_source(tree: Path, origin: str) -> KernelSource:
-    from rtgauge.errors import InputError
     from rtgauge.exporters.ci_reports import KernelSource
     from rtgauge.study.git_commits import GitError, GitRepository
 
     if re.fullmatch(r"[a-z0-9_]+", origin) is None:
         raise InputError(f"--origin {origin}: KCIDB takes lower-case letters, digits and _")
     if not tree.is_dir():
-        raise InputError(f"--kernel-tree {tree} is no folder")
+        raise InputError(f"--kernel-tree {tree} is not a folder")
     repository = GitRepository(tree)
     try:
         url = repository.git("remote", "get-url", "origin")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge gate`: is the candidate worse than the baseline? By fresh pairs of runs."""
+"""`rtgauge gate`: is the candidate worse than the baseline?"""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def gate(
 ) -> None:
     """Tell whether a candidate is worse than its baseline, by pairs of runs that are measured now.
 
-    One series and one quantile decide. Both sides are measured by turns, in random order, until they can
-    tell or --max-pairs is reached. In 500 decisions on like with like at most one says "worse".
+    One series and one quantile decide. Both sides are measured by turns, in random order, until the pairs
+    decide or --max-pairs is reached. If both sides are alike, at most one decision in 500 says "worse".
 
     \b
     Examples:
@@ -152,7 +152,10 @@ def gate(
 
 
 def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
-    """Measure; gives the record, which has its page. Raises what `measure` does."""
+    """Measure, and return the record with its page.
+
+    Raises what `measure` raises, and RtgaugeError if the page cannot be written.
+    """
     from rtgauge.cli.conclusion import settle
     from rtgauge.cli.progress import make_display
     from rtgauge.runner.interrupt import Interrupt
@@ -174,7 +177,7 @@ def _write(path: Path, data: bytes, option: str) -> None:
 
 
 def _final(record: Record) -> GateResult:
-    """The result of a record that measures no more: what is not decided was interrupted, or is impossible."""
+    """Return the final result of a record: one that is not decided was interrupted, or is impossible."""
     from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
     result = GateResult.of(record)

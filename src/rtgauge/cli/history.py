@@ -36,7 +36,7 @@ def history(
     ] = "kernel",
     quantile: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Look for changes of p50, p99, p99.9 or p99.99."),
+        typer.Option(metavar="NAME", help="Quantile to watch: p50, p99, p99.9 or p99.99."),
     ] = "p99",
     store: StorePath = DEFAULT,
     machine: Machine = None,
@@ -44,7 +44,7 @@ def history(
     last: Annotated[int, typer.Option(min=0, metavar="N", help="Only the newest N results; 0: all.")] = 0,
     site: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write static pages of the whole store; of SERIES, if it is given."),
+        typer.Option(metavar="DIR", help="Write static pages of the whole store, or of SERIES if given."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -101,7 +101,10 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
 
 
 def store_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
-    """Write the pages of a store; gives the first one. Raises InputError, MeasureError."""
+    """Write the pages of a store, and return the first one.
+
+    Raises InputError if an option is wrong or the folder cannot be written, MeasureError if the disk is full.
+    """
     from rtgauge.report.site import SeriesPage, write_site
     from rtgauge.store import queries
     from rtgauge.store.history import histories

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge import`: makes records of other tools' measurements."""
+"""`rtgauge import`: makes records from other tools' measurements."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Examples:
 
 
 class Imports(TyperGroup):
-    """Whose first command is the default one: a file's name is no command."""
+    """A group whose default command is `files`: a file's name is not a command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments, with the default command before them where they name none."""
+        """Parse the arguments, with the default command before them if they name none."""
         if not args or (args[0] not in self.commands and args[0] not in {"-h", "--help"}):
             args = ["files", *args]
         return super().parse_args(ctx, args)
@@ -64,10 +64,10 @@ def files(
         ),
     ] = None,
     nanoseconds: Annotated[
-        bool, typer.Option("--ns", help="Latencies in a text of cyclictest are in ns (-N).")
+        bool, typer.Option("--ns", help="Latencies in cyclictest's text are in ns (-N).")
     ] = False,
     microseconds: Annotated[
-        bool, typer.Option("--us", help="Latencies in a text of cyclictest are in us.")
+        bool, typer.Option("--us", help="Latencies in cyclictest's text are in us.")
     ] = False,
     require: Require = None,
     details: Details = False,
@@ -75,9 +75,9 @@ def files(
 ) -> None:
     """Import results of other tools; their format is recognised.
 
-    cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval, Xenomai's
-    latency, EVL's latmus, stress-ng --cyclic, LAVA. A mark of the record names what a tool leaves out or
-    mixes up.
+    The tools: cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval,
+    Xenomai's latency, EVL's latmus, stress-ng --cyclic, LAVA. A mark of the record names what a tool leaves
+    out or mixes up.
 
     \b
     Examples:
@@ -176,7 +176,7 @@ def edges(
     threshold: Annotated[
         float | None,
         typer.Option(
-            metavar="VOLTS", help="Level of an edge. [default: halfway between the least and the largest]"
+            metavar="VOLTS", help="Level of an edge. [default: halfway between minimum and maximum]"
         ),
     ] = None,
     hysteresis: Annotated[
@@ -203,7 +203,8 @@ def edges(
 ) -> None:
     """Import edges that an oscilloscope recorded.
 
-    CSV from Tektronix, Rigol, Keysight, PicoScope, Saleae, sigrok and PulseView, and VCD, of any size.
+    Files may be VCD, or CSV from Tektronix, Rigol, Keysight, PicoScope, Saleae, sigrok and PulseView, of any
+    size.
 
     \b
     Examples:

@@ -88,7 +88,7 @@ def selftest(
         bool,
         typer.Option(
             "--wire",
-            help="Over a wire from the stimulus pin (GP2) to the answer pin (GP3), instead of internally.",
+            help="Measure over a wire from the stimulus pin (GP2) to the answer pin (GP3).",
         ),
     ] = False,
     json: Json = False,
@@ -130,7 +130,7 @@ def selftest(
     elif loopback.offset_ns is not None and not state.missed:
         typer.echo(
             f"{'passed' if wire or loopback.offset_ns == (0, 0) else 'failed'}: {_offset(loopback)} "
-            f"over {'the wire' if wire else 'its inside'}"
+            f"{'over the wire' if wire else 'internally'}"
         )
         typer.echo(
             f"{identity.text}, {identity.unique_id}: {state.answers} stimuli, steps of "

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HELP = """Boot real kernels in virtual machines.
 
-Debian stock and PREEMPT_RT kernels for x86-64 and arm64, or your own, e.g. with Xenomai.
+Kernels are Debian's stock and PREEMPT_RT ones for x86-64 and arm64, or your own, e.g. with Xenomai.
 
 \b
 Examples:
@@ -253,7 +253,7 @@ def add(
         bool,
         typer.Option(
             "--serial",
-            help="A guest without disk or network; it is reached over a serial line and keeps nothing.",
+            help="The guest has no disk or network: it is reached over a serial line and keeps nothing.",
         ),
     ] = False,
 ) -> None:
@@ -315,7 +315,7 @@ def doctor(name: Name, json: Json = False) -> None:
 
 
 def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
-    """The answer, then a table of the co-kernel that is there, or of both."""
+    """Print the answer, then the needs of the co-kernels that can be measured, or of both."""
     from rich.table import Table
 
     from rtgauge.cli.console import Console

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A group whose commands are imported and made when they are called: neither a command nor the list of all
-pays for the others.
-"""
+"""A group that imports a command only when it is called, so that help and other commands start fast."""
 
 from __future__ import annotations
 
@@ -16,36 +14,36 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class LazyGroup(TyperGroup):
-    """For `typer.Typer(cls=...)`."""
+    """A base class for `typer.Typer(cls=...)`; a subclass lists and loads the commands."""
 
     @abstractmethod
     def lines(self) -> Mapping[str, str]:
-        """Every command and its line of help, in the order of the help."""
+        """Return command -> its line of help, in the order of the help."""
 
     @abstractmethod
     def load(self, name: str) -> Any:
         """Import the command of that name: a function for typer, or a typer.Typer."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - signature of the base class
-        """The names."""
+        """Return the commands' names."""
         return list(self.lines())
 
     def line(self, name: str) -> str | None:
-        """The help of one command; None: there is none. It need not read all others."""
+        """Return the line of one command; None if there is no such command. It need not read the others."""
         return self.lines().get(name)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - signature of the base class
-        """The command; None if there is no such one."""
+        """Return the command; None if there is no such command."""
         line = self.line(cmd_name)
         if line is not None:
             return Deferred(cmd_name, line, self)
-        # typer looks for one of a like name there
+        # typer searches these for a similar name
         self.commands = {name: Deferred(name, line, self) for name, line in self.lines().items()}
         return None
 
 
 class Deferred(TyperCommand):
-    """A command, or a group, that is made when it is called."""
+    """A command or group that is made when it is called."""
 
     def __init__(self, name: str, line: str, group: LazyGroup) -> None:
         super().__init__(name, short_help=line)
@@ -57,12 +55,12 @@ class Deferred(TyperCommand):
         return _command(str(self.name), self._group.load(str(self.name)))
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """The made command's."""
+        """Make the context of the command itself."""
         return self.made.make_context(*given, **more)
 
 
 def _command(name: str, made: Any) -> Any:
-    """The command that typer makes of a function, or of a group."""
+    """Make typer's command from a function or a group."""
     alone = typer.Typer(rich_markup_mode=None, add_completion=False)
     if isinstance(made, typer.Typer):
         alone.add_typer(made, name=name)
@@ -74,9 +72,7 @@ def _command(name: str, made: Any) -> Any:
 
 
 def _refuse_repeats(command: Any) -> None:
-    """Make an option with one value an error if it is given twice: the last one would win without a word, and
-    of two requirements one would never be checked.
-    """
+    """Refuse an option with one value that is given twice: of two requirements, one would not be checked."""
     for inner in getattr(command, "commands", {}).values():
         _refuse_repeats(inner)
     make_parser = command.make_parser

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`--live`: the runner's progress goes to the terminal and to the live page."""
+"""`--live`: sends the runner's progress to the terminal and to the live page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.runner.context import Progress
 
 ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
-"""What may follow --live: no plan has such a name. It is checked where it is read."""
+"""An address after --live; a plan never has such a name. `parse_address` checks it."""
 Live = Annotated[
     bool,
     typer.Option(
@@ -37,69 +37,69 @@ LiveAt = Annotated[
 
 
 class Both:
-    """Tells the display and the live page."""
+    """Passes progress on to the display and the live page."""
 
     def __init__(self, display: Display, state: LiveState) -> None:
         self._listeners: tuple[Progress, Progress] = (display, state)
         self._state = state
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """The steps that will be measured."""
+        """Show the steps that will be measured."""
         for listener in self._listeners:
             listener.run_begins(steps, expected_s)
 
     def left_out(self, what: LeftOut) -> None:
-        """A part of the plan that cannot be measured here."""
+        """Show a part of the plan that cannot be measured."""
         for listener in self._listeners:
             listener.left_out(what)
 
     def step_begins(self, number: int, key: StepKey) -> None:
-        """A step begins."""
+        """Show the step that begins."""
         for listener in self._listeners:
             listener.step_begins(number, key)
 
     def waits(self, reason: str) -> None:
-        """The run has not begun."""
+        """Show why the run waits."""
         for listener in self._listeners:
             listener.waits(reason)
 
     def phase(self, text: str) -> None:
-        """What the step does now."""
+        """Show what the step does now."""
         for listener in self._listeners:
             listener.phase(text)
 
     def series(self, lines: Sequence[SeriesLine]) -> None:
-        """What the step measures."""
+        """Show the series that the step measures."""
         for listener in self._listeners:
             listener.series(lines)
 
     def window(self, window: Window) -> None:
-        """One second of one series was measured."""
+        """Show a measured second of a series."""
         for listener in self._listeners:
             listener.window(window)
 
     def watched(self) -> bool:
-        """Whether a browser shows what moves."""
+        """Return whether a browser shows the simulation."""
         return self._state.watched()
 
     def frame(self, frame: Frame) -> None:
-        """What the step simulates has moved."""
+        """Show a frame of the simulation."""
         self._state.frame(frame)
 
     def step_ends(self, step: Step) -> None:
-        """The step is in the record."""
+        """Show the result of a step that has ended."""
         for listener in self._listeners:
             listener.step_ends(step)
 
 
 def where_live(*, live: bool, live_at: str | None) -> str | None:
-    """The address of both options together; None: there is no live page."""
+    """Return the live page's address by both options (empty: the default one); None if there is no page."""
     return live_at if live_at is not None else "" if live else None
 
 
 def with_addresses(arguments: Sequence[str]) -> list[str]:
-    """The command line with `--live ADDRESS:PORT` as `--live-at`, since an option takes either a value or
-    none: `--live quick` is a plan.
+    """Return the command line with `--live ADDRESS:PORT` as `--live-at`, since --live itself takes no value:
+    in `--live quick`, quick is a plan.
     """
     result: list[str] = []
     for argument in arguments:
@@ -112,9 +112,9 @@ def with_addresses(arguments: Sequence[str]) -> list[str]:
 
 
 def _moving(key: StepKey) -> Moving | None:
-    """What of a step moves.
+    """Return what the step simulates; None if it simulates nothing.
 
-    A target over SSH keeps what its engine says in a file, which frames would fill.
+    A remote target keeps the engine's output in a file, which frames would fill.
     """
     from rtgauge.live.live_state import Moving
     from rtgauge.probe import registry as probes
@@ -127,7 +127,7 @@ def _moving(key: StepKey) -> Moving | None:
 
 
 def _views() -> list[str]:
-    """The scripts of all probes that simulate something."""
+    """Return the scripts of all probes that simulate something."""
     from rtgauge.probe.registry import PROBES
 
     places = [probe.motion.script.split("/", 1) for probe in PROBES.values() if probe.motion is not None]
@@ -136,8 +136,7 @@ def _views() -> list[str]:
 
 @contextmanager
 def listening(display: Display, live_at: str | None) -> Generator[Progress]:
-    """What the runner tells its progress to: the display, and with an address (empty: the default one) the
-    live page too, while this is entered.
+    """Give what shows the runner's progress: the display, and with an address a live page too.
 
     Raises InputError if the address is wrong or taken.
     """

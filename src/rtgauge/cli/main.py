@@ -21,7 +21,7 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, Rt
 from rtgauge.escape import one_line
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a wrong command line; which module it is from depends on typer's version."""
+"""What typer raises for a wrong command line; its module depends on typer's version."""
 
 HELP = """Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does
 not.
@@ -79,18 +79,18 @@ COMMANDS = {
     "lab": ("lab:app", "Boot real kernels in virtual machines."),
     "instrument": ("instrument:app", "Look after the instrument, a Raspberry Pi Pico."),
 }
-"""Command -> its module here, and its function, or its group, in that; and its line in the list of all."""
+"""Command -> (its module in this package and the function or group in it, its line of help)."""
 
 
 class Commands(LazyGroup):
-    """All of them."""
+    """The group of all commands."""
 
     def lines(self) -> dict[str, str]:
-        """In the order of the help."""
+        """Return command -> its line of help."""
         return {name: line for name, (_, line) in COMMANDS.items()}
 
     def load(self, name: str) -> Any:
-        """Import it."""
+        """Import a command."""
         module, attribute = COMMANDS[name][0].split(":")
         return getattr(import_module(f"rtgauge.cli.{module}"), attribute)
 
@@ -127,20 +127,20 @@ def _top(
 
 
 def _fail(message: str, status: int) -> int:
-    """Print an error; gives the exit status."""
+    """Print an error, and return the exit status."""
     typer.echo(f"rtgauge: {one_line(message)}", err=True)
     return status
 
 
 def _usage(error: Any) -> str:
-    """The error in the command line, and the command whose --help explains it."""
+    """Return the error in the command line, with the command whose --help explains it."""
     message = " ".join(error.format_message().split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rtgauge"
     return f"{message[:1].lower()}{message[1:]}{_instead(command, message)} (see {command} --help)"
 
 
 def _instead(command: str, message: str) -> str:
-    """Where the unknown command or option of the message is to be found; empty if nowhere."""
+    """Return where the unknown command or option in the message belongs; empty if nowhere."""
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
     from rtgauge.probe.registry import PROBES

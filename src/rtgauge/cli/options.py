@@ -85,8 +85,9 @@ SettingsOption = Annotated[
 
 
 def grouped(function: Callable[..., None]) -> Callable[..., None]:
-    """A command for typer, of a function some of whose parameters are dataclasses: each of their fields is an
-    option, annotated and with a default as a parameter would be.
+    """Make a command for typer from a function that has groups of options (dataclasses) as parameters.
+
+    Each field of a group becomes an option, with the field's annotation and default.
     """
     hints = get_type_hints(function, include_extras=True)
     groups = {name: cast("type[Any]", kind) for name, kind in hints.items() if is_dataclass(kind)}
@@ -118,7 +119,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def given_options(group: Any) -> list[str]:
-    """The options of a group that have another value than their default, as they are written."""
+    """Return the options of a group that do not have their defaults, as the user writes them."""
     hints = get_type_hints(cast("type[Any]", type(group)), include_extras=True)
     return [
         _written(each, hints[each.name])
@@ -138,7 +139,7 @@ def _written(field: Field[Any], annotation: Any) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one run of a side, or of a commit, measures."""
+    """Options for what each run of a side or a commit measures."""
 
     target: Annotated[
         str | None,
@@ -156,7 +157,7 @@ class Measured:
     ] = None
 
     def overrides(self) -> Overrides:
-        """What these say over the plan. Raises InputError."""
+        """Return what these options change in the plan. Raises InputError if a --set is wrong."""
         from rtgauge.plan.plan import Overrides, parse_setting
 
         parameters = dict(parse_setting(setting, "--set") for setting in self.settings or [])
@@ -170,7 +171,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Deciding:
-    """What decides whether one side is worse than the other."""
+    """Options for what decides whether one side is worse than the other."""
 
     series: Annotated[
         str | None,
@@ -187,7 +188,7 @@ class Deciding:
     ] = 12
     allow_mark: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Count runs with this doubtful mark all the same; repeatable."),
+        typer.Option(metavar="NAME", help="Also count runs with this doubtful mark; repeatable."),
     ] = None
 
     def wish(
@@ -196,7 +197,10 @@ class Deciding:
         kernels: tuple[str | None, str | None] = (None, None),
         require: str | None = None,
     ) -> GateWish:
-        """What decides, with the change that matters (`10%`). Raises InputError."""
+        """Return what decides. `larger_than`: the change that matters, `10%`.
+
+        Raises InputError if an option is wrong.
+        """
         from rtgauge.analysis.gate_wish import QUANTILES, GateWish
         from rtgauge.record.marks import KIND_OF_NAME
         from rtgauge.suggest import nearest
@@ -228,7 +232,7 @@ class Deciding:
 
 @dataclass(frozen=True)
 class ComparedSides:
-    """What is compared with what."""
+    """Options for what is compared with what."""
 
     records: Annotated[
         list[Path] | None,
@@ -271,7 +275,7 @@ class ComparedSides:
 
 @dataclass(frozen=True)
 class ComparisonStatistics:
-    """How two sides are compared."""
+    """Options for how two sides are compared."""
 
     within: Annotated[
         str, typer.Option(metavar="DURATION", help="Differences up to this count as equal.")
@@ -296,7 +300,7 @@ class ComparisonStatistics:
 
 @dataclass(frozen=True)
 class PrintedComparison:
-    """What is printed and written."""
+    """Options for what is printed and written."""
 
     details: Annotated[
         bool,
@@ -314,7 +318,7 @@ class PrintedComparison:
 
 
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
-    """The options of frequency tables and figures. Raises InputError."""
+    """Return the options of frequency tables and figures. Raises InputError if one is wrong."""
     from rtgauge.analysis.frequency import Options, check_fraction
     from rtgauge.report.frequency_tables import Timing, parse_markers
 
@@ -324,7 +328,7 @@ def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) ->
 
 
 def wait_s(text: str) -> float:
-    """`--wait`: how long to wait for a machine that another run holds, in s. Raises InputError."""
+    """Return `--wait` in s. Raises InputError if it is not a duration of at most `LONGEST_WAIT_NS`."""
     wait_ns = 0 if text == "0" else duration_option("--wait", text)
     if wait_ns > LONGEST_WAIT_NS:
         raise InputError(f"--wait {text}: give at most 7d")
@@ -332,7 +336,7 @@ def wait_s(text: str) -> float:
 
 
 def duration_option(option: str, text: str) -> int:
-    """A duration such as `2us` in ns.
+    """Return a duration such as `2us` in ns.
 
     Raises InputError, which names the option, if it is not a duration or is negative.
     """

@@ -23,23 +23,23 @@ Examples:
 
 
 class Probes(LazyGroup):
-    """A command a probe."""
+    """A group with one command per probe."""
 
     def lines(self) -> dict[str, str]:
-        """Probes and their help; `watch` is a command of its own."""
+        """Return probe -> its help, without `watch`, which is a command of its own."""
         from rtgauge.probe.registry import PROBES
 
         return {probe.name: probe.help for probe in PROBES.values() if probe.command is not None}
 
     def line(self, name: str) -> str | None:
-        """The help of a probe."""
+        """Return the help of a probe; None if it has no command here."""
         from rtgauge.probe.registry import PROBES
 
         probe = PROBES.get(name)
         return None if probe is None or probe.command is None else probe.help
 
     def load(self, name: str) -> Callable[..., None]:
-        """The command of a probe from its descriptor."""
+        """Make the command of a probe from its descriptor."""
         from rtgauge.cli.probe_command import make_command
         from rtgauge.probe.registry import PROBES
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command of a probe, made from the probe's descriptor: one option per parameter, a run of one step; its
-record is kept with --save.
-"""
+"""Makes a probe's command from its descriptor, with one option per parameter, and measures one step."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ JSON_HELP = "Print one JSON document; everything else goes to standard error."
 
 
 def _metadata(annotation: Any) -> list[Any]:
-    """The metadata of an annotation, also inside a union."""
+    """Return the metadata of an annotation, also inside a union."""
     if get_origin(annotation) is Annotated:
         kind, *metadata = get_args(annotation)
         return [*metadata, *_metadata(kind)]
@@ -54,7 +52,7 @@ def _metadata(annotation: Any) -> list[Any]:
 
 
 def _metavar(field: FieldInfo) -> str:
-    """The value's placeholder in the help: a notation, the choices, N or TEXT; empty for a flag."""
+    """Return the value's placeholder in the help: a notation, the choices, N or TEXT; empty for a flag."""
     metadata = [*field.metadata, *_metadata(field.annotation)]
     for name, notation in NOTATIONS.items():
         if any(validator in metadata for validator in get_args(notation)[1:]):
@@ -66,7 +64,7 @@ def _metavar(field: FieldInfo) -> str:
 
 
 def _default(field: FieldInfo, metavar: str) -> str:
-    """The default in the option's notation; empty if there is none."""
+    """Return the default in the option's notation; empty if there is none."""
     value: Any = field.default
     if value is None or value is PydanticUndefined:
         return ""
@@ -92,7 +90,7 @@ def _range(field: FieldInfo) -> str:
 
 
 def _option(field: FieldInfo) -> Any:
-    """The option of a parameter: a flag, a number or a text; its value is None if not given."""
+    """Make a parameter's option: a flag, a number or a text; its value is None if it is not given."""
     name, text = f"--{field.alias}", str(field.description)
     metavar = _metavar(field)
     if not metavar:
@@ -105,7 +103,7 @@ def _option(field: FieldInfo) -> Any:
 
 
 def _fields(probe: AnyProbe) -> dict[str, FieldInfo]:
-    """Every parameter that has an option: the probe's own first, then the shared ones."""
+    """Return every parameter that has an option: the probe's own first, then the shared ones."""
     fields = probe.parameters.model_fields
     ordered = [
         name
@@ -118,13 +116,13 @@ def _fields(probe: AnyProbe) -> dict[str, FieldInfo]:
 
 
 def _files(probe: AnyProbe) -> dict[str, str]:
-    """Options that name a file to write: name -> help."""
+    """Return name -> help of the options that name a file to write."""
     own = {name: file.help for name, file in probe.files.items()}
     return ({SAMPLES: SAMPLES_HELP} if SAMPLES in probe.parameters.model_fields else {}) | own
 
 
 def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
-    """Options that do not come from the parameters: name -> (type, default)."""
+    """Return name -> (type, default) of the options that do not come from the parameters."""
     options: dict[str, tuple[Any, Any]] = {}
     if probe.command is not None:
         options["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
@@ -151,7 +149,7 @@ def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
 
 
 def _example(command: str) -> str:
-    """Indented, and continued where it has no room in 80 columns."""
+    """Indent a command, and continue it on the next line if it has more than 80 columns."""
     lines = textwrap.wrap(
         command,
         76,
@@ -172,9 +170,10 @@ def _help(probe: AnyProbe, called: str) -> str:
 def with_options(
     function: Callable[..., None], probe: AnyProbe, called: str, more: Mapping[str, tuple[Any, Any]]
 ) -> Callable[..., None]:
-    """The function with the signature and the help from which typer makes the command `called`: an option
-    for each parameter of the probe, the options of every probe, and `more`: name -> (type, default). `more`
-    replaces options of the same name.
+    """Give the function the signature and the help from which typer makes the command `called`.
+
+    Its options are the probe's parameters, the options of every probe, and `more`: name -> (type, default),
+    which replace options of the same name.
     """
     options: dict[str, tuple[Any, Any]] = {}
     for name, field in _fields(probe).items():
@@ -195,7 +194,7 @@ def with_options(
 
 
 def make_command(probe: AnyProbe) -> Callable[..., None]:
-    """The function of `rtgauge probe NAME`."""
+    """Make the function of `rtgauge probe NAME`."""
 
     def command(**given: Any) -> None:
         search = probe.command.search if probe.command is not None else None
@@ -209,7 +208,7 @@ def make_command(probe: AnyProbe) -> Callable[..., None]:
 
 
 def _values(probe: AnyProbe, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that were given, as a plan has them."""
+    """Return the parameters that were given, as a plan has them."""
     values = {
         str(field.alias): given[name] for name, field in _fields(probe).items() if given[name] is not None
     }
@@ -217,7 +216,7 @@ def _values(probe: AnyProbe, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _search(probe: AnyProbe, search: Search, given: Mapping[str, Any]) -> int:
-    """Run the probe's search; gives the exit status."""
+    """Run the probe's search, and return the exit status."""
     from rtgauge.cli.search import run_search
 
     if given.get("require") is not None:
@@ -239,8 +238,7 @@ def measure_probe(
 ) -> int:
     """Measure one step, print, and return the exit status.
 
-    `given`: the options' values, as `with_options` names them; `program`: starts the one that is watched
-    (`start_run`).
+    `given`: the values of the options that `with_options` makes; `program`: starts the watched program.
     """
     from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress import make_display
@@ -260,7 +258,7 @@ def measure_probe(
     values = _values(probe, given)
     step = {"probe": probe.name, "load": given.get("load", "idle")}
     if probe.command is None or probe.command.argument is not None:
-        step |= values  # without some of which it is no step
+        step |= values  # a step without its required parameters would be refused
     overrides = Overrides(parameters=values, require=require, targets=[given["target"]])
     plan = make_plan({"name": f"probe-{probe.name}", "step": [step]}, f"probe {probe.name}", overrides)
     if requirement is not None:
@@ -272,7 +270,7 @@ def measure_probe(
     with ExitStack() as stack:
         folder = given["out"]
         if not kept:
-            # Raw samples may be large: the temporary record is beside the file that they go to.
+            # Raw samples may be large, so the temporary record is next to the file that they go to.
             beside = next((path.parent for path in files.values()), None)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
         options = RunOptions(
@@ -307,7 +305,7 @@ def measure_probe(
 
 
 def _check_files(files: Mapping[str, Path]) -> None:
-    """Check before the measurement that the files that are asked for can be written. Raises InputError."""
+    """Raises InputError if a file that the user asks for could not be written after the measurement."""
     if not files:
         return
     from rtgauge.exporters.samples_export import check_samples_path
@@ -317,7 +315,7 @@ def _check_files(files: Mapping[str, Path]) -> None:
 
 
 def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str], None]) -> None:
-    """Write the files that are asked for, and say where. Raises InputError, MeasureError, RecordError."""
+    """Write the files that the user asks for, and say where. Raises InputError, MeasureError, RecordError."""
     from rtgauge.probe import registry as probes
 
     (step, *_) = record.steps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Progress of a run on standard error: plain lines, or a bar in a terminal; also over a file that is read."""
+"""Shows the progress of a run, or of reading a file, on standard error: plain lines, or a terminal's bar."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LaterS = Callable[[Sequence[StepKey]], float | None]
 
 
 class Display:
-    """Progress as plain lines."""
+    """Shows progress as plain lines."""
 
     def __init__(self, stream: TextIO) -> None:
         """`stream`: standard error, which escapes what is printed."""
@@ -34,21 +34,18 @@ class Display:
         self.worst_ns: dict[int, int] = {}
         self.labels: dict[str, str] = {}
         self.later_s: LaterS | None = None
-        """Of a study, which chooses more steps after those that are known: about how long these take; None:
-        it is none.
-        """
+        """Estimates how long the steps take that a study chooses after the known ones; None: not a study."""
         self.known: list[StepKey] = []
         """The steps of all rounds so far."""
         self.rest_s: float | None = 0.0
-        """What the rounds to come are expected to take; None: nobody knows."""
+        """The expected time of a study's later rounds; None if it is unknown."""
         self.one_step = False
-        """Whether there is one step: if it cannot be measured, the error says why."""
+        """Whether the run has only one step; if that cannot be measured, the error says why."""
         self.before = 0
-        """Steps of the earlier rounds of a study."""
+        """The number of steps in a study's earlier rounds."""
         self.began_s = time.monotonic()
         self.late_s: dict[bool, list[float]] = {False: [], True: []}
-        """The extra time of each finished step over the expected one: without a load, and with one.
-        """
+        """How much longer than expected each finished step took: without a load (False), and with one."""
 
     def __enter__(self) -> Self:
         return self
@@ -57,20 +54,20 @@ class Display:
         pass
 
     def stopping(self) -> None:
-        """The first Ctrl-C."""
+        """Say that the run stops, after the first Ctrl-C."""
         self.say("stopping cleanly; finished steps are kept (Ctrl-C again: stop at once)")
 
     def say(self, text: str) -> None:
-        """One line."""
+        """Print a line."""
         print(text, file=self.stream)
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """While this is entered, standard output may be written to."""
+        """Let others write to standard output while this is entered."""
         yield
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Print the number of steps and the expected time; each later round of a study goes on counting."""
+        """Print the number of steps and the expected time; a study's later rounds continue the count."""
         self.before += len(self.steps)
         self.steps, self.expected_s = steps, expected_s
         self.labels = key_labels(steps)
@@ -89,12 +86,13 @@ class Display:
         self.say(f"{plural(len(steps), f'{also}step')}, about {format_span(now_s)}{more}")
 
     def title(self, key: StepKey) -> str:
-        """What tells the step from the others of the run."""
+        """Return what distinguishes the step from the run's other steps."""
         return self.labels.get(key.id, key.load)
 
     def left_s(self, number: int) -> float:
-        """About how long the steps from `number` on take, by how late the finished ones of their kind were
-        (else all), and what a study adds to them.
+        """Estimate in s how long the steps from `number` on, and a study's later rounds, will take.
+
+        A step is expected to be as late as the finished ones of its kind were on average, or else all.
         """
         late_s = 0.0
         for key in self.steps[number:]:
@@ -118,14 +116,14 @@ class Display:
         )
 
     def waits(self, reason: str) -> None:
-        """Another run holds a machine."""
+        """Print why the run waits."""
         self.say(f"waiting: {reason}")
 
     def phase(self, text: str) -> None:
-        """Phases are not printed as lines."""
+        """Do nothing: phases are not printed as lines."""
 
     def series(self, lines: Sequence[SeriesLine]) -> None:
-        """The bar has no room for names of series."""
+        """Do nothing: the names of series are not shown."""
 
     def window(self, window: Window) -> None:
         """Keep the largest latency of each series."""
@@ -133,11 +131,11 @@ class Display:
             self.worst_ns[window.series] = max(self.worst_ns.get(window.series, 0), window.max_ns)
 
     def watched(self) -> bool:
-        """A terminal shows nothing that moves."""
+        """Return False: a terminal shows no simulation."""
         return False
 
     def frame(self, frame: Frame) -> None:
-        """None is asked for."""
+        """Do nothing: frames are not asked for."""
 
     def step_ends(self, step: Step) -> None:
         """Print the step's minimum, mean, maximum and marks."""
@@ -173,7 +171,7 @@ class LiveDisplay(Display):
         )
         self.task: TaskID | None = None
         self.done_s = 0.0
-        """What the finished steps were expected to take: the length of the bar up to the present step."""
+        """The expected time of the finished steps, at which the bar of the present step begins."""
         self.phase_text = ""
 
     def __enter__(self) -> Self:
@@ -185,7 +183,7 @@ class LiveDisplay(Display):
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Without the bar."""
+        """Hide the bar while this is entered."""
         self.bar.stop()
         yield
         self.bar.start()
@@ -197,7 +195,7 @@ class LiveDisplay(Display):
         self.bar.console.print(Text(text), soft_wrap=True)
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """One bar for the whole run, which grows with each round of a study."""
+        """Start a bar for the whole run, or lengthen it by a study's next round."""
         super().run_begins(steps, expected_s)
         if self.task is None:
             self.task = self.bar.add_task("", total=sum(expected_s) + (self.rest_s or 0.0), left="", worst="")
@@ -245,14 +243,6 @@ class LiveDisplay(Display):
         )
 
 
-def live_display() -> LiveDisplay | None:
-    """None: this terminal cannot move its cursor."""
-    from rtgauge.cli.console import Console
-
-    console = Console(stderr=True)
-    return None if console.is_dumb_terminal else LiveDisplay(console)
-
-
 @contextmanager
 def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
     """A progress bar for reading a file, if standard error is a terminal.
@@ -280,12 +270,15 @@ def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
 
 
 def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Display:
-    """A live display if standard error is a terminal, else plain lines.
+    """Make a display with a bar if standard error is a terminal that can move its cursor, else plain lines.
 
-    `later_s`: of a study, about how long what it chooses after the steps planned so
-    far takes, in s (None: it cannot be told); `one_step`: the error says what is left out."""
+    `later_s`: estimates in s how long the steps take that a study chooses after the given ones (None:
+    unknown); `one_step`: the error says why a step is left out.
+    """
+    from rtgauge.cli.console import Console
+
     display = Display(sys.stderr)
-    if sys.stderr.isatty():
-        display = live_display() or display
+    if sys.stderr.isatty() and not (console := Console(stderr=True)).is_dumb_terminal:
+        display = LiveDisplay(console)
     display.later_s, display.one_step = later_s, one_step
     return display

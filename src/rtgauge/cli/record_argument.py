@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Records as a command names them: a folder, a name as `rtgauge list` prints it, `latest`, or
-`NAME=RECORD`.
-"""
+"""Opens the records that a command names: a folder, a name from `rtgauge list`, `latest`, or NAME=RECORD."""
 
 from __future__ import annotations
 
@@ -14,15 +12,14 @@ from rtgauge.record.reader import Record, find_record
 
 
 def open_record(named: Path) -> Record:
-    """The record of this name. Raises RecordError."""
+    """Open the record of this name. Raises RecordError if there is none, or it is damaged."""
     return Record.open(find_record(named))
 
 
 def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]:
-    """Every record, those of `labelled` (NAME=RECORD) with their names, several of which may be the same; one
-    that is named in both ways is there once.
+    """Open each record once. `labelled`: NAME=RECORD; several records may have one name.
 
-    Raises InputError for no record, or a label without a name, RecordError for a damaged record.
+    Raises InputError if no record is named or a label is wrong, RecordError if a record is damaged.
     """
     labels: dict[Path, str] = {}
     for text in labelled:

@@ -30,7 +30,7 @@ def report(
 ) -> None:
     """Write the HTML page of a record.
 
-    One file that needs no network. The first line printed is the conclusion.
+    The page is one file that needs no network. The first line printed is the conclusion.
 
     \b
     Examples:

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 DEFAULT_PLAN = "quick"
 DIRECT = ("cpu", "interval", "policy", "priority", "explain")
-"""Parameters of the probes that are options of their own; others are given with --set."""
+"""Parameters of the probes that have options; others are given with --set."""
 
 
 @dataclass(frozen=True)
 class OverPlan:
-    """What the command line says over the plan."""
+    """Options that change the plan."""
 
     target: Annotated[
         list[str] | None,
@@ -49,7 +49,7 @@ class OverPlan:
             metavar="NAME",
             help=(
                 "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE. "
-                "Repeatable; run one after the other."
+                "Repeatable; the machines are measured one after the other."
             ),
         ),
     ] = None
@@ -142,7 +142,7 @@ class OverPlan:
     ] = None
 
     def overrides(self) -> Overrides:
-        """What is said over the plan. Raises InputError."""
+        """Return what these options change in the plan. Raises InputError if one is wrong."""
         from rtgauge.errors import InputError
         from rtgauge.plan.plan import Overrides, parse_setting
         from rtgauge.system.deployment.definition import split_deployments
@@ -178,7 +178,7 @@ class OverPlan:
 
 @dataclass(frozen=True)
 class ByTurns:
-    """Two sides of the plan that are measured by turns."""
+    """Options for measuring two sides of a plan by turns."""
 
     alternate: Annotated[
         tuple[str, str] | None,
@@ -200,7 +200,7 @@ class ByTurns:
     ] = False
 
     def plan(self, name: str, overrides: Overrides) -> Plan:
-        """The plan of this name, by turns if there are two sides. Raises InputError."""
+        """Return the plan of this name, by turns if there are two sides. Raises InputError if it is wrong."""
         from rtgauge.errors import InputError
         from rtgauge.plan.alternation import alternating_plan
         from rtgauge.plan.plan import load_plan
@@ -216,7 +216,7 @@ class ByTurns:
 
 @dataclass(frozen=True)
 class Shown:
-    """How a run is shown, meanwhile and at its end."""
+    """Options for how a run is shown, while it measures and at its end."""
 
     live: Live = False
     live_at: LiveAt = None
@@ -240,7 +240,7 @@ def _hold_ns(text: str | None) -> int | None:
 
 
 def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, shown: Shown) -> int:
-    """Measure, and conclude; gives the exit status."""
+    """Measure, judge and print; return the exit status."""
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress import make_display
     from rtgauge.runner.interrupt import Interrupt
@@ -259,9 +259,9 @@ def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, 
 
 
 def _resume(plan: str, options: RunOptions, shown: Shown) -> int:
-    """Continue the record named, the newest one of a study, or the newest unfinished one.
+    """Continue the named record, the newest one of a study, or the newest unfinished one.
 
-    Gives the exit status.
+    Return the exit status. Raises InputError if the record is of a gate.
     """
     from rtgauge.analysis.gate_wish import wish_of
     from rtgauge.errors import InputError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe NAME --search`: the study that a probe's command runs, whose record is not kept."""
+"""`rtgauge probe NAME --search`: runs the probe's study, and keeps no record."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def run_search(
 ) -> int:
     """Search with a probe, print, and return the exit status.
 
-    `parameters`: as in a plan; `wait`: for a machine that another run holds.
+    `parameters`: as in a plan; `wait`: the value of --wait. Raises InputError if a parameter is one that the
+    search sets itself.
     """
     for name in search.decides:
         if name in parameters:

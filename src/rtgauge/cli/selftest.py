@@ -59,12 +59,12 @@ def selftest(
 ) -> None:
     """Stall a CPU in known ways, measure, and compare the explanations with the stalls.
 
-    hog: a task of higher priority computes; from-idle: one that a timer wakes; two-cpus: while another CPU
-    has one too. catch-up: a late loop's own work.
-    softirq: one packet goes to many sockets. timers: many timers are due at once. throttle: the scheduler
-    gives lower tasks their share. fault: a program touches new memory in its loop. idle: a CPU leaves a deep
-    idle state. irqs-off, preempt-off: a kernel module keeps interrupts or preemption off (kmod/test/stall).
-    stopped: a guest of the lab is stopped from outside, all its CPUs at once, for 200 ms.
+    hog: a task of higher priority computes; from-idle: a timer wakes it; two-cpus: another CPU has one too.
+    catch-up: a late loop makes up for missed cycles. softirq: one packet goes to many sockets. timers: many
+    timers are due at once. throttle: the scheduler gives lower tasks their share. fault: a program touches
+    new memory in its loop. idle: a CPU leaves a deep idle state. irqs-off, preempt-off: a kernel module keeps
+    interrupts or preemption off (kmod/test/stall). stopped: a guest of the lab is stopped from outside, all
+    its CPUs at once, for 200 ms.
     The table lists the kinds that this machine cannot do. No setting of the machine changes, but one of its
     CPUs is busy for about 45 seconds.
 
@@ -78,8 +78,8 @@ def selftest(
 
     \b
     Exit status:
-      0    all were found, and 95 % named rightly
-      1    not so
+      0    all stalls were found, and at least 95 % of the causes are right
+      1    stalls were not found, or too many causes are wrong
       2    wrong input
       3    could not measure
       130  interrupted
@@ -125,7 +125,7 @@ def selftest(
 
 
 def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]]) -> None:
-    """The stops of a guest in the record, by the guest's own clock."""
+    """Write a guest's stops, by its own clock, to the record."""
     from rtgauge.explain.analysis.selftest import ALL_CPUS, OUTSIDE, OUTSIDE_LOG
     from rtgauge.lab.running_guests import find_running
     from rtgauge.lab.stops import clock_offset_ns

@@ -27,7 +27,7 @@ def show(
       rtgauge show 2026-11-21T10-03-22Z-pc-quick-7f3a
       rtgauge show latest --require "latency<=200us"
 
-    Exit status: 0; with --require or --allow-left-out that of rtgauge run.
+    Exit status: 0; with --require or --allow-left-out as of rtgauge run.
     """
     from rtgauge.cli.conclusion import document, judged
     from rtgauge.cli.console import Console

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Standard output and error: their reader may go away (`| head -1` or a closed terminal must not end a
-measurement), and all text is escaped.
+"""Replaces standard output and error: text is escaped, and a measurement goes on if their reader goes away
+(`| head -1`, a closed terminal).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Patient(io.FileIO):
     """A descriptor whose output is discarded once its reader is gone."""
 
     def write(self, data: object, /) -> int | None:
-        """Like FileIO.write."""
+        """Write like FileIO.write; return the data's length even if the reader is gone."""
         try:
             return super().write(data)  # pyright: ignore[reportArgumentType] - the types that FileIO accepts
         except OSError as error:
@@ -35,15 +35,15 @@ class _Patient(io.FileIO):
 
 
 class Escaping(io.TextIOWrapper):
-    """Text for standard output or error; what could command a terminal in it is escaped.
+    """Text for standard output or error, escaped so that it cannot control the terminal.
 
-    `unescaped` is for who does that himself (cli/console.py).
+    `unescaped`: the same stream for text that its writer has escaped (cli/console.py).
     """
 
     unescaped: TextIO
 
     def write(self, text: str, /) -> int:
-        """Like TextIOWrapper.write."""
+        """Write the text escaped, and return its length."""
         super().write(escaped(text))
         return len(text)
 

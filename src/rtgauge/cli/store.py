@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge store`: what many records hold, in one database."""
+"""`rtgauge store`: keeps the figures of many records in one database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HELP = """Keep the figures of many records in one store, and query them.
 
-The records stay files: the store is made of them, and can be made anew.
+The records stay files, from which the store can be rebuilt.
 
 \b
 Examples:
@@ -46,7 +46,7 @@ DEFAULT = "rtgauge-runs/store.sqlite"
 Machine = Annotated[
     str | None,
     typer.Option(
-        "--machine", metavar="NAME", help="Only of this machine: its key, your name for it, or its host name."
+        "--machine", metavar="NAME", help="Only this machine: its key, your name for it, or its host name."
     ),
 ]
 Labels = Annotated[
@@ -57,7 +57,7 @@ Last = Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the 
 
 
 def label_pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """`KEY=VALUE` of an option. Raises InputError."""
+    """Return the `KEY=VALUE` texts of an option as a dictionary. Raises InputError if one is wrong."""
     pairs: dict[str, str] = {}
     for text in texts or []:
         key, equals, value = text.partition("=")
@@ -102,7 +102,7 @@ def add(
     commit: Annotated[str | None, typer.Option(metavar="ID", help="Commit of what was tested.")] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A label; may be repeated. KEY= takes it away."),
+        typer.Option(metavar="KEY=VALUE", help="A label; may be repeated. KEY= removes it."),
     ] = None,
     machine: Annotated[
         list[str] | None,
@@ -113,9 +113,9 @@ def add(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Add records, also imported ones; one that is there already changes nothing.
+    """Add records, also imported ones. Adding a record again changes nothing.
 
-    Commit, labels and machine names are kept in the record, too (labels.json).
+    Commit, labels and machine names are also kept in the record (labels.json).
 
     \b
     Examples:
@@ -244,7 +244,7 @@ def list_store(
 
 
 def _print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]] | map[tuple[str, ...]]) -> None:
-    """Columns as wide as their longest text: ten thousand lines take a table of rich seconds."""
+    """Print columns as wide as their longest text; rich would take seconds for ten thousand lines."""
     lines = [tuple(headings), *rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
     kept = [at for at in range(len(headings)) if any(line[at] for line in lines[1:])]
@@ -269,14 +269,14 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
     gone = sum(row.missing for row in rows)
     if gone:
         typer.echo(
-            f"{plural(gone, 'record')} gone: the folder is not there any more. The store keeps the figures; "
-            "rtgauge store rm takes them out",
+            f"{plural(gone, 'record')} gone: the folder no longer exists. The store keeps the figures; "
+            "rtgauge store rm removes them",
             err=True,
         )
 
 
 def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:
-    """The interval of each series, and the parameters in which series of one name differ."""
+    """Return each series' interval, and the parameters in which it differs from series of the same name."""
     alike: dict[str, dict[str, Mapping[str, object]]] = {}
     for row in rows:
         alike.setdefault(row.series, {})[dumps(row.parameters)] = row.parameters
@@ -350,19 +350,19 @@ def show(
 
 
 def _record_name(store: Store, named: str) -> str:
-    """The name of a record: as the store knows it, or of the record in that folder."""
+    """Return a record's name: the store has a record of this name, or the record is in this folder."""
     from rtgauge.record.reader import find_record, read_run
 
     if named in store.paths():
         return named
     try:
         return read_run(find_record(Path(named))).id
-    except (RecordError, OSError, ValueError):  # a text that can be no path either
+    except (RecordError, OSError, ValueError):  # ValueError: it cannot be a path
         return named.rstrip("/").rsplit("/", 1)[-1].removesuffix(".partial")
 
 
 def unknown_name(store: Store, name: str) -> str:
-    """Why the store has nothing of this name, and what it has."""
+    """Return the message that the store has nothing of this name, with a hint at what it has."""
     from rtgauge.store import queries
 
     if queries.courses(store, queries.Asked(last=1), name):
@@ -449,7 +449,7 @@ def remove(
     store: StorePath = DEFAULT,
     json: Json = False,
 ) -> None:
-    """Take records out of the store. Their folders stay as they are.
+    """Remove records from the store. Their folders stay as they are.
 
     \b
     Example:
@@ -482,9 +482,9 @@ def send(
         ),
     ],
 ) -> None:
-    """Send records to where they are kept. There each is whole and has its checksums, or it is not there.
+    """Send records to another place. Each arrives whole and with its checksums, or not at all.
 
-    The records stay here as well. A record that is there already is not sent again.
+    The records also stay here. A record that is there already is not sent again.
 
     \b
     Examples:
@@ -527,13 +527,13 @@ def rebuild(
     ] = None,
     store: StorePath = DEFAULT,
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Also take out records whose folder is gone.")
+        bool, typer.Option("--drop-missing", help="Also remove records whose folder is gone.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Make the store anew from every record that it knows and every record in these folders.
+    """Rebuild the store from every record that it knows and every record in these folders.
 
-    A damaged store is put aside. Of a record whose folder is gone the store keeps its figures.
+    A damaged store is put aside. If a record's folder is gone, the store keeps the record's figures.
 
     \b
     Examples:
@@ -557,11 +557,11 @@ def rebuild(
     if json:
         _print_json(document)
     else:
-        typer.echo(f"{store} has {plural(result.read, 'record')} read anew")
+        typer.echo(f"{store} is rebuilt from {plural(result.read, 'record')}")
         if result.aside is not None:
             typer.echo(f"the damaged store is now {result.aside}")
         if result.missing:
-            what = "taken out" if drop_missing else "kept as they were; --drop-missing takes them out"
+            what = "removed" if drop_missing else "kept as they were; --drop-missing removes them"
             typer.echo(
                 f"{plural(len(result.missing), 'record')} gone, {what}: {', '.join(result.missing[:5])}"
             )

@@ -36,9 +36,7 @@ COMPARISON_PAGE = "compare.html"
 
 
 class StudyDocument(BaseModel):
-    """The one document that `--json` prints: the record; the comparison and the choice are None if the
-    study was stopped before.
-    """
+    """The document that `--json` prints; comparison and choice are None if the study was stopped early."""
 
     study: str
     runs: list[RunDocument] = []
@@ -47,7 +45,7 @@ class StudyDocument(BaseModel):
 
 
 def _is_chosen(run: Run) -> bool:
-    """Whether the steps under load are planned already."""
+    """Return whether the steps under load are already planned."""
     return any(key.load != IDLE for key in run.planned)
 
 
@@ -69,9 +67,9 @@ def measure_study(
     live_at: str | None = None,
     details: bool = False,
 ) -> int:
-    """Measure the study delgado2020, or what is left of it where `resumed` is its record.
+    """Measure the study delgado2020, or continue it if `resumed` is its record; return the exit status.
 
-    Gives the exit status. Raises InputError, MeasureError.
+    Raises InputError if `live_at` is wrong, MeasureError if no deployment can be chosen.
     """
     display = make_display(later_s=study.later_s)
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 PAGE = "tune.html"
 COMMAND = "rtgauge.command"
-"""Where the context of typer has the words behind `--`."""
+"""The key of the words after `--` in typer's context."""
 
 
 class TuneGroup(TyperGroup):
-    """`tune` itself, with a program behind `--`, and its commands."""
+    """`rtgauge tune`, which may have a program after `--`, and its commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Keep what is behind `--` for a program of the user's."""
+        """Parse the arguments, and keep the words after `--` for the user's program."""
         if "--" in args:
             at = args.index("--")
             ctx.meta[COMMAND] = args[at + 1 :]
@@ -51,10 +51,10 @@ def tune(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help='What the machine has to keep, e.g. "period=1ms latency<=100us hardness=99.9%".',
+            help='What the machine must keep, e.g. "period=1ms latency<=100us hardness=99.9%".',
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(metavar="TIME", help="How long it may take, about.")] = "30min",
+    budget: Annotated[str, typer.Option(metavar="TIME", help="About how long it may take.")] = "30min",
     watch: Annotated[
         int | None,
         typer.Option(
@@ -64,21 +64,22 @@ def tune(
     load: Annotated[
         str | None,
         typer.Option(
-            metavar="NAMES", help="Loads to measure under; the worst counts. Default: cpu, of a program idle."
+            metavar="NAMES",
+            help="Loads to measure under; the worst counts. Default: cpu; for a program idle.",
         ),
     ] = None,
     confirm_load: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Other loads, under which what helped is confirmed. Default: scheduler, of a program cpu.",
+            help="Other loads, to confirm what helped. Default: scheduler; for a program cpu.",
         ),
     ] = None,
     cpus: Annotated[
         str | None, typer.Option(metavar="LIST", help="The real-time CPUs, e.g. 1 or 2-3; default: all.")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="SETTINGS", help="Try these settings only, e.g. thp,c-states.")
+        str | None, typer.Option(metavar="SETTINGS", help="Try only these settings, e.g. thp,c-states.")
     ] = None,
     without: Annotated[
         str | None, typer.Option(metavar="SETTINGS", help="Do not try these settings.")
@@ -108,7 +109,9 @@ def tune(
     ] = None,
     explain: Annotated[
         str | None,
-        typer.Option(metavar="SETTING", help="The advice for and against it, and what was measured here."),
+        typer.Option(
+            metavar="SETTING", help="Print the advice for and against it, and what was measured here."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be tried; change nothing.")
@@ -121,10 +124,10 @@ def tune(
 ) -> None:
     """Find the settings that make this machine keep a requirement, and prove that they help.
 
-    First the machine is measured as it is, and what was late is explained. Then the remedies are tried, then
-    all safe settings together, then fewer of them. Each test takes pairs of runs by turns in random order. A
-    run keeps a setting that does not help at most once in 100 times. Everything is put back at the end, and
-    after Ctrl-C or kill -9. Network, console, thermal limits and root disk are never touched.
+    First the machine is measured as it is, and large latencies are explained. Then the remedies are tried,
+    then all safe settings together, then fewer of them. Each test measures pairs of runs in random order. At
+    most one tuning in 100 keeps a setting that does not help. Everything is put back at the end, and after
+    Ctrl-C or kill -9. Network, console, thermal limits and root disk are never touched.
 
     \b
     Examples:
@@ -163,7 +166,7 @@ def tune(
     if watch is not None and command:
         raise InputError("give --watch PID or a command to start, not both")
     if command and require is None:
-        raise InputError('say what the program has to keep: --require "latency<=100us"')
+        raise InputError('say what the program must keep: --require "latency<=100us"')
     with _program(command, watch, target) as pid:
         scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without))
         offer = read_offer(target, scope)
@@ -171,7 +174,7 @@ def tune(
             _print_offer(offer, details=details)
             return
         if require is None:
-            raise InputError('say what the machine has to keep: --require "period=1ms latency<=100us"')
+            raise InputError('say what the machine must keep: --require "period=1ms latency<=100us"')
         first, other = ("cpu", "scheduler") if pid is None else ("idle", "cpu")
         loads = (load or first, confirm_load or other)
         plan = _plan(require, offer, scope, loads, (budget, duration), larger_than, target, seed)
@@ -185,7 +188,7 @@ def apply_kept(
         Path, typer.Argument(metavar="RECORD|DIR", help="The record of a tuning, or the folder of --files.")
     ],
 ) -> None:
-    """Put what a tuning kept in force on this machine, now and at each boot.
+    """Apply what a tuning kept to this machine, now and at each boot.
 
     Writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it.
 
@@ -225,7 +228,7 @@ def remove_kept() -> None:
 
 @contextmanager
 def _program(command: list[str], watched: int | None, target: str) -> Generator[int | None]:
-    """The watched program's number; a command is started, and ended with this. None: there is none."""
+    """Give the pid of the watched program, or None. A command is started first, and ended afterwards."""
     if not command:
         yield watched
         return
@@ -252,7 +255,7 @@ def _explain(name: str, folder: Path) -> None:
 
 
 def cpus_option(text: str | None) -> str | None:
-    """The CPUs of `--cpus` in their shortest form. Raises InputError."""
+    """Return the CPUs of `--cpus` in their shortest form. Raises InputError if it is not a CPU list."""
     from rtgauge.units import format_cpu_list, parse_cpu_list
 
     try:
@@ -262,7 +265,7 @@ def cpus_option(text: str | None) -> str | None:
 
 
 def names_option(text: str | None) -> list[str]:
-    """`"thp, c-states"` -> the names."""
+    """`"thp, c-states"` -> ["thp", "c-states"]."""
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -276,7 +279,7 @@ def _plan(
     target: str,
     seed: int | None,
 ) -> Plan:
-    """`loads`: of the search and of the confirmation; `times`: budget and duration. Raises InputError."""
+    """Make the plan. `loads`: of search and confirmation; `times`: budget and duration. Raises InputError."""
     from rtgauge.tune.wish import tune_plan
     from rtgauge.units import parse_percent
     from rtgauge.verdict.requirement import parse_requirement

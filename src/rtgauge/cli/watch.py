@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge watch`: a program of the user's own."""
+"""`rtgauge watch`: watches a program of the user."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from rtgauge.target.ssh_program import program_on
 SETTLE_S = 2.0
 """How long a program that is started may take to begin its real-time threads."""
 NAMED_S = 30.0
-"""How long it may take to begin a thread of a given name, which it must do."""
+"""How long it may take to begin a thread that --threads names."""
 GRACE_S = 5.0
 REAL_TIME = ("1", "2", "6")
 """SCHED_FIFO, SCHED_RR, SCHED_DEADLINE (include/uapi/linux/sched.h)."""
 
 
 def _has_begun(pid: int, threads: str | None) -> bool:
-    """It has one of the named threads, or a real-time thread if none is named."""
+    """Return whether the process has one of the named threads, or a real-time thread if none is named."""
     names = None if threads is None else threads.split(",")
     for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
         try:
@@ -47,7 +47,7 @@ def _has_begun(pid: int, threads: str | None) -> bool:
 
 
 def started(command: list[str], target: str, threads: str | None) -> AbstractContextManager[int]:
-    """The program on its target, once that is ours: started when this is entered, ended when it is left."""
+    """Start a program on its target when this is entered, give its pid, and end it when this is left."""
     settle_s = SETTLE_S if threads is None else NAMED_S
     if parse_address(target) is None:
         return _started_here(command, settle_s, threads)
@@ -56,9 +56,9 @@ def started(command: list[str], target: str, threads: str | None) -> AbstractCon
 
 @contextmanager
 def _started_here(command: list[str], settle_s: float, threads: str | None) -> Generator[int]:
-    """The program, which has begun its threads; it is ended with this.
+    """Start a program here, and give its pid once it has begun its threads; end it when this is left.
 
-    What it prints goes to standard error. Raises InputError, MeasureError.
+    What it prints goes to standard error. Raises InputError if it cannot be started, MeasureError if it ends.
     """
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno())

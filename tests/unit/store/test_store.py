@@ -220,7 +220,7 @@ def test_the_text_begins_with_the_answer(records: Path, store: str) -> None:
         (("list", "--machines"), "1 machine in "),
         (("show", "wakeup/*"), "wakeup/latency/idle/as-is: 1 result of 1 machine"),
         (("show", folder.name), f"{folder.name}: complete, 1 step on "),
-        (("rebuild",), f"{store} has 1 record read anew"),
+        (("rebuild",), f"{store} is rebuilt from 1 record"),
     ):
         assert run("store", *words, "--store", store).stdout.startswith(first)
 
