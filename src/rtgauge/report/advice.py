@@ -107,11 +107,8 @@ def print_advice(advice: Advice, console: Console) -> None:
         for question in advice.not_measured:
             _line(console, f"- {question.what}: {question.changes}")
             _line(console, Text(printable(question.command), style="cyan"), 4)
-    _listed(
-        console,
-        "No evidence",
-        [f"{Path(step.record).name} {step.step}: {step.why}" for step in advice.aside[:MOST_EVIDENCE]],
-    )
+    aside = [f"{Path(step.record).name} {step.step}: {step.why}" for step in advice.aside[:MOST_EVIDENCE]]
+    _listed(console, "No evidence", aside)
     if len(advice.aside) > MOST_EVIDENCE:
         _line(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json has all")
     console.print()

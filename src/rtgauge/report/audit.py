@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,8 @@ SCRIPT_WIDTH = 100
 
 
 def _differing(document: AuditDocument) -> list[Finding]:
-    return sorted(
-        (finding for finding in document.findings if finding.result == "differs"),
-        key=lambda finding: ORDER[finding.severity],
-    )
+    differing = (finding for finding in document.findings if finding.result == "differs")
+    return sorted(differing, key=lambda finding: ORDER[finding.severity])
 
 
 def _conclusion(document: AuditDocument) -> Text:
@@ -94,18 +93,11 @@ def print_audit(
 ) -> None:
     """Print the conclusion and the machine, then the differences: briefly, in `details`, or `everything`."""
     chosen = "given by --for" if document.purpose_from == "asked" else "which runs now; --for names another"
-    guest = {
-        True: "a virtual machine",
-        False: "not a virtual machine",
-        None: "virtual machine or not: unknown",
-    }[document.guest]
+    guest = "virtual machine or not: unknown" if document.guest is None else "a virtual machine"
+    guest = "not a virtual machine" if document.guest is False else guest
     console.print(_conclusion(document))
-    console.print(
-        Text(
-            printable(f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"),
-            style="dim",
-        )
-    )
+    machine = f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"
+    console.print(Text(printable(machine), style="dim"))
     console.print(Text(f"audit for {document.purpose} ({chosen})", style="dim"))
     if not details and not everything:
         _print_short(document, console)
@@ -125,16 +117,9 @@ def _comment(text: str) -> list[str]:
 def mend_script(document: AuditDocument) -> str:
     """The mends as a shell script, the worst first; mends without a command are comments. It is not run."""
     differing = _differing(document)
-    lines = [
-        "#!/bin/sh",
-        *_comment(
-            f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
-        ),
-    ]
-    lines += _comment(
-        "Read it before running it as root. What it sets lasts until the next boot; rtgauge does "
-        "not put it back."
-    )
+    about = f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
+    care = "Read it before running it as root. What it sets lasts until the next boot; rtgauge does "
+    lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not put it back.")]
     done: set[str] = set()
     for finding in differing:
         lines += ["", *_comment(f"{finding.severity}: {finding.title} ({finding.rule})")]
@@ -142,16 +127,8 @@ def mend_script(document: AuditDocument) -> str:
             lines += _comment(finding.mend)
         lines += [command for command in finding.commands if command not in done]
         done |= {*finding.commands}
-    words = dict.fromkeys(
-        word for finding in differing if finding.boot is not None for word in finding.boot.split()
-    )
-    if words:
-        lines += [
-            "",
-            *_comment(
-                "Parameters of the kernel: add this to GRUB_CMDLINE_LINUX in /etc/default/grub, "
-                "run update-grub, and boot:"
-            ),
-        ]
-        lines += [f"#   {' '.join(words)}"]
+    boots = (finding.boot.split() for finding in differing if finding.boot is not None)
+    if words := dict.fromkeys(itertools.chain.from_iterable(boots)):
+        where = "add this to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, and boot:"
+        lines += ["", *_comment(f"Parameters of the kernel: {where}"), f"#   {' '.join(words)}"]
     return "\n".join(lines) + "\n"

@@ -101,12 +101,10 @@ def _parts(step: Step, main: str) -> list[_Row]:
             words = [str(label).replace("-", " ") for label in labels]
             words = [summary.metric, *words] if summary.metric != main else words
             groups.setdefault(", ".join(words) or series_name(summary), []).append(summary)
+    worst = [(name, ranked) for name, group in groups.items() if (ranked := _by_maximum(group))]
     return [
-        _Row(
-            name, worst[0], _where(worst[0]) if len(group) > 1 else "", missed_cell(step, worst[0]), part=True
-        )
-        for name, group in groups.items()
-        if (worst := _by_maximum(group))
+        _Row(name, most, _where(most) if others else "", missed_cell(step, most), part=True)
+        for name, (most, *others) in worst
     ]
 
 

@@ -25,12 +25,8 @@ def _results(step: Step, name: str) -> list[Result]:
 
 def _gravity(step: Step, role: str) -> str:
     """The gravity in words: "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
-    values = [
-        pair
-        for result in _results(step, "gravity")
-        if result.labels.get("role") == role
-        for pair in result.values.items()
-    ]
+    found = [result for result in _results(step, "gravity") if result.labels.get("role") == role]
+    values = [pair for result in found for pair in result.values.items()]
     return ", ".join(
         f"{us(ns if isinstance(ns, int) else None)} us {name.removesuffix('_ns')}" for name, ns in values
     )
@@ -43,11 +39,8 @@ def _tuned(steps: Sequence[Step]) -> list[Step]:
 
 def _mean_ns(step: Step, role: str) -> float | None:
     """The mean over all CPUs."""
-    series = [
-        summary
-        for summary in step.series
-        if summary.labels.get("role") == role and summary.mean_ns is not None
-    ]
+    of_role = (summary for summary in step.series if summary.labels.get("role") == role)
+    series = [summary for summary in of_role if summary.mean_ns is not None]
     count = sum(summary.count for summary in series)
     return sum((summary.mean_ns or 0.0) * summary.count for summary in series) / count if count else None
 
@@ -56,16 +49,11 @@ def _left(step: Step) -> str:
     """The state of the gravity after the step."""
     if any(result.values.get("kept") for result in _results(step, "autotune")):
         return "it stays until the next boot"
-    failed = [
-        line
-        for line in (step.deployment.not_put_back if step.deployment is not None else [])
-        if line.startswith(GRAVITY)
-    ]
-    return (
-        f"the previous gravity could not be restored ({failed[0]})"
-        if failed
-        else "the previous gravity was restored"
-    )
+    lines = step.deployment.not_put_back if step.deployment is not None else []
+    failed = next((line for line in lines if line.startswith(GRAVITY)), None)
+    if failed is not None:
+        return f"the previous gravity could not be restored ({failed})"
+    return "the previous gravity was restored"
 
 
 def _sentence(step: Step) -> str:
@@ -90,11 +78,8 @@ def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
         for result in _results(step, "gravity")
     ]
     notes = ["How early the timer fires before a release, in each context."]
-    return (
-        Table("Gravity of Xenomai's timer (ns)", [*texts(""), *numbers("irq", "kernel", "user")], rows, notes)
-        if rows
-        else None
-    )
+    columns = [*texts(""), *numbers("irq", "kernel", "user")]
+    return Table("Gravity of Xenomai's timer (ns)", columns, rows, notes) if rows else None
 
 
 def _latency_grid(view: RecordView, steps: Sequence[Step]) -> Table:
@@ -108,12 +93,8 @@ def _latency_grid(view: RecordView, steps: Sequence[Step]) -> Table:
         for series in step.series
     ]  # fmt: skip
     notes = ["Below 0: woken before the release, because the gravity is too large."]
-    return Table(
-        "Latency with it (us)",
-        [*texts(""), *numbers("count", "missed", "min", "mean", "p50", "p99", "max")],
-        rows,
-        notes,
-    )
+    columns = [*texts(""), *numbers("count", "missed", "min", "mean", "p50", "p99", "max")]
+    return Table("Latency with it (us)", columns, rows, notes)
 
 
 class Calibrations(Presenter):
@@ -124,20 +105,12 @@ class Calibrations(Presenter):
         tuned = [_sentence(step) for step in _tuned(steps)]
         if tuned:
             return "; ".join(tuned)
-        clock = next(
-            (
-                clock
-                for step in steps
-                for clock in step.calibrations
-                if clock.clock == "CLOCK_MONOTONIC" and clock.error is None
-            ),
-            None,
-        )
+        clocks = (clock for step in steps for clock in step.calibrations if clock.error is None)
+        clock = next((clock for clock in clocks if clock.clock == "CLOCK_MONOTONIC"), None)
+        if clock is None or clock.p50_ns is None:
+            return None
         return (
-            None
-            if clock is None or clock.p50_ns is None
-            else f"a reading of {clock.clock} takes {clock.p50_ns} ns, its resolution is "
-            f"{clock.resolution_ns} ns"
+            f"a reading of {clock.clock} takes {clock.p50_ns} ns, its resolution is {clock.resolution_ns} ns"
         )
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
@@ -145,12 +118,8 @@ class Calibrations(Presenter):
         grid = gravity_grid(view, steps)
         if grid is None:
             return None
-        return Chapter(
-            id="gravity",
-            heading="Calibration of Xenomai's timer",
-            content=[grid, _latency_grid(view, steps)],
-            measured="what Xenomai's autotune does to the latency",
-        )
+        tables, measured = [grid, _latency_grid(view, steps)], "what Xenomai's autotune does to the latency"
+        return Chapter("gravity", "Calibration of Xenomai's timer", tables, measured)
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Print the clocks of each step, or the gravity; the summary has the latencies."""

@@ -71,34 +71,15 @@ def _before_after(key: str, name: str, entry: Mapping[str, object]) -> _Counted:
 
 def _cpu_times(times: Mapping[str, object]) -> list[_Counted]:
     """Convert CPU -> kind -> ns to a line per kind, in ms."""
-    kinds = dict.fromkeys(
-        kind
-        for cpu in times.values()
-        if isinstance(cpu, Mapping)
-        for kind in cast("Mapping[str, object]", cpu)
-    )
+    by_cpu = {cpu: of for cpu, item in times.items() if (of := _mapping(item)) is not None}
     rows: list[_Counted] = []
-    for kind in kinds:
-        by_cpu = {
-            cpu: cast("Mapping[str, object]", of).get(kind)
-            for cpu, of in times.items()
-            if isinstance(of, Mapping)
-        }
-        known = [number for number in by_cpu.values() if isinstance(number, int)]
-        total = sum(known) if len(known) == len(by_cpu) else None
-        places = {
-            cpu: number // 10**6 if isinstance(number, int) else None
-            for cpu, number in by_cpu.items()
-            if number != 0
-        }
-        rows.append(
-            _Counted(
-                kind,
-                f"{_number(total // 10**6)} ms" if total is not None else "unknown",
-                _places(places),
-                _size(total),
-            )
-        )
+    for kind in dict.fromkeys(kind for of in by_cpu.values() for kind in of):
+        ns = {cpu: number if isinstance(number := of.get(kind), int) else None for cpu, of in by_cpu.items()}
+        known = [number for number in ns.values() if number is not None]
+        total = sum(known) if len(known) == len(ns) else None
+        ms = {cpu: None if number is None else number // 10**6 for cpu, number in ns.items() if number != 0}
+        text = f"{_number(total // 10**6)} ms" if total is not None else "unknown"
+        rows.append(_Counted(kind, text, _places(ms), _size(total)))
     return rows
 
 
@@ -118,34 +99,22 @@ def change_tables(step: Step) -> list[Table]:
             tables.append(_table("CPU time", _cpu_times(entry)))
         elif entry:
             title = quantity(kind, 0)[0] if kind.endswith("_khz") else words(kind)
-            tables.append(
-                _table(
-                    title,
-                    [
-                        _counted(kind, words(name) if kind == "counters" else name, part)
-                        for name, part in entry.items()
-                    ],
-                )
-            )
+            shown = words if kind == "counters" else str
+            tables.append(_table(title, [_counted(kind, shown(name), part) for name, part in entry.items()]))
     if alone:
         tables.append(_table("Other", alone))
     return tables
 
 
 def _table(title: str, entries: list[_Counted]) -> Table:
-    moved = sorted(
-        (entry for entry in entries if entry.size != 0),
-        key=lambda entry: -(entry.size if entry.size is not None else float("inf")),
-    )
+    by_size = sorted(entries, key=lambda entry: float("-inf") if entry.size is None else -entry.size)
+    moved = [entry for entry in by_size if entry.size != 0]
     rest: list[str] = []
     if len(moved) > SHOWN:
         rest.append(f"{len(moved) - SHOWN} smaller ones are in step.json")
     if len(moved) < len(entries):
-        still = [
-            f"{entry.name} {entry.total}".removesuffix(" 0").removesuffix(" 0 ms")
-            for entry in entries
-            if entry.size == 0
-        ]
+        unmoved = (f"{entry.name} {entry.total}" for entry in entries if entry.size == 0)
+        still = [text.removesuffix(" 0").removesuffix(" 0 ms") for text in unmoved]
         rest.append(f"unchanged: {', '.join(still[:SHOWN])}{', …' if len(still) > SHOWN else ''}")
     rows = [[entry.name, entry.total, entry.places] for entry in moved[:SHOWN]]
     columns = [Column(), Column("", "number"), Column("", "places")]

@@ -45,11 +45,8 @@ def _has_largest(step: Step) -> bool:
 def _largest(view: RecordView, quantity: str) -> str | None:
     """A clause like "largest latency 38.0 ms under network on CPU 0, of 100,000"; None without any."""
     names = view.labels
-    measured = [
-        (step, step.total)
-        for step in view.steps
-        if step.total is not None and _has_largest(step) and quantity_of(step) == quantity
-    ]
+    summed = [(step, step.total) for step in view.steps if step.total is not None and _has_largest(step)]
+    measured = [(step, total) for step, total in summed if quantity_of(step) == quantity]
     # Cross-checks by another tool have their own line.
     measured = [pair for pair in measured if pair[0].key.tool == "rtgauge"] or measured
     known = [(total.max_ns, step) for step, total in measured if total.max_ns is not None]
@@ -64,21 +61,14 @@ def _largest(view: RecordView, quantity: str) -> str | None:
     elif "task" in labels:
         place = f" in thread {labels['task']}"
     count = sum(total.count for _, total in measured)
-    groups = [
-        condition for condition in view.conditions if any(step in condition.steps for step, _ in measured)
-    ]
+    groups = [each for each in view.conditions if any(step in each.steps for step, _ in measured)]
     under = f" under {names[worst.id]}" if len(measured) > 1 or worst.key.load != "idle" else ""
-    among = (
-        f" ({plural(len(groups), noun_of([step.key for step, _ in measured]))})" if len(groups) > 1 else ""
-    )
+    noun = noun_of([step.key for step, _ in measured])
+    among = f" ({plural(len(groups), noun)})" if len(groups) > 1 else ""
     missed = sum(total.missed for _, total in measured)
-    tail = (
-        f"; {format_count(missed)} missed"
-        if missed
-        else ""
-        if all(missed_known(step) for step, _ in measured)
-        else "; how many were missed is not known"
-    )
+    tail = f"; {format_count(missed)} missed" if missed else ""
+    if not missed and not all(missed_known(step) for step, _ in measured):
+        tail = "; how many were missed is not known"
     what = "activation" if all(has_releases(step) for step, _ in measured) else "sample"
     bound = "≥" if any("max_ns" in total.lower_bounds for step, total in measured if step is worst) else ""
     return (
@@ -88,11 +78,8 @@ def _largest(view: RecordView, quantity: str) -> str | None:
 
 def _searches(view: RecordView) -> list[str]:
     """The result of each search over the period."""
-    periods = {
-        step.key.parameters.get(pace.period)
-        for step in view.record.steps
-        if (pace := probe_of(step).pace) is not None
-    }
+    paces = ((step, probe_of(step).pace) for step in view.record.steps)
+    periods = {step.key.parameters.get(pace.period) for step, pace in paces if pace is not None}
     if len(periods) < FEWEST_PERIODS:
         return []
     from rtgauge.analysis.sustained import curves  # needs numpy, which a summary does without
@@ -102,40 +89,24 @@ def _searches(view: RecordView) -> list[str]:
 
 
 def _measured(view: RecordView) -> str:
-    names = view.labels
-    empty = [
-        (step, mark)
-        for step in view.record.steps
-        for mark in step.marks
-        if mark.kind is MarkKind.NOTHING_MEASURED
-    ]
-    parts = [
-        "nothing was measured"
-        f"{f' under {names[step.id]}' if len(view.record.steps) > 1 else ''}: {mark.detail}"
-        for step, mark in empty
-    ]
+    parts: list[str] = []
+    for step in view.record.steps:
+        under = f" under {view.labels[step.id]}" if len(view.record.steps) > 1 else ""
+        empty = [mark for mark in step.marks if mark.kind is MarkKind.NOTHING_MEASURED]
+        parts += [f"nothing was measured{under}: {mark.detail}" for mark in empty]
     parts += _searches(view)
-    parts += [text for quantity in view.quantities if (text := _largest(view, quantity)) is not None]
-    parts += [
-        text
-        for presenter, steps in presenters(view.steps)
-        if (text := presenter.conclusion(view, steps)) is not None
-    ]
-    if not parts:
-        return (
-            "no step was finished"
-            if not view.record.steps
-            else f"measured: {', '.join(dict.fromkeys(step.key.probe for step in view.record.steps))}"
-        )
-    return "; ".join(parts)
+    found = [_largest(view, quantity) for quantity in view.quantities]
+    found += [presenter.conclusion(view, steps) for presenter, steps in presenters(view.steps)]
+    parts += [text for text in found if text is not None]
+    if parts:
+        return "; ".join(parts)
+    probes = ", ".join(dict.fromkeys(step.key.probe for step in view.record.steps))
+    return f"measured: {probes}" if probes else "no step was finished"
 
 
 def _doubts(view: RecordView) -> list[str]:
-    lines = [
-        f"{mark.severity.value}: {mark.name} {mark.where}".rstrip()
-        for mark in gathered_marks(view)
-        if mark.severity is not Severity.NOTE
-    ]
+    doubts = [mark for mark in gathered_marks(view) if mark.severity is not Severity.NOTE]
+    lines = [f"{mark.severity.value}: {mark.name} {mark.where}".rstrip() for mark in doubts]
     left = cpus_left_out(view.record.steps)
     return [*lines, *([f"not measured: {'; '.join(left)}"] if left else [])]
 
@@ -153,11 +124,8 @@ def conclude(view: RecordView) -> Conclusion:
 def _violations(verdict: Verdict) -> str:
     """The violations, "57 of 20,000 late", or the reason if they could not be counted."""
     certain, activations = verdict.evidence.get("violations_certain"), verdict.evidence.get("activations")
-    if (
-        verdict.word == VerdictWord.CANNOT_TELL
-        or not isinstance(certain, int)
-        or not isinstance(activations, int)
-    ):
+    cannot = verdict.word == VerdictWord.CANNOT_TELL
+    if cannot or not (isinstance(certain, int) and isinstance(activations, int)):
         return verdict.reason
     return f"{format_count(certain) if certain else 'none'} of {format_count(activations)} late"
 
@@ -191,11 +159,8 @@ def repeat_lines(view: RecordView) -> list[str]:
 
     lines: list[str] = []
     for condition in view.conditions:
-        largest = sorted(
-            step.total.max_ns
-            for step in condition.steps
-            if step.total is not None and step.total.max_ns is not None and has_distribution(step)
-        )
+        totals = (step.total for step in condition.steps if has_distribution(step))
+        largest = sorted(total.max_ns for total in totals if total is not None and total.max_ns is not None)
         if len(largest) > 1:
             quantity = quantity_of(condition.steps[0])
             spread = f"{format_time(largest[0])} to {format_time(largest[-1])}"
@@ -227,13 +192,12 @@ def cross_check_lines(view: RecordView) -> list[str]:
                 lines.append(f"{begin}mean {theirs / mean_ns:.2f} ({ways})")
         if step.total is None:
             continue
+        pairs = (
+            ("mean", step.total.mean_ns, mean_ns),
+            ("largest", step.total.max_ns, pair.total.max_ns),
+        )
         ratios = [
-            f"{name} {theirs / ours:.2f}"
-            for name, theirs, ours in (
-                ("mean", step.total.mean_ns, mean_ns),
-                ("largest", step.total.max_ns, pair.total.max_ns),
-            )
-            if theirs is not None and ours
+            f"{name} {theirs / ours:.2f}" for name, theirs, ours in pairs if theirs is not None and ours
         ]
         if ratios:
             lines.append(f"{begin}{', '.join(ratios)}")
@@ -246,10 +210,10 @@ def _without_tool(step: Step) -> str:
 
 def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
     """The exposure in one line; `what` is the predicate of a violation."""
+    span = format_span(exposure.measured_s) if exposure.measured_s else "an unknown time"
     measured = (
         f"{plural(exposure.activations, 'activation')} in {plural(exposure.runs, 'run')}, "
-        f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and "
-        f"{format_span(exposure.measured_s) if exposure.measured_s else 'an unknown time'}"
+        f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and {span}"
     )
     share = format_share(exposure.share_excluded)
     excluded = f"at {exposure.confidence:.0%} confidence at most {share} {what}"

@@ -43,11 +43,8 @@ def print_deployments(
     columns = texts("deployment", "C-states", "SMT", "multicore", "isolated", "here")
     console.print(rich_table(Table("", columns, rows), console.width))
     if held is not None:
-        _line(
-            console,
-            f"{held.name} is held ({plural(held.settings, 'setting')}); undo it with: rtgauge restore "
-            f"--applied",
-        )
+        settings = plural(held.settings, "setting")
+        _line(console, f"{held.name} is held ({settings}); undo it with: rtgauge restore --applied")
 
 
 def print_settings(
@@ -66,28 +63,21 @@ def print_settings(
             _line(console, f"  every task goes into {action.group}, if it can be moved")
         else:
             for setting in action.settings:
-                _line(
-                    console,
-                    f"  {setting.path} = {setting.value}{'' if setting.essential else '   (may refuse)'}",
-                )
+                refusable = "" if setting.essential else "   (may refuse)"
+                _line(console, f"  {setting.path} = {setting.value}{refusable}")
     if not any(isinstance(action, Write) for action in actions):
         _line(console, "  nothing: the machine is already in this state")
     if noted:
-        _line(
-            console,
-            f"  {plural(noted, 'setting')} that this may also change: noted before, and put back afterwards",
-        )
+        changed = f"{plural(noted, 'setting')} that this may also change"
+        _line(console, f"  {changed}: noted before, and put back afterwards")
 
 
 def refusals(report: DeploymentReport) -> list[str]:
     """A line for each thing that a machine refused."""
     parts = [f"refused: {explain_refusal(setting)}" for setting in report.refused]
     if report.not_moved_count:
-        more = ", ..." if report.not_moved_count > 5 else ""
-        parts.append(
-            f"{plural(report.not_moved_count, 'task')} would not move: "
-            f"{', '.join(report.not_moved[:5])}{more}"
-        )
+        names = ", ".join(report.not_moved[:5]) + (", ..." if report.not_moved_count > 5 else "")
+        parts.append(f"{plural(report.not_moved_count, 'task')} would not move: {names}")
     return parts
 
 
@@ -100,10 +90,8 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:
-        _line(
-            console,
-            f"CPU {report.isolated} is set aside: `rtgauge run` measures there; a shell gets there with",
-        )
+        reached = "`rtgauge run` measures there; a shell gets there with"
+        _line(console, f"CPU {report.isolated} is set aside: {reached}")
         _line(console, f"  echo $$ > {applied.group}/cgroup.procs")
 
 
@@ -120,11 +108,8 @@ def print_put_back(answers: Iterable[Mapping[str, Any]], console: Console) -> bo
             _line(console, f"{answer.get('path') or answer.get('text') or 'the journal'}: {reason}", "red")
         elif action.startswith("left-"):
             _line(console, f"{answer.get('path')}: {action.replace('-', ' ')} ({answer.get('now')})")
-    _line(
-        console,
-        ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-        or "nothing had to be put back",
-    )
+    done = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+    _line(console, done or "nothing had to be put back")
     return failed
 
 
@@ -179,11 +164,8 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     """The table of a step's deployment."""
     done = len(report.settings) - len(report.refused)
     parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
-    parts += (
-        [f"{plural(report.moved, 'task')} moved, {report.not_moved_count} would not"]
-        if report.moved or report.not_moved_count
-        else []
-    )
+    if report.moved or report.not_moved_count:
+        parts.append(f"{plural(report.moved, 'task')} moved, {report.not_moved_count} would not")
     left = bool(report.not_put_back) or any(map(_is_left, report.settings))
     parts += ["not all put back" if left else "all put back"]
     notes: list[str] = []
@@ -197,10 +179,8 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     if report.isolated:
         notes.append(f"CPU {report.isolated} was set aside for measuring.")
     if report.noted:
-        notes.append(
-            f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change: noted before, "
-            f"and put back afterwards."
-        )
+        noted = f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change"
+        notes.append(f"{noted}: noted before, and put back afterwards.")
     if report.controller:
         notes.append(
             "The priorities of the controller, other real-time threads and IRQ threads were also set."

@@ -27,12 +27,8 @@ from rtgauge.report.record_view import RecordView
 def figures(source: Source) -> dict[str, Figure]:
     """The figures by name, in the page's order, without those that have no data."""
     several = len(source.conditions) > 1  # a single condition would be one bar
-    drawn = [
-        spread_figure(source) if several else None,
-        histogram(source),
-        exceedance_figure(source),
-        course_figure(source),
-    ]
+    drawn = [spread_figure(source) if several else None, histogram(source)]
+    drawn += [exceedance_figure(source), course_figure(source)]
     for presenter, steps in presenters(source.whole.steps):
         drawn += presenter.figures(source.whole, steps)
     return {figure.name: figure for figure in drawn if figure is not None}
@@ -62,10 +58,7 @@ class Drawn:
 
 
 def save_figures(
-    record: Record,
-    folder: Path,
-    formats: Sequence[str] = FORMATS,
-    drawn: Drawn | None = None,
+    record: Record, folder: Path, formats: Sequence[str] = FORMATS, drawn: Drawn | None = None
 ) -> list[Path]:
     """Write every figure of the record into `folder`; returns the files written.
 

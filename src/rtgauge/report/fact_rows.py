@@ -73,11 +73,8 @@ def system_line(name: str, facts: Facts) -> str:
     """The line shown with every number: host, kernel, preemption model, CPUs, and whether virtual."""
     kernel, preemption, cpu = facts.kernel.release, facts.kernel.preemption.model, facts.cpu
     if not (kernel or preemption or cpu.online or cpu.model or facts.machine.virtual is not None):
-        return (
-            "machine unknown"
-            if host(name, facts) == "unknown"
-            else f"{host(name, facts)} · nothing else is known of the machine"
-        )
+        name = host(name, facts)
+        return "machine unknown" if name == "unknown" else f"{name} · nothing else is known of the machine"
     parts = [
         host(name, facts),
         f"Linux {kernel}" if kernel else "kernel unknown",
@@ -124,11 +121,8 @@ def _rows(path: str, key: str, item: object) -> list[tuple[str, str]]:
         return [
             row for inner, part in nested.items() for row in _rows(f"{path}{words(key)} › ", str(inner), part)
         ]
-    name, text = (
-        (words(key) if not key.startswith("/") else key, quantity("", item)[1])
-        if key.startswith("/")
-        else quantity(key, item)
-    )
+    is_path = key.startswith("/")
+    name, text = (key, quantity("", item)[1]) if is_path else quantity(key, item)
     return [(path + name, text)]
 
 
@@ -136,18 +130,8 @@ Rows = list[tuple[str, str]]
 LABEL_WIDTH = 22
 """The width of names, so that each fits on two lines."""
 OWN_ROWS = {
-    "preemption",
-    "extension",
-    "idle",
-    "frequency",
-    "topology",
-    "lines",
-    "mitigations",
-    "mitigated",
-    "realtime",
-    "fair_server",
-    "cgroup",
-    "limits",
+    *("preemption", "extension", "idle", "frequency", "topology", "lines", "mitigations", "mitigated"),
+    *("realtime", "fair_server", "cgroup", "limits"),
 }
 """Facts of several parts, which have their own words below."""
 
@@ -155,21 +139,16 @@ OWN_ROWS = {
 def _simple(part: Part) -> Rows:
     """Every fact of a part that has no words of its own, without counts of CPU lists."""
     facts = part.model_dump(mode="json")
-    return [
-        quantity(key, item)
-        for key, item in facts.items()
-        if key not in OWN_ROWS and not (key.endswith("_count") and key.removesuffix("_count") in facts)
-    ]
+    counts = {f"{key}_count" for key in facts}
+    return [quantity(key, item) for key, item in facts.items() if key not in OWN_ROWS | counts]
 
 
 def _kernel(kernel: Kernel) -> Rows:
     sources = ", ".join(
         f"{place}: {value(said)}" for place, said in kernel.preemption.sources.items() if said != UNKNOWN
     )
-    rows = [
-        ("Preemption model", f"{value(kernel.preemption.model)}{f' ({sources})' if sources else ''}"),
-        ("Real-time core", _core(kernel.extension)),
-    ]
+    model = f"{value(kernel.preemption.model)}{f' ({sources})' if sources else ''}"
+    rows = [("Preemption model", model), ("Real-time core", _core(kernel.extension))]
     return rows + [row for row in _simple(kernel) if row[0] != "Xenomai"]
 
 
@@ -181,11 +160,8 @@ def _core(core: RealTimeCore) -> str:
         gravity = " ".join(f"{name[:-3]} {value(ns)}" for name, ns in core.gravity)
         text += f", {value(core.pipeline)}, gravity {gravity} ns"
     if core.calibration.model_fields_set:
-        early = ", ".join(
-            f"{name.removesuffix('_ns').replace('_', ' ')} {value(ns)} ns"
-            for name, ns in core.calibration
-            if name.endswith("_ns")
-        )
+        times = {name.removesuffix("_ns"): ns for name, ns in core.calibration if name.endswith("_ns")}
+        early = ", ".join(f"{name.replace('_', ' ')} {value(ns)} ns" for name, ns in times.items())
         text += f", {value(core.scheduler)}, {early}"
         text += "" if core.modules is None else f"; modules {' '.join(core.modules)}"
     return text
@@ -275,12 +251,8 @@ def _tasks(tasks: Tasks) -> Rows:
 def _firmware(firmware: Firmware) -> Rows:
     flaws = firmware.mitigations or {}
     affected = [(name, value(text)) for name, text in flaws.items() if text != "Not affected"]
-    unaffected = (
-        f"{len(flaws) - len(affected)} of {plural(len(flaws), 'flaw')} do not concern this processor"
-        if flaws
-        else UNKNOWN
-    )
-    return [*_simple(firmware), ("Mitigations", unaffected), *affected]
+    unaffected = f"{len(flaws) - len(affected)} of {plural(len(flaws), 'flaw')} do not concern this processor"
+    return [*_simple(firmware), ("Mitigations", unaffected if flaws else UNKNOWN), *affected]
 
 
 def _named(prefix: str, part: Part) -> Rows:
@@ -289,17 +261,9 @@ def _named(prefix: str, part: Part) -> Rows:
 
 def groups(facts: Facts) -> Iterator[tuple[str, Rows]]:
     """(heading, (name, value) of each fact), from the machine down to what it runs."""
-    yield (
-        "Machine",
-        [
-            ("Host", value(facts.host)),
-            ("OS", value(facts.os)),
-            ("Boot ID", value(facts.boot_id)),
-            *_named("Identity", facts.identity),
-            *_simple(facts.machine),
-            ("Steal since boot", quantity("ns", facts.steal_ns_since_boot)[1]),
-        ],
-    )
+    machine = [("Host", value(facts.host)), ("OS", value(facts.os)), ("Boot ID", value(facts.boot_id))]
+    machine += [*_named("Identity", facts.identity), *_simple(facts.machine)]
+    yield "Machine", [*machine, ("Steal since boot", quantity("ns", facts.steal_ns_since_boot)[1])]
     yield "Kernel", _kernel(facts.kernel)
     yield "Processors", _processors(facts.cpu)
     yield "Deployment", _deployment(facts.deployment)

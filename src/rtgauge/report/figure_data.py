@@ -102,12 +102,8 @@ def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
-        part = Measured(
-            Counts(merged.bins, merged.counts),
-            Counts(merged.missed_bins, merged.missed_counts),
-            merged.max_ns,
-            merged.count - merged.placed,
-        )
+        placed, missed = Counts(merged.bins, merged.counts), Counts(merged.missed_bins, merged.missed_counts)
+        part = Measured(placed, missed, merged.max_ns, merged.count - merged.placed)
         by_cpu[cpu] = by_cpu.get(cpu, Measured()).plus(part)
     return by_cpu
 
@@ -130,6 +126,11 @@ class Outline:
 
     x_us: npt.NDArray[np.float64]
     count: IntArray
+
+    @property
+    def points(self) -> list[tuple[float, int]]:
+        """(x in us, count) of each corner."""
+        return list(zip(self.x_us.tolist(), self.count.tolist(), strict=True))
 
 
 def outline(histogram: Counts, width_us: int = 1) -> Outline:
@@ -179,6 +180,11 @@ class Curve:
     upper_bound: bool = False
     """Samples in no bin are drawn at the largest value: the true shares are at most these."""
 
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        """(x in us, share) of each corner."""
+        return list(zip(self.x_us.tolist(), self.share.tolist(), strict=True))
+
 
 def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unplaced: int = 0) -> Curve:
     """The curve of one histogram. `max_ns`: the exact largest value, if known; `unplaced`: samples in no bin.
@@ -200,21 +206,15 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unpl
     x = np.maximum(x, 1).astype(np.float64) / 1_000  # a log axis cannot show 0 ns
     share = np.concatenate([[total], above[:-1], [above[-2] if len(above) > 1 else total]]) / total
     keep = _thin(x, share, points)
-    return Curve(
-        x[keep],
-        share[keep],
-        lower_bound=(overflowed or unplaced > 0) and max_ns is None,
-        upper_bound=unplaced > 1,
-    )
+    lower_bound = (overflowed or unplaced > 0) and max_ns is None
+    return Curve(x[keep], share[keep], lower_bound=lower_bound, upper_bound=unplaced > 1)
 
 
 def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -> list[int]:
     if len(x) <= points:
         return list(range(len(x)))
-    log_x, log_y = (
-        np.log10(x).tolist(),
-        np.log10(y).tolist(),
-    )  # Python numbers take a fifth of the time one by one
+    # Python numbers take a fifth of the time one by one.
+    log_x, log_y = np.log10(x).tolist(), np.log10(y).tolist()
     step_x, step_y = (log_x[-1] - log_x[0]) / points, (log_y[0] - log_y[-1]) / points
     keep = [0]
     for i in range(1, len(x)):
@@ -392,18 +392,11 @@ class Source:
 
     def only(self, quantity: str) -> Source:
         """The part with this quantity. If there are several quantities, the bound is on latency."""
-        kept = {
-            label: condition
-            for label, condition in self.conditions.items()
-            if quantity_of(condition.steps[0]) == quantity
-        }
+        conditions = self.conditions.items()
+        kept = {label: each for label, each in conditions if quantity_of(each.steps[0]) == quantity}
         measured = {label: cpus for label, cpus in self.measured.items() if label in kept}
-        return replace(
-            self,
-            conditions=kept,
-            measured=measured,
-            bound_us=self.bound_us if quantity == LATENCY or len(self.quantities) == 1 else None,
-        )
+        bound_us = self.bound_us if quantity == LATENCY or len(self.quantities) == 1 else None
+        return replace(self, conditions=kept, measured=measured, bound_us=bound_us)
 
     @property
     def cpus(self) -> list[str]:

@@ -49,11 +49,8 @@ def _time(ns: int | None, *, at_most: bool = False) -> str:
 
 
 def _marked(lines: Sequence[Line]) -> list[str]:
-    return [
-        f"* {line.label} is marked {line.worst_mark}: see {line.record}"
-        for line in lines
-        if is_doubt(line.worst_mark)
-    ]
+    doubtful = [line for line in lines if is_doubt(line.worst_mark)]
+    return [f"* {line.label} is marked {line.worst_mark}: see {line.record}" for line in doubtful]
 
 
 def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
@@ -61,26 +58,14 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     notes.
     """
     lost = any(line.missed for line in table.lines)
-    rows = [
-        [
-            _name(line),
-            whole(line.samples),
-            *([whole(line.missed)] if lost else []),
-            _time(line.median_ns, at_most=line.median_at_most),
-            *(_time(limit.ns, at_most=limit.at_most) for limit in map(line.limit, HARDNESS)),
-        ]
-        for line in table.lines
-    ]
-    notes = (
-        [
-            (
-                "In us. 100 % is the largest of the samples: it grows with their number, so a longer run "
-                "finds larger ones."
-            )
-        ]
-        if first
-        else []
-    )
+    rows: list[list[str]] = []
+    for line in table.lines:
+        samples = [whole(line.samples), whole(line.missed)] if lost else [whole(line.samples)]
+        median = _time(line.median_ns, at_most=line.median_at_most)
+        limits = [_time(limit.ns, at_most=limit.at_most) for limit in map(line.limit, HARDNESS)]
+        rows.append([_name(line), *samples, median, *limits])
+    largest = "100 % is the largest of the samples: it grows with their number"
+    notes = [f"In us. {largest}, so a longer run finds larger ones."] if first else []
     if table.metric == "jitter":
         notes.append(
             "The median is signed; 95 % and 100 % are of absolute values, also of a periodic task's latency."
@@ -92,12 +77,9 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
             "missed: a missed activation counts with the latency it would have had, a lost answer "
             "as later than any."
         )
-    return Table(
-        table.title,
-        [*texts(""), *numbers("samples", *(["missed"] if lost else []), "median", "95 %", "100 %")],
-        rows,
-        [*notes, *_marked(table.lines)],
-    )
+    missed = ["missed"] if lost else []
+    columns = [*texts(""), *numbers("samples", *missed, "median", "95 %", "100 %")]
+    return Table(table.title, columns, rows, [*notes, *_marked(table.lines)])
 
 
 def _faster(hz: float | None, line: Line) -> bool:
@@ -105,9 +87,8 @@ def _faster(hz: float | None, line: Line) -> bool:
 
 
 def _with_bounds(limit: Limit, line: Line) -> list[str]:
-    highest = (
-        ("≥" if limit.at_most else "") + format_hz(limit.hz) + (FASTER if _faster(limit.hz, line) else "")
-    )
+    faster = FASTER if _faster(limit.hz, line) else ""
+    highest = f"{'≥' if limit.at_most else ''}{format_hz(limit.hz)}{faster}"
     if limit.hardness == 1:
         return [highest]
     return [highest, f"{format_hz(limit.low_hz)} to {format_hz(limit.high_hz)}"]
@@ -126,24 +107,17 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     rare = every[-1] if every else None
     rarely = [f"once in {rare:.0e}".replace("e+0", "e")] if rare else []
     columns = [*texts(""), *numbers("95 %", "95 %, bounds", "100 %", *rarely)]
-    rows = [
-        [
-            _name(line),
-            *(cell for limit in line.limits for cell in _with_bounds(limit, line)),
-            *([_extreme(line, rare)] if rare else []),
-        ]
-        for line in table.lines
-    ]
+    rows: list[list[str]] = []
+    for line in table.lines:
+        limits = [cell for limit in line.limits for cell in _with_bounds(limit, line)]
+        rows.append([_name(line), *limits, *([_extreme(line, rare)] if rare else [])])
     allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
     bounds = (
         f"Bounds: each with confidence {table.confidence:.3g}, by order statistics, and by how windows, "
         "or runs if there are several, differ."
     )
-    notes = (
-        [f"{allowed} {bounds}", "100 % has no lower bound on the lateness: no sample rules out a later one."]
-        if first
-        else []
-    )
+    bound = "100 % has no lower bound on the lateness: no sample rules out a later one."
+    notes = [f"{allowed} {bounds}", bound] if first else []
     supposed = [line.label for line in table.lines if line.supposes_independence]
     if supposed:
         whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
@@ -154,9 +128,8 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     if rare and first:
         notes.append("once in ...: the lateness that is exceeded that rarely, by the extreme-value estimate.")
     for line in table.lines:
-        doubtful = next(
-            (extreme for extreme in line.extremes if extreme.activations == rare and extreme.disagree), None
-        )
+        of_rare = (extreme for extreme in line.extremes if extreme.activations == rare)
+        doubtful = next((extreme for extreme in of_rare if extreme.disagree), None)
         if doubtful is not None:
             notes.append(
                 f"{line.label}: a second estimate (peaks over a threshold) has "
@@ -171,20 +144,12 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         whose = f" of {'; '.join(labels)}" if len(reasons) > 1 or rare else ""
         notes.append(f"No extreme-value estimate{whose}: {why}.")
     if any(_faster(limit.hz, line) for line in table.lines for limit in line.limits):
-        slowest = ", ".join(
-            dict.fromkeys(format_duration(line.interval_ns) for line in table.lines if line.interval_ns)
-        )
-        more = (
-            ": a machine that has to act more often may be later, so measure at that period" if first else ""
-        )
-        notes.append(f"{FASTER} faster than it was measured (every {slowest}){more}.")
-    return Table(
-        f"{table.title}: highest frequency for which {table.metric} stays within "
-        f"{part_of_period(table.fraction)}",
-        columns,
-        rows,
-        notes,
-    )
+        intervals = (format_duration(line.interval_ns) for line in table.lines if line.interval_ns)
+        slowest = ", ".join(dict.fromkeys(intervals))
+        more = ": a machine that has to act more often may be later, so measure at that period"
+        notes.append(f"{FASTER} faster than it was measured (every {slowest}){more if first else ''}.")
+    within = f"{table.metric} stays within {part_of_period(table.fraction)}"
+    return Table(f"{table.title}: highest frequency for which {within}", columns, rows, notes)
 
 
 def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
@@ -230,16 +195,10 @@ def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | No
             rows.append([_name(line), *(text for hz, why in cells for text in (format_hz(hz), why))])
     if not rows:
         return None
-    title = (
-        "Periodic: highest frequency for which both jitter and lateness stay within "
-        f"{part_of_period(jitter.fraction)}"
-    )
-    notes = [
-        (
-            "Jitter is from edge to edge, lateness from when an edge was due: a task that is always equally "
-            "late has no jitter."
-        )
-    ]
+    both = f"both jitter and lateness stay within {part_of_period(jitter.fraction)}"
+    title = f"Periodic: highest frequency for which {both}"
+    late = "a task that is always equally late has no jitter"
+    notes = [f"Jitter is from edge to edge, lateness from when an edge was due: {late}."]
     columns = [*texts(""), *numbers("95 %"), *texts("limited by"), *numbers("100 %"), *texts("limited by")]
     return Table(title, columns, rows, notes)
 
@@ -249,14 +208,8 @@ def grids(tables: Sequence[FrequencyTable]) -> list[Table]:
     grids: list[Table] = []
     for number, table in enumerate(tables):
         grids += [lateness_grid(table, first=number == 0), frequency_grid(table, first=number == 0)]
-        jitter = next(
-            (
-                candidate
-                for candidate in tables
-                if candidate.probe == table.probe and candidate.metric == "jitter"
-            ),
-            None,
-        )
+        same = (other for other in tables if other.probe == table.probe and other.metric == "jitter")
+        jitter = next(same, None)
         together = together_grid(jitter, table) if jitter is not None and table.metric == "latency" else None
         grids += [together] if together is not None else []
     return grids

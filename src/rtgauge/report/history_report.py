@@ -6,7 +6,7 @@ from __future__ import annotations
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.text import NONE
+from rtgauge.report.text import day_and_time, us
 from rtgauge.store.history import MOST_NAMED, History, SuspectedChange
 from rtgauge.units import format_change, plural
 
@@ -32,33 +32,21 @@ def spread(history: History) -> str | None:
         return None
     within = history.spread_within_boots
     runs = "" if within is None else f", runs of one boot by {within * 100:.1f} %"
-    found = (
-        ""
-        if history.detectable is None
-        else f"; a gate of 12 pairs finds {format_change(history.detectable)}"
-    )
+    gate = history.detectable
+    found = "" if gate is None else f"; a gate of 12 pairs finds {format_change(gate)}"
     return f"{history.quantile} of boots varies by {history.spread_between_boots * 100:.1f} %{runs}{found}"
 
 
 def table(history: History, by: str) -> Table:
     """The figures of each group."""
-    rows = [
-        [
-            group.group,
-            str(group.runs),
-            str(group.boots),
-            *(_us(ns) for ns in group.quantiles_ns.values()),
-            f"{_us(group.low_ns)} … {_us(group.high_ns)}",
-            _us(group.max_ns),
-            str(group.doubtful) if group.doubtful else "",
-        ]
-        for group in history.groups
-    ]
-    quantiles = history.groups[0].quantiles_ns
-    columns = [
-        *texts(by),
-        *numbers("runs", "boots", *quantiles, f"{history.quantile}, 95 %", "max", "doubtful"),
-    ]
+    rows: list[list[str]] = []
+    for group in history.groups:
+        interval = f"{us(group.low_ns)} … {us(group.high_ns)}"
+        figures = [*map(us, group.quantiles_ns.values()), interval, us(group.max_ns)]
+        doubtful = str(group.doubtful) if group.doubtful else ""
+        rows.append([group.group, str(group.runs), str(group.boots), *figures, doubtful])
+    quantiles = (*history.groups[0].quantiles_ns, f"{history.quantile}, 95 %", "max")
+    columns = [*texts(by), *numbers("runs", "boots", *quantiles, "doubtful")]
     return Table("In us, geometric means over runs", columns, rows).without_empty()
 
 
@@ -69,7 +57,7 @@ def figure(history: History, name: str) -> Figure | None:
     """
     boots = [group for group in history.groups if group.quantiles_ns[history.quantile]]
     rows = [
-        (at, group.first[:16].replace("T", " "), kind, ns / 1000)
+        (at, day_and_time(group.first), kind, ns / 1000)
         for at, group in enumerate(boots, 1)
         for kind, ns in ((history.quantile, group.quantiles_ns[history.quantile]), ("max", group.max_ns))
         if ns is not None and ns > 0
@@ -91,27 +79,13 @@ def figure(history: History, name: str) -> Figure | None:
         layers.append(vega.layer(vega.csv({"boot": "number"}, places), rule, x=vega.shown("boot:Q")))
     description = f"{history.quantile} and maximum of {plural(len(boots), 'boot')} of {history.series}"
     notes = ["A dashed line is a suspected change."] if places else []
-    return Figure(
-        name,
-        "Course",
-        description,
-        [vega.layered(layers, height=260, description=description)],
-        notes=notes,
-    )
-
-
-def _us(ns: int | None) -> str:
-    return NONE if ns is None else f"{ns / 1000:,.1f}"
+    return Figure.single(name, "Course", description, layers, 260, notes)
 
 
 def _change_text(change: SuspectedChange) -> str:
-    named = [
-        f"{name} {before or 'none'} -> {after or 'none'}"
-        for name, (before, after) in list(change.differs.items())[:MOST_NAMED]
-    ]
+    differs = list(change.differs.items())[:MOST_NAMED]
+    named = [f"{name} {before or 'none'} -> {after or 'none'}" for name, (before, after) in differs]
     more = len(change.differs) - len(named)
     what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records know"
-    return (
-        f"suspected change {format_change(change.change)} at {change.record} ({change.started[:16]}); "
-        f"changed there: {what}"
-    )
+    where = f"at {change.record} ({change.started[:16]})"
+    return f"suspected change {format_change(change.change)} {where}; changed there: {what}"

@@ -59,21 +59,15 @@ class GatheredMark:
     def detail(self) -> str:
         """The detail at the worst place, with that place if details differ elsewhere."""
         first = self.sightings[0]
-        return (
-            f"{first.place}: {first.detail}"
-            if self.several and not self.where.endswith(first.place)
-            else first.detail
-        )
+        same_place = not self.several or self.where.endswith(first.place)
+        return first.detail if same_place else f"{first.place}: {first.detail}"
 
 
 def _place(step: Step, mark: Mark, names: dict[str, str]) -> str:
     if mark.series is None:
         return names[step.id]
-    series = next(
-        (series_name(summary) for summary in step.series if summary.series == mark.series),
-        f"series {mark.series}",
-    )
-    return f"{names[step.id]}, {series}"
+    named = (series_name(summary) for summary in step.series if summary.series == mark.series)
+    return f"{names[step.id]}, {next(named, f'series {mark.series}')}"
 
 
 def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
@@ -83,22 +77,13 @@ def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
     if len(sightings) == 1:
         return f"under {sightings[0].place}"
     worst = sightings[0].severity
-    worst_steps = list(
-        dict.fromkeys(
-            sighting.step
-            for sighting in sightings
-            if sighting.severity is worst and sighting.step is not None
-        )
-    )
-    of_these = (
-        f", {worst.value} under {', '.join(names[step] for step in worst_steps[:SHOWN])}"
-        if len(worst_steps) < len(seen)
-        else ""
-    )
-    return (
-        f"on {len(seen)} of "
-        f"{plural(steps, 'step')}{of_these}{', ...' if of_these and len(worst_steps) > SHOWN else ''}"
-    )
+    at_worst = (sighting.step for sighting in sightings if sighting.severity is worst)
+    worst_steps = list(dict.fromkeys(step for step in at_worst if step is not None))
+    where = f"on {len(seen)} of {plural(steps, 'step')}"
+    if len(worst_steps) == len(seen):
+        return where
+    more = ", ..." if len(worst_steps) > SHOWN else ""
+    return f"{where}, {worst.value} under {', '.join(names[step] for step in worst_steps[:SHOWN])}{more}"
 
 
 def gathered_marks(view: RecordView) -> list[GatheredMark]:
@@ -109,15 +94,12 @@ def gathered_marks(view: RecordView) -> list[GatheredMark]:
         by_name.setdefault(mark.name, []).append(Sighting("the whole run", mark.severity, mark.detail, None))
     for step in view.steps:
         for mark in step.marks:
-            by_name.setdefault(mark.name, []).append(
-                Sighting(_place(step, mark, names), mark.severity, mark.detail, step.id)
-            )
+            seen = Sighting(_place(step, mark, names), mark.severity, mark.detail, step.id)
+            by_name.setdefault(mark.name, []).append(seen)
     for sightings in by_name.values():
         sightings.sort(key=lambda sighting: SEVERITIES.index(sighting.severity))
-    gathered = [
-        GatheredMark(name, _where(sightings, len(view.record.steps), names), sightings)
-        for name, sightings in by_name.items()
-    ]
+    steps = len(view.record.steps)
+    gathered = [GatheredMark(name, _where(seen, steps, names), seen) for name, seen in by_name.items()]
     return sorted(gathered, key=lambda mark: SEVERITIES.index(mark.severity))
 
 

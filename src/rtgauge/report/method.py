@@ -61,16 +61,10 @@ def method_words(view: RecordView) -> list[str]:
     ]
     paragraphs = list(dict.fromkeys(_paragraph(key) for key in measured))
     foreign = dict.fromkeys(step.tool for step in view.record.steps if step.key.tool != "rtgauge")
-    others = [
-        f"Steps measured by {tool} have the figures that it printed; what it counts as a latency "
-        "and leaves out is its own choice."
-        for tool in foreign
-    ]
-    cokernels = [
-        COKERNEL_METHOD[rt]
-        for rt in dict.fromkeys(step.key.rt for step in view.record.steps)
-        if rt in COKERNEL_METHOD
-    ]
+    theirs = "have the figures that it printed; what it counts as a latency and leaves out is its own choice."
+    others = [f"Steps measured by {tool} {theirs}" for tool in foreign]
+    runtimes = dict.fromkeys(step.key.rt for step in view.record.steps)
+    cokernels = [COKERNEL_METHOD[rt] for rt in runtimes if rt in COKERNEL_METHOD]
     return [*(paragraph for paragraph in paragraphs if paragraph is not None), *cokernels, *others, COMMON]
 
 
@@ -84,23 +78,16 @@ def cokernel_lines(view: RecordView) -> list[str]:
     """A line for each co-kernel that measured: its name, and how often it handed threads to Linux."""
     lines: list[str] = []
     for rt, name in COKERNELS.items():
-        counts = [
-            _handed_over(step)
-            for step in view.record.steps
-            if step.key.rt == rt and step.key.tool == "rtgauge"
-        ]
+        ours = [step for step in view.record.steps if step.key.rt == rt and step.key.tool == "rtgauge"]
+        counts = [_handed_over(step) for step in ours]
         if not counts:
             continue
         known = [count for count in counts if count is not None]
         times = "no thread" if not sum(known) else f"threads {plural(sum(known), 'time')}"
-        handed = (
-            f"it handed {times} to Linux" if known else "how often it handed threads to Linux was not counted"
-        )
-        missing = (
-            f" ({len(counts) - len(known)} of {plural(len(counts), 'step')} not counted)"
-            if 0 < len(known) < len(counts)
-            else ""
-        )
+        handed = f"it handed {times} to Linux"
+        handed = handed if known else "how often it handed threads to Linux was not counted"
+        unknown = f" ({len(counts) - len(known)} of {plural(len(counts), 'step')} not counted)"
+        missing = unknown if 0 < len(known) < len(counts) else ""
         lines.append(f"measured on {name}: {handed}{missing}")
     return lines
 
@@ -118,17 +105,11 @@ def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
     for key in dict.fromkeys(name for step in steps for name in step.parameters):
         by_value: dict[str, list[str]] = {}
         for step in steps:
-            shown = (
-                "not set"
-                if step.parameters.get(key) in (None, "")
-                else quantity(key, step.parameters[key])[1]
-            )
+            item = step.parameters.get(key)
+            shown = "not set" if item in (None, "") else quantity(key, item)[1]
             by_value.setdefault(shown, []).append(names[step.id])
-        text = (
-            next(iter(by_value))
-            if len(by_value) == 1
-            else "; ".join(f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
-        )
+        each = (f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
+        text = next(iter(by_value)) if len(by_value) == 1 else "; ".join(each)
         rows.append((words(re.sub("_(?:ns|us)$", "", key)), text))
     return rows
 
@@ -136,22 +117,13 @@ def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
 def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
     """The CPUs that were measured, and those that were not, with the reason."""
     measured = sorted({cpu for step in view.record.steps for cpu in step.cpus})
-    left = {
-        (str(entry.get("cpu", "?")), str(entry.get("reason", "unknown")))
-        for step in view.record.steps
-        for entry in step.cpus_not_measured
-    }
+    entries = [entry for step in view.record.steps for entry in step.cpus_not_measured]
+    left = {(str(entry.get("cpu", "?")), str(entry.get("reason", "unknown"))) for entry in entries}
     rows = [("CPUs measured", format_cpu_list(measured) if measured else "unknown")]
     if left:
-        rows.append(
-            (
-                "CPUs not measured",
-                ", ".join(
-                    f"{cpu} ({FORBIDDEN.get(reason, reason.replace('-', ' '))})"
-                    for cpu, reason in sorted(left)
-                ),
-            )
-        )
+        reasons = {reason: FORBIDDEN.get(reason, reason.replace("-", " ")) for _, reason in left}
+        named = ", ".join(f"{cpu} ({reasons[reason]})" for cpu, reason in sorted(left))
+        rows.append(("CPUs not measured", named))
     return rows
 
 
@@ -159,30 +131,18 @@ def clock_rows(step: Step) -> list[tuple[str, str]]:
     """(name, value) of the clock's facts; costs have their unit."""
     rows: list[tuple[str, str]] = []
     for key, item in step.clock.items():
-        if key.endswith("_ns"):
-            rows.append(
-                (
-                    f"Clock {words(key.removesuffix('_ns')).lower()}",
-                    "unknown" if item is None else f"{value(item)} ns",
-                )
-            )
-        else:
-            rows.append((f"Clock {words(key).lower()}", value(item)))
+        text = f"{value(item)} ns" if key.endswith("_ns") and item is not None else value(item)
+        rows.append((f"Clock {words(key.removesuffix('_ns')).lower()}", text))
     return rows
 
 
 def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
     """(step, calibration) of every calibrated clock, each once even if several steps have it."""
-    names = view.labels
-    seen: set[str] = set()
-    calibrations: list[tuple[str, Calibration]] = []
+    seen: dict[str, tuple[str, Calibration]] = {}
     for step in view.steps:
         for calibration in step.calibrations:
-            identity = calibration.model_dump_json()
-            if identity not in seen:
-                seen.add(identity)
-                calibrations.append((names[step.id], calibration))
-    return calibrations
+            seen.setdefault(calibration.model_dump_json(), (view.labels[step.id], calibration))
+    return list(seen.values())
 
 
 def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
@@ -194,10 +154,7 @@ def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
         rows.append([clock.clock, *map(whole, figures), mean, whole(clock.p99_ns), whole(clock.max_ns)])
         rows[-1] = [clock.clock, *[""] * 8] if clock.error is not None else rows[-1]
         rows[-1].append(step if clock.error is None else f"not read: {clock.error}")
-    columns = [
-        *texts("clock"),
-        *numbers("resolution", "smallest step", "readings", "min", "p50", "mean", "p99", "max"),
-        *texts("step"),
-    ]
+    figures = numbers("resolution", "smallest step", "readings", "min", "p50", "mean", "p99", "max")
+    columns = [*texts("clock"), *figures, *texts("step")]
     notes = ["In ns. The cost of one reading is the difference between two readings one after the other."]
     return Table("Cost of reading each clock", columns, rows, notes)

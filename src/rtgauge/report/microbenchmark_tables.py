@@ -63,50 +63,36 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
         return []
     names = _names(results)
     costs = [system.clock_cost_ns for system in results.systems if system.clock_cost_ns is not None]
-    clock = (
-        f"Each figure holds one reading of the clock, about {min(costs):.0f} ns."
-        if costs
-        else "What reading the clock costs is not known."
-    )
+    clock = "What reading the clock costs is not known."
+    if costs:
+        clock = f"Each figure holds one reading of the clock, about {min(costs):.0f} ns."
     marked: dict[tuple[str, Severity], list[str]] = {}
     for name, system in zip(names, results.systems, strict=True):
         for cost in system.costs:
             if cost.worst_mark is not None and is_doubt(cost.worst_mark):
                 marked.setdefault((name, cost.worst_mark), []).append(cost.operation)
     marks = [f"* {name}: {', '.join(found)}: {mark}" for (name, mark), found in marked.items()]
-    return [
-        Table(
-            title,
-            [*texts(""), *numbers(*results.operations)],
-            [
-                [name, *(_cell(system, operation, figure) for operation in results.operations)]
-                for name, system in zip(names, results.systems, strict=True)
-            ],
-            [clock, *marks] if title.startswith("Worst") else [],
-        )
-        for figure, title in COSTS.items()
-    ]
+    columns = [*texts(""), *numbers(*results.operations)]
+    tables: list[Table] = []
+    for figure, title in COSTS.items():
+        rows = [
+            [name, *(_cell(system, operation, figure) for operation in results.operations)]
+            for name, system in zip(names, results.systems, strict=True)
+        ]
+        tables.append(Table(title, columns, rows, [clock, *marks] if title.startswith("Worst") else []))
+    return tables
 
 
 def long_cost_grid(results: Microbenchmarks) -> Table:
     """The same figures with a row per operation and system, if the paper's form is too wide."""
-    rows = [
-        [
-            name if not number else "",
-            cost.operation,
-            *(_cell(system, cost.operation, figure) for figure in COSTS),
-        ]
-        for name, system in zip(_names(results), results.systems, strict=True)
-        for number, cost in enumerate(
-            sorted(system.costs, key=lambda cost: results.operations.index(cost.operation))
-        )
-    ]
-    return Table(
-        "Cost (ns)",
-        [*texts("", "operation"), *numbers("worst", "average", "99 %")],
-        rows,
-        cost_grids(results)[0].notes,
-    )
+    rows: list[list[str]] = []
+    for name, system in zip(_names(results), results.systems, strict=True):
+        operations = sorted((cost.operation for cost in system.costs), key=results.operations.index)
+        for operation in operations:
+            cells = [_cell(system, operation, figure) for figure in COSTS]
+            rows.append([name if operation == operations[0] else "", operation, *cells])
+    columns = [*texts("", "operation"), *numbers("worst", "average", "99 %")]
+    return Table("Cost (ns)", columns, rows, cost_grids(results)[0].notes)
 
 
 def conclusion(results: Microbenchmarks) -> str | None:
@@ -121,10 +107,8 @@ def conclusion(results: Microbenchmarks) -> str | None:
     if not compared:
         operation, systems = max(worst.items(), key=lambda item: max(item[1].values()))
         name = max(systems, key=lambda system: systems[system])
-        return (
-            f"Largest worst case of {plural(len(worst), 'operation')}: {operation}, "
-            f"{format_time(systems[name])} on {name}."
-        )
+        most = f"{operation}, {format_time(systems[name])} on {name}"
+        return f"Largest worst case of {plural(len(worst), 'operation')}: {most}."
     lowest: dict[str, list[str]] = {}
     for operation, systems in compared.items():
         lowest.setdefault(min(systems, key=lambda system: systems[system]), []).append(operation)
@@ -161,64 +145,42 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
     """The time taken from each CPU, by cause; None if noise was not measured."""
     if not results.noise:
         return None
-    causes = [
-        cause
-        for cause in CAUSES
-        if any(taken.cause == cause for answer in results.noise for taken in answer.causes)
-    ]
+    seen = {taken.cause for answer in results.noise for taken in answer.causes}
+    causes = [cause for cause in CAUSES if cause in seen]
     rows: list[list[str]] = []
     for answer in results.noise:
         by_cause = {taken.cause: taken for taken in answer.causes}
         cells = [_share(answer, by_cause[cause].taken_ns) if cause in by_cause else NONE for cause in causes]
-        largest = max(
-            (taken for taken in answer.causes if taken.max_ns is not None),
-            key=lambda taken: taken.max_ns or 0,
-            default=None,
-        )
-        longest = [NONE, NONE] if largest is None else [format_time(largest.max_ns), largest.cause]
+        timed = [(taken.max_ns, taken.cause) for taken in answer.causes if taken.max_ns is not None]
+        longest_ns, by = max(timed, key=lambda pair: pair[0], default=(None, NONE))
+        longest = [NONE if longest_ns is None else format_time(longest_ns), by]
         gaps = whole(sum(taken.gaps for taken in answer.causes))
         marked = "*" if is_doubt(answer.worst_mark) else ""
-        rows.append(
-            [
-                f"CPU {answer.cpu}, {_where(answer, results.noise)}{marked}",
-                _share(answer, answer.taken_ns),
-                *cells,
-                gaps,
-                *longest,
-            ]
-        )
+        name = f"CPU {answer.cpu}, {_where(answer, results.noise)}{marked}"
+        rows.append([name, _share(answer, answer.taken_ns), *cells, gaps, *longest])
     notes = [
         (
-            "Shares of the time in which the task could see gaps. task: another one ran; "
-            "interrupt: one was counted; "
-            "below: the kernel counted nothing, so hardware, firmware or a hypervisor."
+            "Shares of the time in which the task could see gaps. task: another one ran; interrupt: one was "
+            "counted; below: the kernel counted nothing, so hardware, firmware or a hypervisor."
         )
     ]
     if "not-told" in causes:
         notes.append("not-told: an interrupt or below; interrupts were not counted.")
     if any(row[0].endswith("*") for row in rows):
         notes.append("* marked: read it with care")
-    return Table(
-        "Noise: what was taken from each CPU",
-        [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")],
-        rows,
-        notes,
-    )
+    columns = [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")]
+    return Table("Noise: what was taken from each CPU", columns, rows, notes)
 
 
 def happened_grid(results: Microbenchmarks) -> Table | None:
     """How often a yield switched, an event preempted, a task slept; None if nothing was counted."""
     if not results.happened:
         return None
-    rows = [
-        [
-            f"{counts.operation}, {_where(counts, results.happened)}",
-            counts.what,
-            f"{whole(counts.met)} of {whole(counts.tries)}",
-            f"{counts.met / counts.tries * 100:.1f} %" if counts.tries else NONE,
-        ]
-        for counts in results.happened
-    ]
+    rows: list[list[str]] = []
+    for counts in results.happened:
+        share = f"{counts.met / counts.tries * 100:.1f} %" if counts.tries else NONE
+        name = f"{counts.operation}, {_where(counts, results.happened)}"
+        rows.append([name, counts.what, f"{whole(counts.met)} of {whole(counts.tries)}", share])
     costs = [cost for probe in PROBES.values() if (cost := cost_of(probe)) is not None]
     notes = [cost.note for cost in costs if any(counts.what == cost.met_name for counts in results.happened)]
     return Table("What happened", [*texts("", "what"), *numbers("count", "share")], rows, notes)
@@ -233,24 +195,17 @@ def terminal_grids(results: Microbenchmarks, width: int) -> list[Table]:
 
 
 def _others(results: Microbenchmarks) -> list[Table]:
-    return [
-        grid
-        for grid in (happened_grid(results), noise_grid(results), inversion_grid(results))
-        if grid is not None
-    ]
+    made = (happened_grid(results), noise_grid(results), inversion_grid(results))
+    return [table for table in made if table is not None]
 
 
 def _answer(answer: LockAnswer) -> list[str]:
-    tried = bool(answer.trials)
-    how = ", by its spin" if answer.gave_up else ""
-    return [
-        answer.lock,
-        ANSWERS.get(answer.answer, answer.answer) + how,
-        f"{answer.starved} of {answer.trials}",
-        format_time(answer.wait_max_ns) if tried else NONE,
-        format_duration(answer.section_ns),
-        f"{answer.wait_max_ns / answer.section_ns:.1f}" if tried else NONE,
-    ]
+    how = ANSWERS.get(answer.answer, answer.answer) + (", by its spin" if answer.gave_up else "")
+    waits, sections = format_time(answer.wait_max_ns), f"{answer.wait_max_ns / answer.section_ns:.1f}"
+    waited = [waits, format_duration(answer.section_ns), sections]
+    if not answer.trials:
+        waited[0] = waited[2] = NONE
+    return [answer.lock, how, f"{answer.starved} of {answer.trials}", *waited]
 
 
 def inversion_grid(results: Microbenchmarks) -> Table | None:
@@ -285,11 +240,8 @@ class MicrobenchmarkPresenter(Presenter):
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
         """The share that noise took, and whether the high task starved; other lines have the costs."""
         results = microbenchmarks([view.record])
-        shares = [
-            (share, answer)
-            for answer in results.noise
-            if (share := answer.share(answer.taken_ns)) is not None
-        ]
+        taken = [(answer.share(answer.taken_ns), answer) for answer in results.noise]
+        shares = [(share, answer) for share, answer in taken if share is not None]
         parts: list[str] = []
         if shares:
             share, answer = max(shares, key=lambda pair: pair[0])
@@ -307,12 +259,7 @@ class MicrobenchmarkPresenter(Presenter):
         tables = grids(microbenchmarks([view.record]))
         if not tables:
             return None
-        return Chapter(
-            id="microbenchmarks",
-            heading="Microbenchmarks",
-            content=tables,
-            measured="who waits for which lock",
-        )
+        return Chapter("microbenchmarks", "Microbenchmarks", tables, "who waits for which lock")
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
         """Print the tables in a form that fits into the terminal."""

@@ -16,7 +16,7 @@ from rtgauge.report.figures.exceedance import share_lines
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.text import NONE, capital, whole
+from rtgauge.report.text import NONE, capital, us, whole
 
 OUTER = "from outside"
 DIFFERENCE = "outside less inside"
@@ -56,33 +56,26 @@ def views(steps: Sequence[Step]) -> list[Views]:
     both: list[Views] = []
     for step in steps:
         report = step.instrument
-        outer = (
-            None
-            if report is None
-            else next((series for series in step.series if series.series in report.series), None)
-        )
-        if report is None or outer is None:
+        if report is None:
             continue
-        others = (
-            series
-            for series in step.series
-            if series.metric == outer.metric and series.series not in report.series
-        )
-        both.append(
-            Views(
-                step, report, outer, next((series for series in others if SEGMENT not in series.labels), None)
-            )
-        )
+        outer = next((series for series in step.series if series.series in report.series), None)
+        if outer is None:
+            continue
+        others = (series for series in step.series if series.series not in report.series)
+        own = (series for series in others if series.metric == outer.metric and SEGMENT not in series.labels)
+        both.append(Views(step, report, outer, next(own, None)))
     return both
 
 
 def _us(value_ns: float | None, *, lower_bound: bool = False) -> str:
     """A time in us with three decimals, as the instrument's steps are 8 ns."""
-    return NONE if value_ns is None else f"{'≥' if lower_bound else ''}{value_ns / 1_000:.3f}"
+    return us(value_ns, lower_bound=lower_bound, digits=3).replace(",", "")
 
 
 def _cells(series: SeriesSummary) -> list[str]:
-    return [_us(getattr(series, name), lower_bound=name in series.lower_bounds) for name in FIGURES]
+    """The counts, and the figures of FIGURES."""
+    figures = [_us(getattr(series, name), lower_bound=name in series.lower_bounds) for name in FIGURES]
+    return [whole(series.count), whole(series.missed), *figures]
 
 
 def _difference(outer: SeriesSummary, inner: SeriesSummary) -> list[str]:
@@ -103,43 +96,26 @@ def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
     rows: list[list[str]] = []
     for each in both:
         begin = f"{names[each.step.id]}, " if len(both) > 1 else ""
-        rows.append(
-            [f"{begin}{OUTER}", whole(each.outer.count), whole(each.outer.missed), *_cells(each.outer)]
-        )
+        rows.append([f"{begin}{OUTER}", *_cells(each.outer)])
         if each.inner is not None:
-            rows.append(
-                [
-                    f"{begin}{each.inner_name}",
-                    whole(each.inner.count),
-                    whole(each.inner.missed),
-                    *_cells(each.inner),
-                ]
-            )
+            rows.append([f"{begin}{each.inner_name}", *_cells(each.inner)])
             rows.append([f"{begin}{DIFFERENCE}", "", "", *_difference(each.outer, each.inner)])
     columns = [replace(column, spare=column.title in MIDDLE) for column in numbers(*FIGURES.values())]
     what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
-    notes = [
-        (
-            "In us. The difference is between figures, not between single samples: it is what the machine's "
-            "own clock does not see. The difference of the means is also the mean of the differences if "
-            "both counted the same samples. No offset and no drift of the clocks is subtracted."
-        )
-    ]
-    return Table(
-        f"{capital(what)}, from outside and inside",
-        [*texts("view"), *numbers("count", "missed"), *columns],
-        rows,
-        notes,
+    note = (
+        "In us. The difference is between figures, not between single samples: it is what the machine's "
+        "own clock does not see. The difference of the means is also the mean of the differences if "
+        "both counted the same samples. No offset and no drift of the clocks is subtracted."
     )
+    heads = [*texts("view"), *numbers("count", "missed"), *columns]
+    return Table(f"{capital(what)}, from outside and inside", heads, rows, [note])
 
 
 def _drift(drift: ClockDriftReport | None) -> str:
     if drift is None:
         return "not estimated: too short"
-    return (
-        f"{drift.ppm:+.1f} ppm ({drift.low_ppm:+.1f} to {drift.high_ppm:+.1f}, 95 %) over "
-        f"{drift.seconds:.0f} s"
-    )
+    interval = f"{drift.low_ppm:+.1f} to {drift.high_ppm:+.1f}, 95 %"
+    return f"{drift.ppm:+.1f} ppm ({interval}) over {drift.seconds:.0f} s"
 
 
 def _loopback(report: InstrumentReport) -> str:
@@ -150,20 +126,15 @@ def _loopback(report: InstrumentReport) -> str:
 
 
 def _wires(report: InstrumentReport) -> str:
-    return (
-        "not given (rtgauge instrument selftest --wire)"
-        if report.wire_offset_ns is None
-        else f"{report.wire_offset_ns} ns, as given"
-    )
+    if report.wire_offset_ns is None:
+        return "not given (rtgauge instrument selftest --wire)"
+    return f"{report.wire_offset_ns} ns, as given"
 
 
 def _counted(report: InstrumentReport) -> str:
     kept = ("edges",) if report.configuration.get("mode") == "periodic" else ("stimuli", "answers", "missed")
-    return ", ".join(
-        f"{value} {name.replace('_', ' ')}"
-        for name, value in report.counters.items()
-        if value or name in kept
-    )
+    counted = [(name, value) for name, value in report.counters.items() if value or name in kept]
+    return ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in counted)
 
 
 def instrument_grids(view: RecordView, steps: Sequence[Step]) -> list[Table]:
@@ -184,11 +155,8 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
         ["counted", _counted(report)],
     ]
     if exact is not None:
-        figures = (
-            f"min {_us(exact.min_ns)}, mean {_us(exact.mean_ns)}, max {_us(exact.max_ns)}, std "
-            f"{_us(exact.std_ns)}"
-        )
-        rows.append(["its own figures (us)", f"{exact.count} values: {figures}"])
+        figures = f"min {_us(exact.min_ns)}, mean {_us(exact.mean_ns)}, max {_us(exact.max_ns)}"
+        rows.append(["its own figures (us)", f"{exact.count} values: {figures}, std {_us(exact.std_ns)}"])
     notes = [
         (
             "The loopback is shown and not subtracted. The drift is that of the machine that runs "
@@ -212,60 +180,41 @@ def instrument_line(step: Step) -> str | None:
 def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
     """The exceedance curve of each view; signed quantities by their magnitudes."""
     named = {each.outer.series: OUTER, **({} if each.inner is None else {each.inner.series: each.inner_name})}
-    parts = measured(
-        view.record.windows(each.step), {series: name for series, name in named.items() if series is not None}
-    )
+    numbered = {series: name for series, name in named.items() if series is not None}
+    parts = measured(view.record.windows(each.step), numbered)
     curves: dict[str, Curve] = {}
     for series in (each.outer, each.inner):
         if series is None or not series.count:
             continue
         counts = parts[named[series.series]].plain
-        bins = np.abs(counts.bins)
-        magnitudes = EMPTY.plus(Counts(bins, counts.counts))
-        largest = max(
-            (abs(value) for value in (series.min_ns, series.max_ns) if value is not None), default=None
-        )
-        curves[named[series.series]] = exceedance(magnitudes, largest)
+        magnitudes = EMPTY.plus(Counts(np.abs(counts.bins), counts.counts))
+        ends = [abs(value) for value in (series.min_ns, series.max_ns) if value is not None]
+        curves[named[series.series]] = exceedance(magnitudes, max(ends, default=None))
     return curves
 
 
 def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
     """A chart per step that an instrument measured; None if there is none."""
-    names = view.labels
+    drawn = [(each, view_curves(view, each)) for each in views(steps)]
     charts = {
-        names[each.step.id]: (each.outer.metric, curves)
-        for each in views(steps)
-        if (curves := view_curves(view, each))
+        view.labels[each.step.id]: _views_chart(each.outer.metric, curves) for each, curves in drawn if curves
     }
     if not charts:
         return None
-    specs = [_views_chart(metric, curves) for metric, curves in charts.values()]
-    notes = [
-        (
-            "Read from the histograms (1 % or better). The two curves use different clocks; their "
-            "difference is what the machine does not see."
-        )
-    ]
-    titles = list(charts) if len(charts) > 1 else []
-    return Figure(
-        "views",
-        "From outside and inside",
-        " ".join(str(spec["description"]) for spec in specs),
-        specs,
-        titles,
-        notes,
+    note = (
+        "Read from the histograms (1 % or better). The two curves use different clocks; their "
+        "difference is what the machine does not see."
     )
+    text = " ".join(str(spec["description"]) for spec in charts.values())
+    titles = list(charts) if len(charts) > 1 else []
+    return Figure("views", "From outside and inside", text, [*charts.values()], titles, [note])
 
 
 def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
     low = max(0.001, min(float(curve.x_us[0]) for curve in curves.values())) * 0.9
     high = max(low * 2, max(float(curve.x_us[-1]) for curve in curves.values()) * 1.15)
     rarest = min(float(curve.share[-1]) for curve in curves.values()) * 0.6
-    rows = [
-        (name, float(x), float(y))
-        for name, curve in curves.items()
-        for x, y in zip(curve.x_us, curve.share, strict=True)
-    ]
+    rows = [(name, *point) for name, curve in curves.items() for point in curve.points]
     lines = share_lines(
         vega.csv({"view": "string", "us": "number", "share": "number"}, rows),
         vega.log_axis("us:Q", low, high, f"{metric} x (us)"),
@@ -273,11 +222,6 @@ def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
         color=vega.kinds("view:N", curves),
         strokeDash=vega.kinds("view:N", curves, [[1, 0], [5, 3]][: len(curves)]),
     )
-    text = "; ".join(
-        f"{name}: none longer than {float(curve.x_us[-1]):.7g} us" for name, curve in curves.items()
-    )
-    return vega.layered(
-        [lines],
-        height=260,
-        description=f"Share of samples whose {metric} is longer than x, log-log. {text}.",
-    )
+    ends = (f"{name}: none longer than {float(curve.x_us[-1]):.7g} us" for name, curve in curves.items())
+    text = f"Share of samples whose {metric} is longer than x, log-log. {'; '.join(ends)}."
+    return vega.layered([lines], height=260, description=text)

@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rtgauge import __version__
 from rtgauge.errors import MeasureError
 from rtgauge.escape import escaped
 from rtgauge.record.files import clear_errors, write_whole
@@ -89,6 +90,13 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def page_text(template: str, *, draws: bool = True, **content: object) -> str:
+    """The text of a page with our style. `draws`: with the script that draws its figures."""
+    code = {"script": template_text("page.js"), "engine": drawing_code()} if draws else {}
+    style = template_text("style.css")
+    return templates().get_template(template).render(version=__version__, style=style, **code, **content)
 
 
 def write_page(text: str, out: Path) -> None:

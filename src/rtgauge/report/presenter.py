@@ -31,19 +31,19 @@ GROUP = "rtgauge.presenters"
 """The group of entry points, by the name of a probe or of a file that steps keep."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Chapter:
     """A section of the page, which its template, from any package, shows as `chapter`."""
 
     id: str
     heading: str
-    template: str = "rtgauge.report/tables.html.j2"
-    """`package/file.html.j2`: a file in the folder `templates` of that package."""
     content: object
     """The template's `chapter.content`: a list of tables, unless the chapter has its own template."""
-    place: Literal["first", "after frequencies"] = "first"
     measured: str
     """The end of the sentence "This run measured ...", for a run without other numbers."""
+    template: str = "rtgauge.report/tables.html.j2"
+    """`package/file.html.j2`: a file in the folder `templates` of that package."""
+    place: Literal["first", "after frequencies"] = "first"
     data: Mapping[str, object] = field(default_factory=dict[str, object])
     """Data for the page's script, added to the rest."""
 
@@ -140,9 +140,7 @@ def _imported_lines(step: Step) -> list[str]:
             lines += [f"{result.name}{where}: {line}" for line in text.splitlines() if line.strip()]
         else:
             known = ", ".join(
-                f"{name.replace('_', ' ')} {value}"
-                for name, value in result.values.items()
-                if value is not None
+                f"{name.replace('_', ' ')} {part}" for name, part in result.values.items() if part is not None
             )
             lines.append(f"{result.name}{where}: {known}")
     return lines
@@ -150,11 +148,8 @@ def _imported_lines(step: Step) -> list[str]:
 
 def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
     """The cost of recording the kernel's events, the largest of several steps; empty if not measured."""
-    costs = [
-        (step, step.explain.cost)
-        for step in steps
-        if step.explain is not None and step.explain.cost is not None
-    ]
+    costs = [(step, step.explain.cost) for step in steps if step.explain is not None]
+    costs = [(step, cost) for step, cost in costs if cost is not None]
     if not costs:
         return []
     step, worst = max(costs, key=lambda known: (known[1].low_ns > 0, known[1].median_ns))

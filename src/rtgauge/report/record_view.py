@@ -93,11 +93,10 @@ def _coarse(key: StepKey) -> str:
 def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
     values = [key.parameters.values for key in keys]
     names = sorted({name for own in values for name in own} - {"space", "rt"})
-    return [
-        name
-        for name in names
-        if len({repr(own.get(name)) for own in values if name != "context" or own.get(name) is not None}) > 1
-    ]
+    shown = {name: [repr(own.get(name)) for own in values] for name in names}
+    if "context" in shown:  # only kernel space has one
+        shown["context"] = [text for text in shown["context"] if text != "None"]
+    return [name for name, texts in shown.items() if len(set(texts)) > 1]
 
 
 def _has(key: StepKey, name: str) -> bool:
@@ -175,12 +174,10 @@ def _conditions(record: Record) -> list[Condition]:
         groups.setdefault(step.key.id_without("repeat"), []).append(step)
     keys = [steps[0].key for steps in groups.values()]
     machines, differences = _machines(record, keys), _differences(keys)
-    labelled = [
-        Condition(
-            _label(steps[0].key, differences, machines), tuple(sorted(steps, key=lambda s: s.key.repeat))
-        )
-        for steps in groups.values()
-    ]
+    labelled: list[Condition] = []
+    for group in groups.values():
+        label = _label(group[0].key, differences, machines)
+        labelled.append(Condition(label, tuple(sorted(group, key=lambda step: step.key.repeat))))
     return sorted(labelled, key=_order)
 
 

@@ -81,26 +81,14 @@ def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
 
 def _other_tool(record: Record, load: str) -> SeriesSummary | None:
     """The result of cyclictest in the same record under the same load."""
-    return next(
-        (
-            step.total
-            for step in record.steps
-            if step.key.tool == "cyclictest" and step.key.load == load and step.total is not None
-        ),
-        None,
-    )
+    others = (step for step in record.steps if step.key.tool == "cyclictest" and step.key.load == load)
+    return next((step.total for step in others if step.total is not None), None)
 
 
 def _on_the_wire(step: Step) -> str:
     """The smallest and largest response by the wire's time stamps."""
-    wire = next(
-        (
-            series
-            for series in step.series
-            if series.metric == "response" and series.labels.get("role") == "wire"
-        ),
-        None,
-    )
+    responses = (series for series in step.series if series.metric == "response")
+    wire = next((series for series in responses if series.labels.get("role") == "wire"), None)
     return NONE if wire is None else f"{us(wire.min_ns)}/{us(wire.max_ns)}"
 
 
@@ -130,27 +118,16 @@ def response_grid(records: Sequence[Record]) -> Table | None:
         figures = [us(total.min_ns), us(total.mean_ns), us(total.max_ns), us(total.std_ns), _variance(total)]
         cyclictest = NONE if other is None else f"{us(other.min_ns)}/{us(other.max_ns)}"
         samples = [whole(total.count), whole(total.missed)]
-        rows.append(
-            [
-                f"{host}, {kernel}",
-                step.key.load,
-                _place(step),
-                path,
-                rt,
-                *samples,
-                *figures,
-                _on_the_wire(step),
-                cyclictest,
-            ]
-        )
+        names = [f"{host}, {kernel}", step.key.load, _place(step), path, rt]
+        rows.append([*names, *samples, *figures, _on_the_wire(step), cyclictest])
     notes = [
         (
             "In us, the variance in us². On the wire: min/max between the two edges by the time stamps "
             "of the wire's kernel module, as an oscilloscope shows it."
         ),
         (
-            "cyclictest: min/max of wake-ups in the same record under the same load, if the plan has it;"
-            " it measures no line and no answer."
+            "cyclictest: min/max of wake-ups in the same record under the same load, if the plan has it; "
+            "it measures no line and no answer."
         ),
     ]
     columns = [
@@ -165,21 +142,13 @@ def parts_grid(records: Sequence[Record]) -> Table | None:
     rows: list[list[str]] = []
     for record in records:
         for step in record.steps:
+            where = f"{step.key.load}, {_place(step)}, {step.key.parameters.get('path') or ''}"
+            parts = {str(series.labels.get(SEGMENT)): series for series in reversed(step.series)}
             for name, words in PARTS.items():
-                segment = next((series for series in step.series if series.labels.get(SEGMENT) == name), None)
-                if segment is not None and segment.count:
-                    where = f"{step.key.load}, {_place(step)}, {step.key.parameters.get('path') or ''}"
-                    rows.append(
-                        [
-                            words,
-                            where,
-                            whole(segment.count),
-                            us(segment.min_ns),
-                            us(segment.mean_ns),
-                            us(segment.p99_ns),
-                            us(segment.max_ns),
-                        ]
-                    )
+                part = parts.get(name)
+                if part is not None and part.count:
+                    figures = map(us, (part.min_ns, part.mean_ns, part.p99_ns, part.max_ns))
+                    rows.append([words, where, whole(part.count), *figures])
     if not rows:
         return None
     notes = [
@@ -192,12 +161,8 @@ def parts_grid(records: Sequence[Record]) -> Table | None:
             "thread that answers, and from its entry to the answer."
         ),
     ]
-    return Table(
-        "Parts of a response",
-        [*texts("part", "load, space, path"), *numbers("samples", "min", "mean", "99 %", "max")],
-        rows,
-        notes,
-    )
+    columns = [*texts("part", "load, space, path"), *numbers("samples", "min", "mean", "99 %", "max")]
+    return Table("Parts of a response", columns, rows, notes)
 
 
 def _counts(result: Result) -> str:
@@ -215,10 +180,8 @@ def signal_lines(step: Step) -> list[str]:
     if step.peer is not None:
         own = other_role(step.peer.role)
         target = step.key.targets["self"]
-        lines.append(
-            f"{own} on {target}, with the load and the deployment; {step.peer.role} on "
-            f"{step.peer.target}; each by its own clock"
-        )
+        roles = f"{own} on {target}, with the load and the deployment; {step.peer.role} on {step.peer.target}"
+        lines.append(f"{roles}; each by its own clock")
     outside = instrument_line(step)
     lines += [] if outside is None else [outside]
     for result in step.results:
@@ -253,13 +216,9 @@ class SignalPath(Presenter):
         compared = views_grid(view, steps)
         if compared is None:
             return None
-        return Chapter(
-            id="outer-view",
-            heading="From outside",
-            template="rtgauge.report/outer-view.html.j2",
-            content=[compared, *instrument_grids(view, steps)],
-            measured="what an instrument at the line saw",
-        )
+        tables, measured = [compared, *instrument_grids(view, steps)], "what an instrument at the line saw"
+        template = "rtgauge.report/outer-view.html.j2"
+        return Chapter("outer-view", "From outside", tables, measured, template)
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Print both views, if an instrument measured."""
@@ -271,10 +230,8 @@ class SignalPath(Presenter):
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:
         """Both tables, if they have rows. In a narrow terminal, the paper's table has a row per figure."""
         tables = [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
-        return [
-            _upright(grid) if grid.title == OVERALL and width is not None and width < WIDE else grid
-            for grid in tables
-        ]
+        narrow = width is not None and width < WIDE
+        return [_upright(grid) if narrow and grid.title == OVERALL else grid for grid in tables]
 
     def lines(self, step: Step) -> list[str]:
         """The counts of each role."""

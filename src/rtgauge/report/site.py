@@ -15,18 +15,19 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rtgauge.record.files import clean_name, clear_errors, open_folder, write_whole
+from rtgauge.record.reader import PAGE
 from rtgauge.report import history_report
 from rtgauge.report.figures.files import as_svg
 from rtgauge.report.figures.vega import Figure, Theme
-from rtgauge.report.page_frame import template_text, templates
+from rtgauge.report.page_frame import page_text
 from rtgauge.report.table import Cell, Table, Tone, numbers, texts
+from rtgauge.report.text import day_and_time
 from rtgauge.store.document import MachineRow, RecordRow
 from rtgauge.store.history import History
 from rtgauge.units import plural
 
 MOST_RECORDS = 1_000
 """Further records are only counted."""
-PAGE = "report.html"
 TONES: dict[str, Tone] = {"holds": "good", "marginal": "doubt", "fails": "alarm"}
 
 
@@ -90,20 +91,7 @@ def _file_names(series: Sequence[str]) -> dict[str, str]:
 
 
 def _page(title: str, line: str, sections: Sequence[_Section], *, up: bool = False) -> str:
-    import rtgauge
-
-    return (
-        templates()
-        .get_template("site.html.j2")
-        .render(
-            version=rtgauge.__version__,
-            title=title,
-            line=line,
-            sections=sections,
-            up=up,
-            style=template_text("style.css"),
-        )
-    )
+    return page_text("site.html.j2", draws=False, title=title, line=line, sections=sections, up=up)
 
 
 def _series_page(page: SeriesPage, by: str) -> str:
@@ -135,50 +123,36 @@ def _index(
     for row in newest:
         if row.verdict is not None:
             judged.setdefault((row.plan, row.requirement, *row.hosts), row)
+    verdicts = [
+        [_link(folder, row), _verdict(row), row.requirement or "", row.plan or "", *_where(row)]
+        for row in judged.values()
+    ]
+    histories = [_series_row(page, names) for page in series]
+    history_columns = [*texts("series"), *numbers("machines", "boots", "suspected changes")]
+    known = [
+        [row.host, row.key + (" (shared)" if row.shared else ""), str(row.records)]
+        + [day_and_time(instant) for instant in (row.first, row.last)]
+        for row in machines
+    ]
+    machine_columns = [*texts("machine", "known by"), *numbers("records"), *texts("first", "last")]
+    record_columns = texts("record", "verdict", "plan", "machine", "when", "commit", "labels")
+    older = len(newest) - MOST_RECORDS
+    notes = [f"{plural(older, 'older record')} not listed."] if older > 0 else []
     tables = [
         Table(
-            "Last verdicts",
-            texts("record", "verdict", "requirement", "plan", "machine", "when"),
-            [
-                [_link(folder, row), _verdict(row), row.requirement or "", row.plan or "", *_where(row)]
-                for row in judged.values()
-            ],
+            "Last verdicts", texts("record", "verdict", "requirement", "plan", "machine", "when"), verdicts
         ),
-        Table(
-            "Histories",
-            [*texts("series"), *numbers("machines", "boots", "suspected changes"), *texts("last change")],
-            [_series_row(page, names) for page in series],
-        ),
-        Table(
-            "Machines",
-            [*texts("machine", "known by"), *numbers("records"), *texts("first", "last")],
-            [
-                [row.host, row.key + (" (shared)" if row.shared else ""), str(row.records)]
-                + [day[:16].replace("T", " ") for day in (row.first, row.last)]
-                for row in machines
-            ],
-        ),
-        Table(
-            "Records",
-            texts("record", "verdict", "plan", "machine", "when", "commit", "labels"),
-            [
-                [
-                    _link(folder, row),
-                    _verdict(row),
-                    row.plan or "",
-                    *_where(row),
-                    row.commit or "",
-                    ", ".join(f"{key}={value}" for key, value in row.labels.items()),
-                ]
-                for row in newest[:MOST_RECORDS]
-            ],
-            [f"{plural(len(newest) - MOST_RECORDS, 'older record')} not listed."]
-            if len(newest) > MOST_RECORDS
-            else [],
-        ),
+        Table("Histories", [*history_columns, *texts("last change")], histories),
+        Table("Machines", machine_columns, known),
+        Table("Records", record_columns, [_record_row(folder, row) for row in newest[:MOST_RECORDS]], notes),
     ]
     sections = [_Section(table.title, table.without_empty()) for table in tables if table.rows]
     return _page("Store", f"{store}, {plural(len(records), 'record')}", sections)
+
+
+def _record_row(folder: Path, row: RecordRow) -> list[str]:
+    labels = ", ".join(f"{key}={value}" for key, value in row.labels.items())
+    return [_link(folder, row), _verdict(row), row.plan or "", *_where(row), row.commit or "", labels]
 
 
 def _series_row(page: SeriesPage, names: dict[str, str]) -> list[str]:
@@ -189,12 +163,12 @@ def _series_row(page: SeriesPage, names: dict[str, str]) -> list[str]:
         str(len({history.machine for history in page.grouped})),
         str(sum(history.boots for history in page.grouped)),
         str(len(changes)) if changes else "",
-        "" if last is None else last.started[:16].replace("T", " "),
+        "" if last is None else day_and_time(last.started),
     ]
 
 
 def _where(row: RecordRow) -> list[str]:
-    return [", ".join(row.hosts), row.created[:16].replace("T", " ")]
+    return [", ".join(row.hosts), day_and_time(row.created)]
 
 
 def _verdict(row: RecordRow) -> str:

@@ -24,16 +24,11 @@ def _spread(curve: Curve) -> str:
 
 
 def _fails(curve: Curve) -> str:
-    failing = max(
-        (result for result in curve.found if result.failing_ns is not None),
-        key=lambda result: result.failing_ns or 0,
-        default=None,
-    )
-    return (
-        NONE
-        if failing is None
-        else f"{format_time(failing.failing_ns)}{' (master)' if failing.by_master else ''}"
-    )
+    failing = [(result.failing_ns, result) for result in curve.found if result.failing_ns is not None]
+    if not failing:
+        return NONE
+    longest_ns, result = max(failing, key=lambda pair: pair[0])
+    return f"{format_time(longest_ns)}{' (master)' if result.by_master else ''}"
 
 
 def sustained_sentence(curve: Curve) -> str:
@@ -44,25 +39,14 @@ def sustained_sentence(curve: Curve) -> str:
         where = f" in {failed} of {repeats} repeats" if repeats > 1 else ""
         return f"{curve.label}: no period is sustained: cycles were lost at every measured period{where}"
     least = "at least " if curve.no_end else ""
-    spread = (
-        f", {_spread(curve)}"
-        if curve.spread_ns is not None and curve.spread_ns[0] != curve.spread_ns[1]
-        else ""
-    )
-    among = f" in all {repeats} repeats{spread}" if repeats > 1 else ""
+    varies = curve.spread_ns is not None and curve.spread_ns[0] != curve.spread_ns[1]
+    among = f" in all {repeats} repeats{f', {_spread(curve)}' if varies else ''}" if repeats > 1 else ""
     failing = _fails(curve)
-    ends = (
-        "; nothing was lost at the shortest period"
-        if curve.no_end
-        else f"; lost cycles at {failing}"
-        if failing != NONE
-        else ""
-    )
+    ends = "" if failing == NONE else f"; lost cycles at {failing}"
+    ends = "; nothing was lost at the shortest period" if curve.no_end else ends
     doubt = "; the search is not finished" if any(not result.complete for result in curve.found) else ""
-    return (
-        f"{curve.label}: {least}{format_hz(curve.sustained_hz)} sustained (every "
-        f"{format_time(curve.sustained_ns)}){among}{ends}{doubt}"
-    )
+    sustained = f"{format_hz(curve.sustained_hz)} sustained (every {format_time(curve.sustained_ns)})"
+    return f"{curve.label}: {least}{sustained}{among}{ends}{doubt}"
 
 
 def result_grid(curves: Sequence[Curve]) -> Table | None:
@@ -82,23 +66,12 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
         hz = format_hz(curve.sustained_hz) if curve.sustained_hz is not None else "none"
         short = "≤ " if curve.no_end and curve.sustained_ns is not None else ""
         period = NONE if curve.sustained_ns is None else f"{short}{format_time(curve.sustained_ns)}"
-        rows.append(
-            [
-                curve.label,
-                period,
-                f"{'≥ ' if short else ''}{hz}",
-                _spread(curve),
-                _fails(curve),
-                whole(len(curve.found)),
-                whole(curve.cycles),
-            ]
-        )
+        found = [_spread(curve), _fails(curve), whole(len(curve.found)), whole(curve.cycles)]
+        rows.append([curve.label, period, f"{'≥ ' if short else ''}{hz}", *found])
         known = sum(result.sustained_ns is not None for result in curve.found)
         if known > 1:
-            notes.append(
-                f"{curve.label}: the spread of {known} repeats holds the median of many with a "
-                f"probability of {curve.coverage:.0%}."
-            )
+            spread = f"the spread of {known} repeats holds the median of many"
+            notes.append(f"{curve.label}: {spread} with a probability of {curve.coverage:.0%}.")
         if curve.loss_at_most is not None:
             share = format_share(curve.loss_at_most)
             notes.append(
@@ -118,12 +91,8 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
         unfinished = [str(result.repeat) for result in curve.found if not result.complete]
         if unfinished:
             notes.append(f"{curve.label}: the search of repeat {', '.join(unfinished)} is not finished.")
-    return Table(
-        "Highest sustained frequency",
-        [*texts(""), *numbers("period", "frequency", "spread", "loses", "repeats", "cycles")],
-        rows,
-        notes,
-    )
+    columns = [*texts(""), *numbers("period", "frequency", "spread", "loses", "repeats", "cycles")]
+    return Table("Highest sustained frequency", columns, rows, notes)
 
 
 def _share(count: int, cycles: int) -> str:
@@ -147,12 +116,8 @@ def curve_grid(curve: Curve) -> Table:
         largest = max((point.max_ns for point in points if point.max_ns is not None), default=None)
         shares = [_share(sum(getattr(point, name) for point in points), cycles) for name in columns]
         rows.append([format_time(period), format_hz(1e9 / period), whole(cycles), *shares, us(largest)])
-    return Table(
-        f"Losses and long delays: {curve.label}",
-        numbers("period", "frequency", "cycles", *columns.values(), "max (us)"),
-        rows,
-        notes,
-    )
+    heads = numbers("period", "frequency", "cycles", *columns.values(), "max (us)")
+    return Table(f"Losses and long delays: {curve.label}", heads, rows, notes)
 
 
 def grids(curves: Sequence[Curve]) -> list[Table]:

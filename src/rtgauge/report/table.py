@@ -100,11 +100,8 @@ class Table:
     def only(self, wanted: Callable[[int], bool]) -> Table:
         """The table with the columns at the wanted places."""
         kept = [at for at in range(len(self.columns)) if wanted(at)]
-        return replace(
-            self,
-            columns=[self.columns[at] for at in kept],
-            rows=[[row[at] for at in kept] for row in self.rows],
-        )
+        rows = [[row[at] for at in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[at] for at in kept], rows=rows)
 
     def without_empty(self) -> Table:
         """The table without its empty columns."""

@@ -41,10 +41,8 @@ MOST_LARGEST = 5
 
 def figure_cells(figures: Distribution) -> list[str]:
     """The figures in us with one decimal; `≥` precedes a lower bound."""
-    return [
-        us(cast("float | None", getattr(figures, key)), lower_bound=key in figures.lower_bounds)
-        for key in FIGURES
-    ]
+    values = ((key, cast("float | None", getattr(figures, key))) for key in FIGURES)
+    return [us(ns, lower_bound=key in figures.lower_bounds) for key, ns in values]
 
 
 def missed_known(step: Step) -> bool:
@@ -106,12 +104,10 @@ def load_tables(view: RecordView) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     for quantity in quantities(steps):
         measured = [step for step in steps if quantity_of(step) == quantity]
-        rows = [
-            row
-            for step in measured
-            if step.total is not None
-            for row in _lines(step, view.labels[step.id], step.total, step.marks)
-        ]
+        rows: list[list[str]] = []
+        for step in measured:
+            if step.total is not None:
+                rows += _lines(step, view.labels[step.id], step.total, step.marks)
         title = f"{capital(quantity)} by load, all CPUs together"
         tables[quantity] = _table(title, "load", rows, [_counted(quantity, measured, rows)])
     return tables
@@ -181,10 +177,8 @@ def largest_table(step: Step, name: str) -> Table:
     """The largest values of a step: CPU, size, and time since the step began."""
     rows: list[list[str]] = []
     main = {series.series for series in step.main_series}
-    largest = sorted(
-        (outlier for outlier in step.outliers if outlier.series in main),
-        key=lambda outlier: -outlier.value_ns,
-    )
+    outliers = (outlier for outlier in step.outliers if outlier.series in main)
+    largest = sorted(outliers, key=lambda outlier: -outlier.value_ns)
     for outlier in largest[:MOST_LARGEST]:
         into = "unknown" if step.start_ns is None else f"{(outlier.time_ns - step.start_ns) / 1e9:.3f} s"
         rows.append(["–" if outlier.cpu is None else str(outlier.cpu), us(outlier.value_ns), into])

@@ -15,11 +15,16 @@ _UPPER = ("cpu", "os", "smt", "irq", "id", "numa", "bios", "tsc", "rt", "dma")
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
 
 
-def us(ns: float | None, *, lower_bound: bool = False) -> str:
-    """A time in us with one decimal: "1,234.5"; `≥` precedes a lower bound, a dash for None."""
+def us(ns: float | None, *, lower_bound: bool = False, digits: int = 1) -> str:
+    """A time in us: "1,234.5"; `≥` precedes a lower bound, a dash for None. `digits`: the decimals."""
     if ns is None:
         return NONE
-    return f"{'≥' if lower_bound else ''}{ns / 1_000:,.1f}"
+    return f"{'≥' if lower_bound else ''}{ns / 1_000:,.{digits}f}"
+
+
+def day_and_time(instant: str) -> str:
+    """The day and minute of an ISO 8601 instant: "2026-01-31T23:59:58Z" -> "2026-01-31 23:59"."""
+    return instant[:16].replace("T", " ")
 
 
 def whole(number: int | None) -> str:

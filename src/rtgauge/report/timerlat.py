@@ -18,13 +18,9 @@ class Timerlat(Presenter):
                 dropped = result.values.get("dropped")
                 lost = f", which dropped events {dropped} time(s)" if dropped else ""
                 has_user = any(series.metric == "user-latency" for series in step.series)
-                without = (
-                    "" if has_user else "; no user-latency: the kernel is older than timerlat_fd (Linux 6.5)"
-                )
-                lines.append(
-                    f"by the kernel's timerlat tracer{lost}: the thread is "
-                    f"{result.values.get('thread')}{without}"
-                )
+                older = "; no user-latency: the kernel is older than timerlat_fd (Linux 6.5)"
+                thread = f"the thread is {result.values.get('thread')}{'' if has_user else older}"
+                lines.append(f"by the kernel's timerlat tracer{lost}: {thread}")
         return lines
 
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 COLUMNS = (*texts("thread", "quantity (us)"), *numbers("count", "min", "p50", "p99", "max"))
 MOST_NAMES = 3
-LEAST_SHARE = 0.01
 MOST_IDLE = 6
 """The most threads that never ran to name."""
+SHARES = (("woken-by", "by", "woken by", 0.01), ("sleeps-in", "syscall", "sleeps in", 0.0))
+"""(result, its label, words, the smallest share to name) of what a thread waits for."""
 LOCKS = {
     "inversion": "the lock does not lend its owner the priority (PTHREAD_PRIO_INHERIT)",
     "inversion-lent": "the lock lends its owner the priority meanwhile",
@@ -48,22 +49,17 @@ def _counted(results: list[Result], name: str, task: str, label: str) -> list[_C
     return sorted((entry for entry in counted if entry.count > 0), key=lambda entry: -entry.count)
 
 
-def _shares(counted: list[_Counted]) -> str:
-    total = sum(entry.count for entry in counted)
-    return ", ".join(
-        f"{entry.who} {format_share(entry.count / total)}"
-        for entry in counted[:MOST_NAMES]
-        if entry.count >= LEAST_SHARE * total
-    )
+def _shares(counted: list[_Counted], least: float = 0.0) -> str:
+    """Text like "clock_nanosleep 99.9% (at most 998.2 us)"; without times if system calls are not traced.
 
-
-def _sleeps(counted: list[_Counted]) -> str:
-    """Text like "clock_nanosleep 99.9% (at most 998.2 us)"; without times if system calls are not traced."""
+    `least`: the smallest share to name.
+    """
     total = sum(entry.count for entry in counted)
+    named = [entry for entry in counted[:MOST_NAMES] if entry.count >= least * total]
     return ", ".join(
         f"{entry.who} {format_share(entry.count / total)}"
         + (f" (at most {us(entry.longest_ns)} us)" if entry.longest_ns else "")
-        for entry in counted[:MOST_NAMES]
+        for entry in named
     )
 
 
@@ -110,13 +106,9 @@ class WatchedThreads(Presenter):
             task = str(result.labels.get("task"))
             policy, priority = result.values.get("policy"), _number(result, "priority")
             parts = [plural(_number(result, "activations"), "activation")]
-            for name, label, words in (("woken-by", "by", "woken by"), ("sleeps-in", "syscall", "sleeps in")):
-                counted = _counted(step.results, name, task, label)
-                parts += (
-                    [f"{words} {_sleeps(counted) if name == 'sleeps-in' else _shares(counted)}"]
-                    if counted
-                    else []
-                )
+            for name, label, words, least in SHARES:
+                if counted := _counted(step.results, name, task, label):
+                    parts.append(f"{words} {_shares(counted, least)}")
             preempted = _counted(step.results, "preempted-by", task, "by")
             by = ", ".join(f"{entry.who} {format_count(entry.count)}" for entry in preempted[:MOST_NAMES])
             parts.append(
@@ -135,10 +127,8 @@ class WatchedThreads(Presenter):
         if cost is not None:
             between = f"{cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f}"
             if cost.low_ns > 0:
-                lines.append(
-                    f"watching costs {cost.median_ns / 1000:.2f} us of CPU time each time that a "
-                    f"thread runs ({between}); explaining costs extra"
-                )
+                cost_us = f"{cost.median_ns / 1000:.2f} us of CPU time each time that a thread runs"
+                lines.append(f"watching costs {cost_us} ({between}); explaining costs extra")
             else:  # the program's own times differ by more
                 lines.append(
                     f"watching has no measurable cost ({between} us of CPU time each time that a thread runs)"
@@ -148,30 +138,19 @@ class WatchedThreads(Presenter):
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """A table per step: the quantities of each thread, then who wakes and blocks them."""
         names = view.labels
-        return Chapter(
-            id="threads",
-            heading="Threads",
-            content=[
-                Table(names.get(step.id, step.id), COLUMNS, _rows(step), self.lines(step)) for step in steps
-            ],
-            measured="the threads of a program",
-        )
+        tables = [
+            Table(names.get(step.id, step.id), COLUMNS, _rows(step), self.lines(step)) for step in steps
+        ]
+        return Chapter("threads", "Threads", tables, "the threads of a program")
 
 
 def _rows(step: Step) -> list[list[str]]:
-    return [
-        [
-            str(s.labels.get("task")),
-            s.metric,
-            format_count(s.count),
-            us(s.min_ns),
-            us(s.p50_ns),
-            us(s.p99_ns),
-            us(s.max_ns),
-        ]
-        for s in step.series
-        if s.count
-    ]
+    rows: list[list[str]] = []
+    for series in step.series:
+        if series.count:
+            figures = map(us, (series.min_ns, series.p50_ns, series.p99_ns, series.max_ns))
+            rows.append([str(series.labels.get("task")), series.metric, format_count(series.count), *figures])
+    return rows
 
 
 WATCHED_THREADS = WatchedThreads()

@@ -25,9 +25,10 @@ from rtgauge.record.files import clear_errors, for_polars, whole_file, write_who
 from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.compare.page import render as render_comparison
+from rtgauge.report.compare.page import html as comparison_html
 from rtgauge.report.drawn_figures import save_figures
 from rtgauge.report.page import render
+from rtgauge.report.page_frame import write_page
 from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
 from rtgauge.user_cache import private_folder
 from tests.support.samples import write_samples
@@ -72,7 +73,7 @@ RUNNING = Running(
 
 WRITERS = {
     "page.html": render,
-    "comparison.html": lambda record, out: render_comparison([], [record], out),
+    "comparison.html": lambda record, out: write_page(comparison_html([], [record]), out),
     "statistics.csv": lambda record, out: export(record, "csv", out),
     "record.json": lambda record, out: export(record, "json", out),
     "windows.parquet": lambda record, out: export(record, "parquet", out, windows=True),

@@ -75,9 +75,9 @@ def _histograms(sides: Sequence[Side]) -> Figure:
     width, drawn = outlines({side.label: Counts(*side.histogram) for side in sides}, CORNERS)
     totals = {side.label: side.filled.count for side in sides}
     rows = [
-        (label, max(FIRST_US, float(x)), float(n) / totals[label] * 100)
+        (label, max(FIRST_US, x), n / totals[label] * 100)
         for label, outline in drawn.items()
-        for x, n in zip(outline.x_us, outline.count, strict=True)
+        for x, n in outline.points
     ]
     floor = min(100 / total for total in totals.values()) * 0.6
     low, high = min(row[1] for row in rows) * 0.9, max(row[1] for row in rows) * 1.1
@@ -96,24 +96,16 @@ def _histograms(sides: Sequence[Side]) -> Figure:
         f"Histograms over each other, share of {_samples(sides)} by {sides[0].quantity}, both axes "
         "logarithmic: " + "; ".join(side.label for side in sides)
     )
-    notes = [
-        f"Bins of {width} us."
-        + (" Missed activations are filled in." if any(side.merged.missed for side in sides) else "")
-    ]
-    return Figure(
-        "histograms",
-        "Histograms over each other",
-        text,
-        [vega.layered([lines], height=300, description=text)],
-        notes=notes,
-    )
+    filled = " Missed activations are filled in." if any(side.merged.missed for side in sides) else ""
+    notes = [f"Bins of {width} us.{filled}"]
+    return Figure.single("histograms", "Histograms over each other", text, [lines], 300, notes)
 
 
 def _exceedance(sides: Sequence[Side]) -> Figure:
     rows: list[tuple[str, float, float]] = []
     for side in sides:
         curve = exceedance(Counts(*side.histogram), side.filled.max_ns)
-        rows += [(side.label, float(x), float(y)) for x, y in zip(curve.x_us, curve.share, strict=True)]
+        rows += [(side.label, *point) for point in curve.points]
     low, high = max(0.01, min(row[1] for row in rows)) * 0.9, max(row[1] for row in rows) * 1.15
     rarest = min(row[2] for row in rows) * 0.6
     lines = share_lines(
@@ -123,12 +115,7 @@ def _exceedance(sides: Sequence[Side]) -> Figure:
         color=_colour(sides),
     )
     text = f"{capital(_later(sides))}, both axes logarithmic: " + "; ".join(side.label for side in sides)
-    return Figure(
-        "exceedances",
-        "Exceedance curves over each other",
-        text,
-        [vega.layered([lines], height=300, description=text)],
-    )
+    return Figure.single("exceedances", "Exceedance curves over each other", text, [lines], 300)
 
 
 def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
@@ -142,16 +129,11 @@ def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
     ends = np.geomspace(low, high, 60)
     lines = [("equal", float(v), float(v)) for v in ends]
     if line is not None:
-        lines += [
-            ("regression", float(v), w)
-            for v in ends
-            if low <= (w := line.slope * float(v) + line.intercept) <= high
-        ]
+        fits = ((float(v), line.slope * float(v) + line.intercept) for v in ends)
+        lines += [("regression", v, fit) for v, fit in fits if low <= fit <= high]
     title = f"{side.label} (us)"
-    data = vega.csv(
-        {"x": "number", "y": "number", "share": "number"},
-        zip(x.tolist(), y.tolist(), shares.tolist(), strict=True),
-    )
+    points = zip(x.tolist(), y.tolist(), shares.tolist(), strict=True)
+    data = vega.csv({"x": "number", "y": "number", "share": "number"}, points)
     ruled = vega.csv({"kind": "string", "x": "number", "y": "number"}, lines)
     dash = vega.kinds("kind:N", ("regression", "equal"), [[1, 0], [4, 4]])
     text = f"Q-Q plot of {side.label} against {baseline.label}"
@@ -159,41 +141,28 @@ def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
         text += (
             f": regression line slope {line.slope:.3f}, intercept {line.intercept:+.2f} us, r² {line.r2:.4f}"
         )
+    ruler = vega.mark("line", strokeWidth=1.3, style="muted", clip=True)
+    x_axis = vega.log_axis("x:Q", low, high, f"{baseline.label} (us)")
+    y_axis = vega.log_axis("y:Q", low, high, title if len(title) < 50 else "side (us)")
+    point = vega.mark("point", filled=True, size=22, opacity=0.8)
+    tooltip = vega.tips(("share:Q", "quantile"), ("x:Q", "baseline (us)"), ("y:Q", "side (us)"))
     layers = [
-        vega.layer(
-            ruled,
-            vega.mark("line", strokeWidth=1.3, style="muted", clip=True),
-            x=vega.log_axis("x:Q", low, high, f"{baseline.label} (us)"),
-            y=vega.shown("y:Q"),
-            strokeDash=dash,
-        ),
-        vega.layer(
-            data,
-            vega.mark("point", filled=True, size=22, opacity=0.8),
-            x=vega.shown("x:Q"),
-            y=vega.log_axis("y:Q", low, high, title if len(title) < 50 else "side (us)"),
-            tooltip=vega.tips(("share:Q", "quantile"), ("x:Q", "baseline (us)"), ("y:Q", "side (us)")),
-        ),
+        vega.layer(ruled, ruler, x=x_axis, y=vega.shown("y:Q"), strokeDash=dash),
+        vega.layer(data, point, x=vega.shown("x:Q"), y=y_axis, tooltip=tooltip),
     ]
     return vega.layered(layers, height=320, description=text), text.removeprefix("Q-Q plot of ")
 
 
 def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
-    drawn = [
-        _qq_spec(side, baseline) for side, baseline in pairs if side.filled.count and baseline.filled.count
-    ]
+    drawn = [_qq_spec(side, other) for side, other in pairs if side.filled.count and other.filled.count]
     if not drawn:
         return None
-    notes = [
-        (
-            "Quantiles at equal steps of probability, and of the tail to the largest value. The "
-            "regression line is the least-squares line through the former."
-        )
-    ]
-    titles = [title for _, title in drawn]
-    return Figure(
-        "qq", "Q-Q plots against the baseline", "; ".join(titles), [spec for spec, _ in drawn], titles, notes
+    note = (
+        "Quantiles at equal steps of probability, and of the tail to the largest value. The "
+        "regression line is the least-squares line through the former."
     )
+    specs, titles = [spec for spec, _ in drawn], [title for _, title in drawn]
+    return Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), specs, titles, [note])
 
 
 def comparison_figures(

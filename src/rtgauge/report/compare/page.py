@@ -26,7 +26,7 @@ from rtgauge.report.figures.vega import Figure, config
 from rtgauge.report.frequency_tables import Marker
 from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
-from rtgauge.report.page_frame import drawing_code, template_text, templates, write_page
+from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.sustained_tables import timing_grids, timing_sentences
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
@@ -60,10 +60,8 @@ def misses_grid(sides: Sequence[Side], task: str) -> Table:
         counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]
         preemptions = [of_task.preemptions for of_task in counts]
         known = [number for number in preemptions if number is not None]
-        cells = [
-            whole(sum(of_task.activations for of_task in counts)),
-            whole(sum(of_task.deadline_misses for of_task in counts)),
-        ]
+        cells = [whole(sum(of_task.activations for of_task in counts))]
+        cells.append(whole(sum(of_task.deadline_misses for of_task in counts)))
         rows.append([side.label, *cells, whole(sum(known)) if len(known) == len(preemptions) else NONE])
     columns = [*texts(""), *numbers("activations", "deadline misses", "preemptions")]
     return Table("Deadlines", columns, rows)
@@ -73,9 +71,8 @@ def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAG
     """Every table of one comparison, for a task with its deadline misses. `width`: as for `grids`."""
     tables = grids(result, width)
     if result.task is not None:
-        tables.insert(
-            next(i for i, grid in enumerate(tables) if grid.folded), misses_grid(sides, result.task)
-        )
+        folded = next(i for i, grid in enumerate(tables) if grid.folded)
+        tables.insert(folded, misses_grid(sides, result.task))
     return tables
 
 
@@ -131,43 +128,23 @@ def html(
 
     `verdicts`: by record name, if there was a requirement.
     """
-    import rtgauge
-
     baselines = list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines))
     first_words = {name.partition(", ")[0] for name in baselines}
     drawn = {figure.name: figure for chapter in chapters for figure in chapter.figures}
-    return (
-        templates()
-        .get_template("compare.html.j2")
-        .render(
-            version=rtgauge.__version__,
-            title=title,
-            chapters=chapters,
-            verdicts=verdicts or {},
-            baselines=list(first_words) if len(baselines) > 1 and len(first_words) == 1 else baselines,
-            records=list(dict.fromkeys(str(record.path) for record in records)),
-            system_lines=lines_of_all(records),
-            notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
-            data={
-                "figures": {name: figure.specs for name, figure in drawn.items()},
-                "config": {theme: config(theme) for theme in ("light", "dark")},
-            },
-            style=template_text("style.css"),
-            script=template_text("page.js"),
-            engine=drawing_code(),
-        )
+    return page_text(
+        "compare.html.j2",
+        title=title,
+        chapters=chapters,
+        verdicts=verdicts or {},
+        baselines=list(first_words) if len(baselines) > 1 and len(first_words) == 1 else baselines,
+        records=list(dict.fromkeys(str(record.path) for record in records)),
+        system_lines=lines_of_all(records),
+        notices=list(dict.fromkeys(chapter.notice for chapter in chapters if chapter.notice is not None)),
+        data={
+            "figures": {name: figure.specs for name, figure in drawn.items()},
+            "config": {theme: config(theme) for theme in ("light", "dark")},
+        },
     )
-
-
-def render(
-    chapters: Sequence[Chapter],
-    records: Sequence[Record],
-    out: Path,
-    verdicts: Mapping[str, Verdict] | None = None,
-    title: str = "Comparison",
-) -> None:
-    """Write the page to `out`, whole or not at all. Raises InputError if it cannot be written."""
-    write_page(html(chapters, records, verdicts, title), out)
 
 
 def write(
@@ -186,7 +163,7 @@ def write(
     Raises InputError if a file cannot be written.
     """
     if page is not None:
-        render(chapters, records, page, verdicts, title)
+        write_page(html(chapters, records, verdicts, title), page)
         say(f"page     {page}")
     if figures is not None:
         drawn = [figure for chapter in chapters for figure in chapter.figures]

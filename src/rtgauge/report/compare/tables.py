@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     )
 
 
-def _fine(ns: float | None, *, lower_bound: bool = False) -> str:
-    """A time in us with the three decimals that the papers print."""
-    return NONE if ns is None else f"{'≥' if lower_bound else ''}{ns / 1_000:,.3f}"
-
-
 def _signed(ns: float) -> str:
     return f"{ns / 1_000:+,.1f}"
 
@@ -44,8 +39,8 @@ def _probability(p: float | None) -> str:
 
 def _figures(figures: Distribution) -> list[str]:
     return [
-        _fine(getattr(figures, f"{key}_ns"), lower_bound=f"{key}_ns" in figures.lower_bounds)
-        for key in ("mean", "max", "min", "std")
+        us(getattr(figures, name), lower_bound=name in figures.lower_bounds, digits=3)
+        for name in ("mean_ns", "max_ns", "min_ns", "std_ns")
     ]
 
 
@@ -60,12 +55,13 @@ MEASURED_BY = {
 
 def measured_differently(result: Comparison) -> list[str]:
     """A note for each parameter by which the sides were measured differently."""
-    return [
-        f"Not measured in the same way: {name}: "
-        f"{', '.join(f'{value} ({side.label})' for value, side in zip(values, result.sides, strict=True))}."
-        for parameter, name in MEASURED_BY.items()
-        if (values := result.settings.get(f"parameter.{parameter}")) is not None
-    ]
+    notes: list[str] = []
+    for parameter, name in MEASURED_BY.items():
+        if (values := result.settings.get(f"parameter.{parameter}")) is not None:
+            sides = zip(values, result.sides, strict=True)
+            named = ", ".join(f"{value} ({side.label})" for value, side in sides)
+            notes.append(f"Not measured in the same way: {name}: {named}.")
+    return notes
 
 
 def figures_grid(result: Comparison) -> Table:
@@ -124,22 +120,14 @@ MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space",
 
 def emulated_note(result: Comparison) -> str | None:
     """A warning if sides are of emulated machines; None if none is."""
-    emulated = list(
-        dict.fromkeys(
-            side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED
-        )
-    )
+    emulated = [side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED]
     if not emulated:
         return None
-    if all(side.traits.get("processor") == EMULATED for side in result.sides):
-        return (
-            "All sides are emulated. Differences may come from the emulator and say nothing about a real "
-            "processor."
-        )
-    return (
-        f"Emulated: {', '.join(emulated)}. The times of an emulated processor cannot be compared with a "
-        f"real one's."
-    )
+    if len(emulated) == len(result.sides):
+        differences = "Differences may come from the emulator and say nothing about a real processor."
+        return f"All sides are emulated. {differences}"
+    hosts = ", ".join(dict.fromkeys(emulated))
+    return f"Emulated: {hosts}. The times of an emulated processor cannot be compared with a real one's."
 
 
 def _machine_names(result: Comparison) -> list[str]:
@@ -167,11 +155,8 @@ class _Machines:
 
     def figures(self, condition: str, machine: str) -> list[str]:
         """Average, maximum, minimum and standard deviation."""
-        return (
-            _figures(self.cells[condition, machine])
-            if (condition, machine) in self.cells
-            else [NONE] * len(FIGURES)
-        )
+        cell = self.cells.get((condition, machine))
+        return [NONE] * len(FIGURES) if cell is None else _figures(cell)
 
 
 def _machines(result: Comparison) -> _Machines | None:
@@ -180,16 +165,10 @@ def _machines(result: Comparison) -> _Machines | None:
     kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
     if len(kernels) < 2:
         return None
-    different = [
-        trait for trait in CONDITION if len({side.traits.get(trait, "") for side in result.sides}) > 1
-    ]
-    without = [trait for trait in different if trait != PARAMETERS]
-    if len(
-        {
-            (name, *(side.traits.get(trait, "") for trait in without))
-            for name, side in zip(names, result.sides, strict=True)
-        }
-    ) == len(names):
+    different = [name for name in CONDITION if len({side.traits.get(name, "") for side in result.sides}) > 1]
+    without = [name for name in different if name != PARAMETERS]
+    sides = [tuple(side.traits.get(name, "") for name in without) for side in result.sides]
+    if len(set(zip(names, sides, strict=True))) == len(names):
         different = without  # such as the line that each system has, which the table of settings shows
     cells: dict[tuple[str, str], Distribution] = {}
     for name, side in zip(names, result.sides, strict=True):
@@ -222,12 +201,9 @@ def _side_by_side(machines: _Machines) -> Table:
 
 def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Table:
     """A row per machine and condition, with the columns of `about` (column -> machine -> text)."""
+    about_each = {name: [column[name] for column in about.values()] for name in machines.kernels}
     rows = [
-        [
-            f"{condition}: {name}" if condition else name,
-            *machines.figures(condition, name),
-            *(column[name] for column in about.values()),
-        ]
+        [f"{condition}: {name}" if condition else name, *machines.figures(condition, name), *about_each[name]]
         for condition in machines.conditions
         for name in machines.kernels
         if (condition, name) in machines.cells
@@ -242,19 +218,15 @@ def machines_grids(result: Comparison, width: int) -> list[Table]:
     machines = _machines(result)
     if machines is None:
         return []
-    about = {
-        "kernel": machines.kernels,
-        **({"processor": machines.processors} if machines.processors else {}),
-    }
+    about = {"kernel": machines.kernels}
+    if machines.processors:
+        about["processor"] = machines.processors
     for grid in (_side_by_side(machines), _one_below_another(machines, about)):
         if grid.natural_width <= width:
             return [grid]
     which = [[name, *(column[name] for column in about.values())] for name in machines.kernels]
     figures = _one_below_another(machines, {})
-    return [
-        Table(MACHINES, texts("", *about), which),
-        replace(figures, title="Machine by machine"),
-    ]
+    return [Table(MACHINES, texts("", *about), which), replace(figures, title="Machine by machine")]
 
 
 def settings_grid(result: Comparison) -> Table:
@@ -293,78 +265,52 @@ def _where(result: Comparison, values: Sequence[str]) -> list[str]:
 
 
 def _test(test: Test) -> list[str]:
+    names = [test.convention.value, test.scale.value]
     if test.cannot is not None:
-        return [test.convention.value, test.scale.value, NONE, NONE, NONE, NONE, "cannot be tested"]
+        return [*names, NONE, NONE, NONE, NONE, "cannot be tested"]
     assert test.statistic is not None and test.critical is not None  # noqa: S101 - set together
-    return [
-        test.convention.value,
-        test.scale.value,
-        f"{test.statistic:,.2f}".replace(",", ""),
-        whole(test.degrees_of_freedom),
-        f"{test.critical:.3f}",
-        _probability(test.p_value),
-        "rejected" if test.rejected else "not rejected",
-    ]
+    figures = [f"{test.statistic:.2f}", whole(test.degrees_of_freedom), f"{test.critical:.3f}"]
+    return [*names, *figures, _probability(test.p_value), "rejected" if test.rejected else "not rejected"]
 
 
 def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> list[str]:
     """The choice of each selection, in a sentence."""
     notes: list[str] = []
     for chosen in selections:
+        by = chosen.convention.value
         tests: dict[str, Test] = {
-            pair.side: getattr(pair, chosen.convention.value)
-            for pair in pairs
-            if pair.baseline == chosen.baseline
+            pair.side: getattr(pair, by) for pair in pairs if pair.baseline == chosen.baseline
         }
         statistics = {side: test.statistic for side, test in tests.items() if test.statistic is not None}
-        least = min(statistics, key=lambda side: statistics[side], default=None)
+        least, several = min(statistics, key=lambda side: statistics[side], default=None), len(statistics) > 1
         if least is None:
             nearest = f"nothing could be tested against {chosen.baseline}"
         elif chosen.best is None:
-            several = len(statistics) > 1
-            nearest = (
-                f"every side is rejected against {chosen.baseline}, nearest is {least}"
-                if several
-                else f"{least} is rejected against {chosen.baseline}"
-            )
+            nearest = f"every side is rejected against {chosen.baseline}, nearest is {least}"
+            nearest = nearest if several else f"{least} is rejected against {chosen.baseline}"
         else:
-            nearest = (
-                f"nearest to {chosen.baseline} is {chosen.best}"
-                if len(statistics) > 1
-                else f"{chosen.best} is not rejected against {chosen.baseline}"
-            )
-        lower = (
-            f"; rejected, but lower at every quantile: {', '.join(chosen.rejected_but_lower)}"
-            if chosen.rejected_but_lower
-            else ""
-        )
-        notes.append(f"By the {chosen.convention.value}'s convention {nearest}{lower}.")
+            nearest = f"nearest to {chosen.baseline} is {chosen.best}"
+            nearest = nearest if several else f"{chosen.best} is not rejected against {chosen.baseline}"
+        lower = ", ".join(chosen.rejected_but_lower)
+        lower = f"; rejected, but lower at every quantile: {lower}" if lower else ""
+        notes.append(f"By the {by}'s convention {nearest}{lower}.")
     return notes
 
 
 def selection_grid(result: Comparison) -> Table:
     """The chi-square tests against the baseline, and the choice."""
     several = len({pair.baseline for pair in result.pairs}) > 1
-    rows = [
-        [
-            f"{pair.side} : {pair.baseline}" if several and i == 0 else pair.side if i == 0 else "",
-            *_test(test),
-        ]
-        for pair in result.pairs
-        for i, test in enumerate((pair.paper, pair.textbook))
-    ]
+    rows: list[list[str]] = []
+    for pair in result.pairs:
+        name = f"{pair.side} : {pair.baseline}" if several else pair.side
+        rows += [[name, *_test(pair.paper)], ["", *_test(pair.textbook)]]
     notes: list[str] = []
     for pair in result.pairs:
-        notes += [
-            f"{pair.side}: {test.convention.value}: {test.cannot}."
-            for test in (pair.paper, pair.textbook)
-            if test.cannot is not None
-        ]
+        cannot = [test for test in (pair.paper, pair.textbook) if test.cannot is not None]
+        notes += [f"{pair.side}: {test.convention.value}: {test.cannot}." for test in cannot]
         if pair.paper.empty_bins_merged:
-            notes.append(
-                f"{pair.side}: {plural(pair.paper.empty_bins_merged, 'empty bin')} of the baseline "
-                "merged with the filled bin below."
-            )
+            bins = plural(pair.paper.empty_bins_merged, "empty bin")
+            notes.append(f"{pair.side}: {bins} of the baseline merged with the filled bin below.")
     notes += selection_notes(result.selections, result.pairs)
     notes.append(
         "paper: 1 us bins, reshaped to the baseline's range, as many degrees of freedom as bins. "
@@ -375,77 +321,53 @@ def selection_grid(result: Comparison) -> Table:
             "From percentages the critical value is a fixed threshold for the size of a "
             "difference, not a test at a level."
         )
-    columns = [
-        *texts("", "convention", "scale"),
-        *numbers("chi-square", "DOF", f"critical ({result.alpha:g})", "p"),
-        *texts("result"),
-    ]
+    figures = numbers("chi-square", "DOF", f"critical ({result.alpha:g})", "p")
+    columns = [*texts("", "convention", "scale"), *figures, *texts("result")]
     return Table(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
 
 
 def doubtful_sides(result: Comparison) -> str | None:
     """How many sides are marked doubtful or worse; None if none is."""
     doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
-    return (
-        f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid: what differs may "
-        "be the measurement."
-        if doubtful
-        else None
-    )
+    of = f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid"
+    return f"{of}: what differs may be the measurement." if doubtful else None
 
 
 def folded_notes(result: Comparison) -> list[str]:
     """A line for each folded table."""
     names = [name for name in result.settings if name not in CONDITION]
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
-    settings = (
-        f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
-        if names
-        else "Only the settings in the sides' names differ."
-    )
+    settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
+    settings = settings if names else "Only the settings in the sides' names differ."
     chosen = [selection for selection in result.selections if selection.convention is Convention.PAPER]
     if len(chosen) == 1:
-        return [
-            settings,
-            *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in selection_notes(chosen, result.pairs)),
-        ]
+        notes = selection_notes(chosen, result.pairs)
+        return [settings, *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in notes)]
     rejected = [pair.side for pair in result.pairs if pair.paper.rejected]
     tested = sum(pair.paper.cannot is None for pair in result.pairs)
     whose = f": {'; '.join(rejected)}" if rejected else ""
-    return [
-        settings,
-        (
-            f"{SELECTION}: by the paper's convention {len(rejected)} of {tested} sides are rejected "
-            f"against their baselines{whose}."
-        ),
-    ]
+    share = f"{len(rejected)} of {tested} sides are rejected against their baselines"
+    return [settings, f"{SELECTION}: by the paper's convention {share}{whose}."]
 
 
 def _distance_interval(pair: Pair) -> str:
-    return (
-        NONE
-        if pair.wasserstein_low_us is None or pair.wasserstein_high_us is None
-        else f"{pair.wasserstein_low_us:.3f} … {pair.wasserstein_high_us:.3f}"
-    )
+    low, high = pair.wasserstein_low_us, pair.wasserstein_high_us
+    return NONE if low is None or high is None else f"{low:.3f} … {high:.3f}"
 
 
 def effect_grid(result: Comparison) -> Table:
     """The sizes of the differences."""
     intervals = any(pair.wasserstein_low_us is not None for pair in result.pairs)
-    rows = [
-        [
-            pair.side,
-            pair.baseline,
-            NONE if pair.wasserstein_us is None else f"{pair.wasserstein_us:.3f}",
-            *([] if not intervals else [_distance_interval(pair)]),
-            NONE if pair.cramers_v is None else f"{pair.cramers_v:.4f}",
-        ]
-        for pair in result.pairs
-    ]
+    rows: list[list[str]] = []
+    for pair in result.pairs:
+        distance = NONE if pair.wasserstein_us is None else f"{pair.wasserstein_us:.3f}"
+        cells = [distance, _distance_interval(pair)] if intervals else [distance]
+        association = NONE if pair.cramers_v is None else f"{pair.cramers_v:.4f}"
+        rows.append([pair.side, pair.baseline, *cells, association])
     notes = [
         (
-            "Wasserstein: how far, on average, a value of one side is from its counterpart on the "
-            "other. Cramer's V: 0: not associated, 1: completely associated."
+            "Wasserstein: how far, on average, a value of one side is from its counterpart on the other. "
+            "Cramer's V: 0: not associated, 1: completely associated."
         )
     ]
     interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []
@@ -454,12 +376,8 @@ def effect_grid(result: Comparison) -> Table:
             "The interval is over the runs. Cramer's V has none: it also counts differences between runs of "
             "one system."
         )
-    return Table(
-        "Size of the difference",
-        [*texts("", "against"), *numbers("Wasserstein (us)", *interval, "Cramer's V")],
-        rows,
-        notes,
-    )
+    columns = [*texts("", "against"), *numbers("Wasserstein (us)", *interval, "Cramer's V")]
+    return Table("Size of the difference", columns, rows, notes)
 
 
 def _interval(row: QuantileDifference) -> str:
@@ -479,11 +397,8 @@ def _shows(row: QuantileDifference, result: Comparison) -> str:
     if shown is Finding.SAME:
         return f"the same within {within}"
     name = word(shown, repeated=row.repeated)
-    return (
-        f"{name} by more than {within}"
-        if row.p_not_beyond is not None and row.p_not_beyond < result.alpha
-        else name
-    )
+    beyond = row.p_not_beyond is not None and row.p_not_beyond < result.alpha
+    return f"{name} by more than {within}" if beyond else name
 
 
 def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
@@ -495,9 +410,8 @@ def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
     every = len({row.side for row in quantiles})
     places: dict[tuple[str, str], list[str]] = {}
     for (quantile, why), labels in sides.items():
-        places.setdefault((why, "" if len(labels) == every else f" for {'; '.join(labels)}"), []).append(
-            quantile
-        )
+        where = "" if len(labels) == every else f" for {'; '.join(labels)}"
+        places.setdefault((why, where), []).append(quantile)
     return [f"No interval{whose} at {', '.join(names)}: {why}." for (why, whose), names in places.items()]
 
 
@@ -508,15 +422,10 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
     if repeated:
         numbers = sorted({len(runs) for row in repeated for runs in (row.side_runs_ns, row.baseline_runs_ns)})
         runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-        intervals = (
-            "intervals over the pairs"
-            if all(row.paired for row in repeated)
-            else "Welch's intervals over the runs"
-        )
-        notes.append(
-            f"In us, side minus baseline: means over {runs} runs a side, with {intervals}, the width of bins "
-            "included."
-        )
+        paired = all(row.paired for row in repeated)
+        intervals = "intervals over the pairs" if paired else "Welch's intervals over the runs"
+        means = f"means over {runs} runs a side, with {intervals}, the width of bins included"
+        notes.append(f"In us, side minus baseline: {means}.")
     if any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested):
         notes.append(
             "In us, side minus baseline, between two single runs: the intervals cover what varies "
@@ -538,22 +447,11 @@ def quantile_grid(result: Comparison) -> Table:
     rows: list[list[str]] = []
     notes: list[str] = []
     for row in result.quantiles:
-        figures = [
-            us(row.side_ns, lower_bound=row.side_is_at_least),
-            us(row.baseline_ns, lower_bound=row.baseline_is_at_least),
-        ]
+        ours = us(row.side_ns, lower_bound=row.side_is_at_least)
+        theirs = us(row.baseline_ns, lower_bound=row.baseline_is_at_least)
         difference = NONE if row.difference_ns is None else _signed(row.difference_ns)
-        rows.append(
-            [
-                row.side,
-                row.quantile,
-                *figures,
-                difference,
-                _interval(row),
-                _probability(row.p_different),
-                _shows(row, result),
-            ]
-        )
+        found = [_interval(row), _probability(row.p_different), _shows(row, result)]
+        rows.append([row.side, row.quantile, ours, theirs, difference, *found])
     notes += _missing(result.quantiles)
     tested = [row for row in result.quantiles if row.p_different is not None]
     if tested:
@@ -565,10 +463,9 @@ def quantile_grid(result: Comparison) -> Table:
     if wide:
         where = ", ".join(quantile for quantile in QUANTILES if any(row.quantile == quantile for row in wide))
         widest = format_time(max(row.bin_ns for row in wide))
-        notes.append(
-            f"At {where} bins are up to {widest} wide: nothing there can be shown to be the same "
-            f"within {result.within_ns / 1_000:g} us."
-        )
+        bins = f"At {where} bins are up to {widest} wide"
+        within = f"within {result.within_ns / 1_000:g} us"
+        notes.append(f"{bins}: nothing there can be shown to be the same {within}.")
     if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
         notes.append(
             "nothing shown: neither a difference, nor that it is within "
@@ -576,16 +473,9 @@ def quantile_grid(result: Comparison) -> Table:
         )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram there; the value is at least this.")
-    return Table(
-        "Differences of quantiles",
-        [
-            *texts("", "quantile"),
-            *numbers("side", "baseline", "difference", confidence, "p"),
-            *texts("what it shows"),
-        ],
-        rows,
-        notes,
-    )
+    figures = numbers("side", "baseline", "difference", confidence, "p")
+    columns = [*texts("", "quantile"), *figures, *texts("what it shows")]
+    return Table("Differences of quantiles", columns, rows, notes)
 
 
 def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str]:
@@ -610,21 +500,14 @@ def tail_grid(result: Comparison) -> Table:
             shape = NONE if tail.shape is None or tail.cannot is not None else f"{tail.shape:+.2f}"
             rows.append([tail.side, shape, *_tail_cells(tail.levels, columns)])
         if tail.peak_levels and tail.peaks_shape is not None:
-            rows.append(
-                [
-                    "  peaks over a threshold",
-                    f"{tail.peaks_shape:+.2f}",
-                    *_tail_cells(tail.peak_levels, columns),
-                ]
-            )
+            levels = _tail_cells(tail.peak_levels, columns)
+            rows.append(["  peaks over a threshold", f"{tail.peaks_shape:+.2f}", *levels])
         if tail.cannot is not None:
             cannot.setdefault(tail.cannot, []).append(tail.side)
         else:
             tests = ", ".join(f"{test.name} p = {test.p_value:.2f}" for test in tail.assumptions)
-            notes.append(
-                f"{tail.side}: {tail.blocks} blocks of about "
-                f"{format_count(round(tail.activations_a_block))} activations; {tests}."
-            )
+            size = format_count(round(tail.activations_a_block))
+            notes.append(f"{tail.side}: {tail.blocks} blocks of about {size} activations; {tests}.")
         if tail.disagree:
             at = ", ".join(f"10^{len(str(n)) - 1}" for n in tail.disagree)
             notes.append(
@@ -633,25 +516,17 @@ def tail_grid(result: Comparison) -> Table:
             )
     for why, labels in cannot.items():
         whose = "" if len(labels) == len(result.tails) > 1 else f"{'; '.join(labels)}: "
-        notes.append(
-            f"{whose}cannot be estimated from "
-            f"{'this sample' if len(labels) == 1 else 'these samples'}: {why}."
-        )
+        samples = "this sample" if len(labels) == 1 else "these samples"
+        notes.append(f"{whose}cannot be estimated from {samples}: {why}.")
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
             f"In us, with {confidence} profile-likelihood intervals; an extrapolation that assumes that "
-            f"nothing changes."
-            " "
-            "A burst of late activations counts once; in the second opinion, peaks over a "
+            "nothing changes. A burst of late activations counts once; in the second opinion, peaks over a "
             "threshold, each of them counts."
         )
-    return Table(
-        f"{capital(result.quantity)} exceeded once in",
-        [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))],
-        rows,
-        notes,
-    )
+    heads = [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))]
+    return Table(f"{capital(result.quantity)} exceeded once in", heads, rows, notes)
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:

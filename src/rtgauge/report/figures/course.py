@@ -30,21 +30,13 @@ def course_figure(source: Source) -> Figure | None:
     load_of = {step.id: label for label, condition in source.conditions.items() for step in condition.steps}
     names = source.view.labels
 
-    x = vega.shown(
-        "start:Q",
-        axis={"title": "time (s)", "grid": False, "tickCount": 8},
-        scale={"nice": False, "domainMin": 0, "domainMax": max(phase.end_s for phase in timeline.phases)},
-    )
+    end = max(phase.end_s for phase in timeline.phases)
+    time_axis = {"title": "time (s)", "grid": False, "tickCount": 8}
+    x = vega.shown("start:Q", axis=time_axis, scale={"nice": False, "domainMin": 0, "domainMax": end})
     middle = vega.shown("middle:Q")
-    y = vega.shown(
-        "us:Q",
-        scale=vega.log_scale(low * 0.7, top),
-        axis={
-            "title": f"largest {quantity} (us)",
-            "values": vega.log_ticks(low * 0.7, high * 1.2),
-            "labelExpr": vega.US_LABEL,
-        },
-    )
+    ticks = vega.log_ticks(low * 0.7, high * 1.2)
+    axis = {"title": f"largest {quantity} (us)", "values": ticks, "labelExpr": vega.US_LABEL}
+    y = vega.shown("us:Q", scale=vega.log_scale(low * 0.7, top), axis=axis)
     legend = {"title": None, "symbolType": "circle", "symbolOpacity": 1}
     colour = vega.kinds("load:N", source.labels, legend=legend)
     phases = vega.csv(
@@ -53,22 +45,12 @@ def course_figure(source: Source) -> Figure | None:
     )
     opacity = vega.kinds("phase:O", ("measure", "warm-up"), (0.16, 0.06), legend=None)
     layers = [vega.layer(phases, vega.mark("rect"), x=x, x2=vega.shown("end"), color=colour, opacity=opacity)]
-    points = vega.csv(
-        {
-            "load": "string",
-            "cpu": "string",
-            "phase": "string",
-            "start": "number",
-            "end": "number",
-            "us": "number",
-            "missed": "number",
-            "step": "string",
-        },
-        (
-            (load_of[p.step], p.cpu, p.kind, p.start_s, p.end_s, p.max_us, p.missed, p.step)
-            for p in timeline.points
-        ),
+    columns = {"load": "string", "cpu": "string", "phase": "string", "start": "number", "end": "number"}
+    rows = (
+        (load_of[p.step], p.cpu, p.kind, p.start_s, p.end_s, p.max_us, p.missed, p.step)
+        for p in timeline.points
     )
+    points = vega.csv({**columns, "us": "number", "missed": "number", "step": "string"}, rows)
     ways = [vega.where("datum.cpu === cpu"), vega.calculated("middle", "(datum.start + datum.end) / 2")]
     valid = [*ways, vega.where("isValid(datum.us)")]
     tooltip = vega.tips("load:N", "phase:N", ("start:Q", "from (s)"), ("us:Q", "max (us)"), "missed:Q")
@@ -81,8 +63,7 @@ def course_figure(source: Source) -> Figure | None:
         vega.layer(points, solid, *valid, vega.where("datum.phase === 'measure'"), **drawn),
         vega.layer(points, hollow, *valid, vega.where("datum.phase !== 'measure'"), **drawn),
     ]
-    any_missed = any(point.missed for point in timeline.points)
-    if any_missed:
+    if any(point.missed for point in timeline.points):
         tick = vega.mark("tick", orient="vertical", height=9, width=2, thickness=2, style="alarm", yOffset=-5)
         foot = {"x": middle, "y": vega.fixed("height"), "tooltip": tooltip}
         layers.append(vega.layer(points, tick, *ways, vega.where("datum.missed > 0"), **foot))
@@ -94,19 +75,8 @@ def course_figure(source: Source) -> Figure | None:
     text = f"Largest {quantity} over time, a band a step. " + "; ".join(
         f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items()
     )
-    return Figure(
-        "course",
-        "Course of maxima",
-        text,
-        [vega.layered(layers, height=280, description=text)],
-        notes=_notes(
-            timeline,
-            source,
-            quantity,
-            any_missed=any_missed,
-            any_marked=any(step.marks for step in source.view.steps),
-        ),
-    )
+    notes = _notes(timeline, source, quantity)
+    return Figure.single("course", "Course of maxima", text, layers, 280, notes)
 
 
 def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
@@ -116,13 +86,8 @@ def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
     for step in view.steps:
         starts = [phase.start_s for phase in timeline.phases if phase.step == step.id]
         if starts:
-            rows.append(
-                (
-                    labels[step.id],
-                    min(starts),
-                    ", ".join(f"{mark.severity}: {mark.name}" for mark in step.marks),
-                )
-            )
+            marks = ", ".join(f"{mark.severity}: {mark.name}" for mark in step.marks)
+            rows.append((labels[step.id], min(starts), marks))
     data = vega.csv({"name": "string", "start": "number", "marks": "string"}, rows)
     place = {"x": vega.shown("start:Q"), "y": vega.fixed(0)}
     text = vega.mark("text", align="left", baseline="top", dx=4, dy=4, fontSize=11, style="ink", clip=True)
@@ -133,24 +98,16 @@ def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
     return named, vega.layer(data, triangle, marked, **place, tooltip=vega.tips("name:N", "marks:N"))
 
 
-def _notes(
-    timeline: Course, source: Source, quantity: str, *, any_missed: bool, any_marked: bool
-) -> list[str]:
+def _notes(timeline: Course, source: Source, quantity: str) -> list[str]:
     each = format_duration(round(timeline.bucket_s * 1e9))
-    notes = [
-        (
-            f"Each point is the largest {quantity} of {each}. Pale bands and hollow points: warm-up, which "
-            f"no other figure includes."
-        )
-    ]
+    hollow = "Pale bands and hollow points: warm-up, which no other figure includes."
+    notes = [f"Each point is the largest {quantity} of {each}. {hollow}"]
     if quantity == SEVERAL:
-        notes.append(
-            "Each step has its own quantity: "
-            f"{', '.join(name for name in source.quantities if source.only(name).measured)}."
-        )
-    if any_missed:
+        own = ", ".join(name for name in source.quantities if source.only(name).measured)
+        notes.append(f"Each step has its own quantity: {own}.")
+    if any(point.missed for point in timeline.points):
         notes.append("Red ticks at the foot: activations were missed there.")
-    if any_marked:
+    if any(step.marks for step in source.view.steps):
         notes.append("A red triangle at the head of a band: that step is marked.")
     if not timeline.continuous:
         notes.append("The steps do not share one stretch of time; they are drawn one after another.")

@@ -75,16 +75,8 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
     high = max([float(curve.x_us[-1]) for curve in curves.values()] + [source.bound_us or 0, low])
     rarest = min(float(curve.share[-1]) for curve in curves.values())
     any_missed = any(kind == FILLED for _, _, kind in curves)
-    points = [
-        (*key, float(x), float(y))
-        for key, curve in curves.items()
-        for x, y in zip(curve.x_us, curve.share, strict=True)
-    ]
-    ends = [
-        (*key, float(curve.x_us[-1]), float(curve.share[-1]))
-        for key, curve in curves.items()
-        if key[2] == PLAIN
-    ]
+    points = [(*key, *point) for key, curve in curves.items() for point in curve.points]
+    ends = [(*key, *curve.points[-1]) for key, curve in curves.items() if key[2] == PLAIN]
     shown_kinds = [PLAIN, FILLED] if any_missed else [PLAIN]
     legend = {"title": None, "labelExpr": _KIND} if any_missed else None
     lines = share_lines(
@@ -105,13 +97,11 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
         tooltip=vega.tips("load:N", ("us:Q", "max (us)"), "share:Q"),
     )
     layers = [lines, largest, *vega.bound_layers(source.bound_us, vertical=True)]
+    drawn = {label: source.measured[label][ALL] for label in source.labels if (label, ALL, PLAIN) in curves}
     text = f"{capital(_share(quantity))}, log-log. " + "; ".join(
-        f"{label}: none of "
-        f"{source.measured[label][ALL].plain.total + source.measured[label][ALL].unplaced} "
-        f"{'later' if latency else 'longer'} "
+        f"{label}: none of {part.plain.total + part.unplaced} {'later' if latency else 'longer'} "
         f"than {float(curves[label, ALL, PLAIN].x_us[-1]):.7g} us"
-        for label in source.labels
-        if (label, ALL, PLAIN) in curves
+        for label, part in drawn.items()
     )
     return vega.layered(layers, height=330, description=text)
 

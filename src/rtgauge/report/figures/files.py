@@ -63,11 +63,7 @@ def as_svg(figure: Figure, theme: Theme) -> bytes:
 
 
 def write_figures(
-    figures: Iterable[Figure],
-    folder: Path,
-    subtitle: str,
-    formats: Sequence[str] = FORMATS,
-    cpus: int = 1,
+    figures: Iterable[Figure], folder: Path, subtitle: str, formats: Sequence[str] = FORMATS, cpus: int = 1
 ) -> list[Path]:
     """Write every figure in every format into `folder`; returns the files written, each whole.
 
@@ -103,12 +99,9 @@ def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
     if form == "html":
         import vl_convert
 
-        content = vl_convert.vegalite_to_html(
-            {**spec, "width": spec.get("width", WIDTH)} if "vconcat" not in spec else spec,
-            vl_version=VEGALITE,
-            bundle=True,
-            config=_look(),
-        ).encode()
+        shaped = spec if "vconcat" in spec else {"width": WIDTH, **spec}
+        page = vl_convert.vegalite_to_html(shaped, vl_version=VEGALITE, bundle=True, config=_look())
+        content = page.encode()
     else:
         content = _convert(spec, [form])[form]
     with clear_errors(path, option="--figure", kind="file"):

@@ -43,10 +43,7 @@ class _Frame:
         ends = [self.least_us - span if self.least_us < 0 else 0, self.high_us + span]
         return {
             "linear": {"scale": {"type": "linear", "domain": ends, "nice": False}, "axis": {"tickCount": 8}},
-            "log": {
-                "scale": vega.log_scale(low, high),
-                "axis": {"values": vega.log_ticks(low, high)},
-            },
+            "log": {"scale": vega.log_scale(low, high), "axis": {"values": vega.log_ticks(low, high)}},
         }
 
     @property
@@ -56,15 +53,13 @@ class _Frame:
 
 def histogram(source: Source) -> Figure | None:
     """A chart per condition, with shared axes for each quantity; None if nothing was measured."""
-    width, drawn = outlines(
-        {
-            (label, cpu): part.plain
-            for label, cpus in source.measured.items()
-            for cpu, part in cpus.items()
-            if cpu != ALL
-        },
-        CORNERS,
-    )
+    parts = {
+        (label, cpu): part.plain
+        for label, cpus in source.measured.items()
+        for cpu, part in cpus.items()
+        if cpu != ALL
+    }
+    width, drawn = outlines(parts, CORNERS)
     specs: list[vega.Part] = []
     labels: list[str] = []
     frames: list[_Frame] = []
@@ -88,17 +83,13 @@ def histogram(source: Source) -> Figure | None:
     text = f"Number of samples by {', '.join(names)}, log count axis, per CPU. "
     text += "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
     title = "Histograms" if many else f"{capital(names[0])} histogram"
-    unplaced = sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus)
-    absent = (
-        [f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."]
-        if unplaced
-        else []
-    )
-    notes = [
-        *_notes(width, frames, latency=LATENCY in names),
-        *absent,
-        *(["Axes are common to the charts of one quantity."] if many else []),
-    ]
+    notes = _notes(width, frames, latency=LATENCY in names)
+    if unplaced := sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus):
+        notes.append(
+            f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."
+        )
+    if many:
+        notes.append("Axes are common to the charts of one quantity.")
     return Figure("histogram", title, text, specs, labels, notes)
 
 
@@ -116,10 +107,8 @@ def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | 
 
 
 def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
-    notes = [
-        f"Bins of {width} us, a line a CPU."
-        + (" Missed activations have no latency and are not in it." if latency else "")
-    ]
+    missed = " Missed activations have no latency and are not in it." if latency else ""
+    notes = [f"Bins of {width} us, a line a CPU.{missed}"]
     if width > 1:
         notes.append(f"Bins of 1 us would be too many to draw; counts are sums over {width} us.")
     if any(frame.high_us > 10_000 for frame in frames):
@@ -134,10 +123,9 @@ def _largest(cpus: Mapping[str, Measured]) -> str:
 
 
 def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame, quantity: str) -> vega.Part:
-    rows = ((cpu, float(x), int(n)) for cpu, o in cpus.items() for x, n in zip(o.x_us, o.count, strict=True))
-    names = (
-        json.dumps({cpu: _legend_label(cpu, source.measured[label][cpu]) for cpu in cpus}) + "[datum.label]"
-    )
+    rows = ((cpu, *point) for cpu, shape in cpus.items() for point in shape.points)
+    labels = {cpu: _legend_label(cpu, source.measured[label][cpu]) for cpu in cpus}
+    names = f"{json.dumps(labels)}[datum.label]"
     choice = frame.axes[frame.chosen]
     top = frame.most * 1.5
     axis = {"title": f"{quantity} (us)", "labelExpr": vega.US_LABEL, **choice["axis"]}
@@ -155,12 +143,8 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
         order=vega.shown("i:Q"),
     )
     text = f"{capital(quantity)} histogram under {label}: {_largest(source.measured[label])}"
-    return vega.layered(
-        [lines, *vega.bound_layers(source.bound_us, vertical=True)],
-        height=210,
-        description=text,
-        meta={"x": frame.axes},
-    )
+    layers = [lines, *vega.bound_layers(source.bound_us, vertical=True)]
+    return vega.layered(layers, height=210, description=text, meta={"x": frame.axes})
 
 
 def _legend_label(cpu: str, part: Measured) -> str:

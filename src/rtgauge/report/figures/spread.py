@@ -28,10 +28,11 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
     for label, condition in source.conditions.items():
         for step in condition.steps:
             if not has_distribution(step) and not step.tasks:
+                named = [
+                    (f"{names[step.id]}, {series.labels.get('lock', '')}", series) for series in step.series
+                ]
                 distributions += [
-                    (f"{names[step.id]}, {series.labels.get('lock', '')}", label, step, series)
-                    for series in step.series
-                    if series.unit == "ns" and series.count
+                    (name, label, step, one) for name, one in named if one.unit == "ns" and one.count
                 ]
             elif step.total is not None and not step.tasks and step.total.unit == "ns" and step.total.count:
                 distributions.append((names[step.id], label, step, step.total))
@@ -83,17 +84,13 @@ def _chart(
         "y": vega.names_axis("name:N", [name for name, *_ in lines], labelFontSize=12, labelPadding=8),
         "color": vega.kinds("load:N", source.labels or source.conditions, legend=None),
     }
+    line = vega.mark("line", strokeWidth=2, opacity=0.6)
     points = vega.mark("point", filled=True, size=58, opacity=1, strokeWidth=2)
+    shape = vega.kinds("quantile:N", QUANTILES.values(), SHAPES, legend=GREY_LEGEND)
     tooltip = vega.tips("name:N", "quantile:N", ("us:Q", "us", ",.1f"))
     layers = [
-        vega.layer(data, vega.mark("line", strokeWidth=2, opacity=0.6), **place, detail=vega.shown("name:N")),
-        vega.layer(
-            data,
-            points,
-            **place,
-            shape=vega.kinds("quantile:N", QUANTILES.values(), SHAPES, legend=GREY_LEGEND),
-            tooltip=tooltip,
-        ),
+        vega.layer(data, line, **place, detail=vega.shown("name:N")),
+        vega.layer(data, points, **place, shape=shape, tooltip=tooltip),
         *vega.bound_layers(source.bound_us, vertical=True),
     ]
     text = f"Median to largest {quantity} of all CPUs together. " + "; ".join(

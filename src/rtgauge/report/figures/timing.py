@@ -48,10 +48,8 @@ def _name(table: Table, kind: str) -> str:
 def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[float, float]], int]:
     """(outline, samples beyond `end`); the outline has (left edge in us, percent) for each bin."""
     merged = side.merged
-    bins, counts = add_bins(
-        np.concatenate([np.abs(merged.bins), merged.missed_bins]),
-        np.concatenate([merged.counts, merged.missed_counts]),
-    )
+    signed, counted = np.concatenate([merged.bins, merged.missed_bins]), [merged.counts, merged.missed_counts]
+    bins, counts = add_bins(np.abs(signed), np.concatenate(counted))
     inside = (bins < OVERFLOW_BIN) & (EDGES_NS[bins] < end)
     columns, totals = add_bins(EDGES_NS[bins[inside]] // width, counts[inside])
     shares = dict(zip(columns.tolist(), (totals / line.samples * 100).tolist(), strict=True))
@@ -81,14 +79,10 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     metric = PROBES[table.probe].metric(table.metric)
     if metric is not None and metric.signed:
         notes.append("Absolute values.")
-    x = vega.shown(
-        "us:Q",
-        scale={"domain": [0, end / 1_000], "nice": False},
-        axis={"title": f"{table.metric} (us)", "tickCount": 8},
-    )
-    y = vega.shown(
-        "percent:Q", scale={"domain": [0, top], "nice": False}, axis={"title": "%", "tickCount": 4}
-    )
+    reach_axis = {"title": f"{table.metric} (us)", "tickCount": 8}
+    x = vega.shown("us:Q", scale={"domain": [0, end / 1_000], "nice": False}, axis=reach_axis)
+    percent = {"title": "%", "tickCount": 4}
+    y = vega.shown("percent:Q", scale={"domain": [0, top], "nice": False}, axis=percent)
     area = vega.mark("area", interpolate="step-after", line={"strokeWidth": 1}, opacity=0.55, clip=True)
     for line, outline, _ in drawn[:MOST_CHARTS]:
         layers = [vega.layer(vega.csv({"us": "number", "percent": "number"}, outline), area, x=x, y=y)]
@@ -107,14 +101,8 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     if len(drawn) > MOST_CHARTS:
         notes.append(f"{len(drawn) - MOST_CHARTS} more lines of the table are not drawn.")
     text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}"
-    return Figure(
-        _name(table, "linear"),
-        f"{table.title}: {table.metric} by percent of the samples",
-        text,
-        specs,
-        titles,
-        notes,
-    )
+    title = f"{table.title}: {table.metric} by percent of the samples"
+    return Figure(_name(table, "linear"), title, text, specs, titles, notes)
 
 
 def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
@@ -161,10 +149,8 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
         f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}; markers: "
         f"{', '.join(f'{m.name} {format_time(m.ns)}' for m in markers)}"
     )
-    spec = vega.layered(layers, height=max(40, 30 * len(order)), description=text)
-    return Figure(
-        _name(table, "log"), f"{table.title}: 95 % and 100 % and known times", text, [spec], [], notes
-    )
+    title, height = f"{table.title}: 95 % and 100 % and known times", max(40, 30 * len(order))
+    return Figure.single(_name(table, "log"), title, text, layers, height, notes)
 
 
 def timing_figures(
@@ -190,14 +176,8 @@ def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
     text = " ".join(str(spec["description"]) for spec in specs)
     drawn = "A point a measurement, a line through the means. The share axis is even below 0.01 %."
     notes = [f"{drawn} The dashed line is the shortest period that every repeat sustained."]
-    return Figure(
-        "sustained",
-        "Losses and long delays over the period",
-        text,
-        specs,
-        [curve.label for curve in curves] if len(curves) > 1 else [],
-        notes,
-    )
+    titles = [curve.label for curve in curves] if len(curves) > 1 else []
+    return Figure("sustained", "Losses and long delays over the period", text, specs, titles, notes)
 
 
 def _sustained_chart(curve: Curve, low: float, high: float) -> vega.Part:

@@ -228,6 +228,14 @@ class Figure:
             return None
         return cls(name, title, " ".join(charts), [*charts.values()], [*charts], notes)
 
+    @classmethod
+    def single(
+        cls, name: str, title: str, text: str, layers: Sequence[Part], height: int, notes: Sequence[str] = ()
+    ) -> Self:
+        """A figure of one chart with these layers, `height` px high."""
+        spec = layered(layers, height=height, description=text)
+        return cls(name, title, text, [spec], notes=[*notes])
+
     def __post_init__(self) -> None:
         """Escape names from a record: Vega's parser, SVG and the page reject some characters."""
         object.__setattr__(self, "specs", [drawable(spec) for spec in self.specs])
