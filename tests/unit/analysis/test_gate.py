@@ -115,6 +115,12 @@ def test_what_can_be_found_agrees_with_what_is_needed() -> None:
     assert pairs_needed(5.0, 0.01) is None
 
 
+@pytest.mark.parametrize("spread", [0.0005, 0.004, 0.006, 0.01, 0.02])
+def test_a_small_spread_needs_the_fewest_pairs(spread: float) -> None:
+    assert pairs_needed(spread, 0.1) == BLOCK
+    assert detectable(spread, BLOCK) < 0.1
+
+
 def simulated(boots: np.ndarray, change: float, seed: int) -> dict[str, int]:
     """The outcomes of gates of 12 pairs: a gate a row, 24 log values in the order of measurement."""
     generator = np.random.default_rng(seed)
