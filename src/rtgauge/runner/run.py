@@ -64,8 +64,7 @@ class RunOptions:
     with_windows: bool = True
     """Whether the record needs its windows to be judged, drawn or compared."""
     hold_ns: int | None = None
-    """How long another machine continues, beyond its longest step, after the connection broke and until
-    someone resumes.
+    """How long another machine waits to be resumed, beyond its longest step, after the connection broke.
 
     None: as long as that step, within HOLD_S.
     """
@@ -201,7 +200,7 @@ def resume_run(
 
 
 def _kernel_marks(record: Record, contexts: Mapping[str, TargetContext]) -> list[Mark]:
-    """A mark for each target that now runs another kernel than the record's."""
+    """A mark for each target that no longer runs the kernel in its record."""
     marks: list[Mark] = []
     for name in contexts.keys() & record.systems.keys():
         before, now = record.system(name).kernel.release, contexts[name].facts.kernel.release

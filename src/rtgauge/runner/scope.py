@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is set for one step while it is measured, however its deployment comes into force: the deployment, the
-controller's priorities, what the kernel is to record, kernel modules. Each step begins from the same state.
+"""Makes the settings of one step and undoes them after it, so that each step begins from the same state:
+deployment, the controller's priorities, kernel tracing, kernel modules.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 
 MAX_PRIORITY = 99
-
-
 TIMERLAT_SETTINGS = (
     "timerlat_period_us",
     "cpus",
@@ -39,28 +37,27 @@ TIMERLAT_SETTINGS = (
     "print_stack",
     "workload",
 )
-"""What the engine sets for the tracer (docs/formats/agent.md, `osnoise:`): one set for the whole machine.
-
-Older kernels lack the last two.
+"""The tracer's settings that the engine changes (docs/formats/agent.md, `osnoise:`). They are the same for
+the whole machine. Older kernels lack the last two.
 """
 
 
 class CannotTrace(Refused):
-    """The kernel cannot record what the step needs."""
+    """The kernel cannot record the events that the step needs."""
 
     what = "the kernel's events"
     remedy = "it takes root and a kernel with CONFIG_FTRACE"
 
 
 class NoParts(CannotTrace):
-    """A response cannot be taken apart."""
+    """The parts of a response time cannot be traced."""
 
     what = "trace-parts"
     remedy = "measure without trace-parts, or as root on a kernel with CONFIG_FTRACE"
 
 
 class NoTimerlat(CannotTrace):
-    """There is no timerlat tracer to measure kernel space with."""
+    """The kernel has no usable timerlat tracer, which measures in kernel space."""
 
     what = "space kernel"
     remedy = (
@@ -78,7 +75,7 @@ WHY_NO_TIMERLAT = {
 
 
 def _set_controller(key: StepKey, context: TargetContext, applied: Applied) -> None:
-    """The controller's priorities, where the run has one."""
+    """Set the controller's priorities, if the run has one."""
     controller = context.run.controller
     if controller is None:
         return
@@ -98,7 +95,7 @@ def _set_controller(key: StepKey, context: TargetContext, applied: Applied) -> N
 
 
 def _raise_lines(target: Target, applied: Applied) -> None:
-    """The IRQ threads of the GPIO lines that the armed probe watches."""
+    """Raise the IRQ threads of the GPIO lines that the armed probe watches."""
     actions = line_actions(target.read(CONTROLLER_PATHS))
     apply_actions(actions, applied, target)
     if not actions:
@@ -106,9 +103,9 @@ def _raise_lines(target: Target, applied: Applied) -> None:
 
 
 def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
-    """What the probe itself is going to change, which `restore` puts back.
+    """Note in the journal the settings that the probe itself will change, so that `restore` puts them back.
 
-    Raises MeasureError: nothing may change it then.
+    Raises MeasureError if one could not be put back.
     """
     for answer in target.agent("set", "--note", "--", *paths):
         error = answer.get("error")
@@ -123,11 +120,9 @@ def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
 def prepare_tracing(
     traces: Literal["tracepoints", "timerlat"], applied: Applied, target: Target, *, optional: bool = False
 ) -> None:
-    """Make the instance, which `restore` removes; for timerlat note the tracer's settings before.
+    """Create the tracefs instance, which `restore` removes; for timerlat, first note the tracer's settings.
 
-    `optional`: the probe also measures without.
-
-    Raises CannotTrace.
+    `optional`: whether the probe can also measure without it. Raises CannotTrace if the kernel refuses.
     """
     if traces == "timerlat":
         _note_timerlat(applied, target)
@@ -142,9 +137,9 @@ def prepare_tracing(
 
 
 def prepare_explain(applied: Applied, target: Target) -> str | None:
-    """Make the instance for the kernel's events, which `restore` removes.
+    """Create the tracefs instance for kernel events, which `restore` removes.
 
-    Gives why it cannot be; None: it is there. A step goes on without.
+    Return the reason if that fails, else None. The step is measured in either case.
     """
     try:
         apply_actions([Write((Setting(f"trace:{EXPLAIN_INSTANCE}", "present"),))], applied, target)
@@ -163,12 +158,12 @@ def _note_timerlat(applied: Applied, target: Target) -> None:
 
 @dataclass(frozen=True)
 class Needs:
-    """What has to be set for a step besides its deployment."""
+    """The settings that a step needs besides its deployment."""
 
     modules: tuple[str, ...] = ()
-    """The kernel modules of rtgauge."""
+    """rtgauge's own kernel modules."""
     rtai: bool = False
-    """Whether RTAI's modules have to be there."""
+    """Whether RTAI's modules must be loaded."""
     traces: Literal["tracepoints", "timerlat"] | None = None
     changes: tuple[str, ...] = ()
     """Settings that the probe changes itself."""
@@ -176,12 +171,12 @@ class Needs:
 
     @property
     def has_modules(self) -> bool:
-        """Whether kernel modules have to be there."""
+        """Whether kernel modules must be loaded."""
         return self.rtai or bool(self.modules)
 
 
 def needs_of(key: StepKey) -> Needs:
-    """What has to be set for a step; another tool brings what it needs, but for RTAI."""
+    """The settings that a step needs. Another tool makes its own, except for RTAI's modules."""
     rtai = key.rt == "rtai"
     if key.tool != "rtgauge":
         return Needs(rtai=rtai)
@@ -197,7 +192,7 @@ def needs_of(key: StepKey) -> Needs:
 
 
 def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> None:
-    """Load the kernel modules of the step, which `restore` removes. Raises NoModules."""
+    """Load the step's kernel modules, which `restore` removes. Raises NoModules if that fails."""
     needs, say = needs_of(key), context.run.progress.phase
     if needs.rtai:
         insert_rtai(key, context.target, context.facts, say, applied)
@@ -210,10 +205,9 @@ def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> N
 def insert_rtai(
     key: StepKey, target: Target, facts: Facts, say: Callable[[str], None], applied: Applied
 ) -> None:
-    """Load RTAI's own modules where they are not, calibrated as the step says or as `facts` have it from
-    before.
+    """Load RTAI's own modules unless they are loaded, with the calibration of the step, else of `facts`.
 
-    Raises NoModules.
+    Raises NoModules if they are missing or the kernel refuses them.
     """
     calibration = calibration_for(key.parameters.get("rtai_latency"), facts)
     files = rtai_modules(target, calibration, modules_of(key.tool, in_kernel=key.space == "kernel"))
@@ -227,7 +221,7 @@ def insert_rtai(
 
 
 def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
-    """Raises NoModules."""
+    """Raises NoModules if the kernel refuses a file."""
     try:
         apply_actions([Write(tuple(Setting(f"module:{file}", "present") for file in files))], applied, target)
     except Refused:
@@ -241,7 +235,7 @@ def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
 
 @contextmanager
 def with_modules(key: StepKey, context: TargetContext) -> Generator[None]:
-    """The kernel modules of a step are loaded while this is entered. Raises NoModules."""
+    """Load the step's kernel modules for the block. Raises NoModules if that fails."""
     if not needs_of(key).has_modules:
         yield
         return
@@ -255,10 +249,9 @@ def with_modules(key: StepKey, context: TargetContext) -> Generator[None]:
 
 @contextmanager
 def with_measuring_module(context: StepContext) -> Generator[None]:
-    """A module of RTAI's that measures by itself is loaded while this is entered, where the step's tool is
-    one.
+    """If the step's tool is an RTAI module that measures by itself, load it for the block.
 
-    Raises NoModules.
+    Raises NoModules if that fails.
     """
     key = context.key
     probe = probes.get(key.probe)
@@ -277,16 +270,14 @@ def with_measuring_module(context: StepContext) -> Generator[None]:
 
 @contextmanager
 def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], None]) -> Generator[None]:
-    """RTAI is loaded while this is entered, where a step is measured on it and it can be: for the facts,
-    which then have its calibration.
-    """
+    """If a step uses RTAI, load RTAI for the block if possible, so that the facts include its calibration."""
     key = next((key for key in steps if key.rt == "rtai"), None)
     if key is None:
         yield
         return
     applied = nothing_set()
     try:
-        with suppress(NoModules):  # said when the step itself is tried
+        with suppress(NoModules):  # reported when the step itself is tried
             insert_rtai(key, target, Facts(), say, applied)
         yield
     finally:
@@ -301,10 +292,10 @@ def _put_back(key: StepKey, context: TargetContext, applied: Applied) -> None:
 
 @contextmanager
 def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepContext, Applied | None]]:
-    """The step's deployment, and what else it needs, is in force while this is entered: gives the step's own
-    context, and what was set (None: nothing had to be).
+    """Put the step's deployment and other settings into force for the block.
 
-    Raises Refused where the machine refuses it after all.
+    Yields the step's own context and what was set; None if nothing had to be. Raises Refused if the machine
+    does not accept a setting after all.
     """
     needs, step = needs_of(key), step_context(key, context)
     controller = context.run.controller
@@ -339,7 +330,7 @@ def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepC
             step = replace(step, at_armed=lambda: _raise_lines(context.target, applied))
         yield step, applied
     except ConnectionBroken:
-        raise  # nothing can be put back from here: the guard does it there when its lease is over
+        raise  # the guard on the target puts everything back when its lease ends
     except BaseException:
         _put_back(key, context, applied)
         raise
@@ -347,9 +338,9 @@ def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepC
 
 
 def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[str]) -> Step:
-    """The step with what was set for it, and marks for what was refused.
+    """Add the report of the settings to the step, with marks for refused ones.
 
-    `left_before`: what could not be put back after earlier steps.
+    `left_before`: settings that could not be put back after earlier steps.
     """
     marks = list(step.marks)
     if left_before:
@@ -363,7 +354,7 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     report = applied.report
     refused = [
         setting for setting in report.refused if not setting.path.startswith("trace:")
-    ]  # told by the mark not-explained
+    ]  # the mark not-explained reports them
     if refused or report.not_moved_count:
         detail = (
             f"{report.name}: {len(refused)} of {len(report.settings)} settings were refused, "
@@ -375,8 +366,8 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_found:
         detail = (
-            f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only PREEMPT_RT and "
-            "threadirqs have them for every device"
+            f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only with PREEMPT_RT or "
+            "threadirqs does every device have one"
         )
         marks.append(MarkKind.NOTHING_TO_RAISE.mark(detail))
     if report.not_put_back:

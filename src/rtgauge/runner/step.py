@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One step: what it needs is set, its load started, the probe measured, and all of it undone; gives the
-record's step.
-"""
+"""Measures one step: makes its settings, starts its load, runs its probe, and undoes everything."""
 
 from __future__ import annotations
 
@@ -37,31 +35,28 @@ from rtgauge.units import NS_PER_S
 
 
 class State(IntEnum):
-    """How far a step is: it only ever gets further."""
+    """The state of a step, which only ever increases."""
 
     PLANNED = 0
     SET = 1
-    """Its deployment, and what else it needs to be set, is in force."""
+    """Its deployment and its other settings are in force."""
     LOADED = 2
     """Its load is warm."""
     ARMED = 3
     """The probe is ready."""
     MEASURING = 4
-    """The probe measures; a step that is picked up comes here at once."""
+    """The probe measures. A step that is picked up begins here."""
     ENDED = 5
     """The probe and the load have ended."""
     SETTLED = 6
-    """Everything of it is undone."""
+    """Everything is undone."""
 
 
 class StepRun:
-    """A step from PLANNED to SETTLED.
-
-    Leaving it, however far it got, undoes whatever it did: nothing else does.
-    """
+    """A step from PLANNED to SETTLED. Leaving its `with` block undoes everything it did, in every state."""
 
     def __init__(self, step_id: str, key: StepKey, context: TargetContext, folder: Path) -> None:
-        """`folder`: where the step's files go."""
+        """`folder`: the folder for the step's files."""
         self.state = State.PLANNED
         self._id, self._key, self._on, self._folder = step_id, key, context, folder
         self._measurer = measurer_of(key)
@@ -82,13 +77,13 @@ class StepRun:
         self.state = state
 
     def set(self) -> None:
-        """Bring about what the step needs. Raises Refused where the machine refuses it after all."""
+        """Make the step's settings. Raises Refused if the machine does not accept them after all."""
         self._context, self._applied = self._undo.enter_context(in_deployment(self._key, self._on))
         self._reach(State.SET)
 
     def begin(self) -> None:
-        """Start the load, or pick up what goes on by itself. Raises LoadFailed, MeasureError, Abandoned."""
-        # What is picked up may have begun as long ago as it takes.
+        """Start the load, or pick up a running step. Raises LoadFailed, MeasureError, Abandoned."""
+        # A step that is picked up may have begun this long ago.
         self._began_s = time.monotonic() - self._expected_s
         state = self._on.interrupted_step
         if state is not None and state["key"] == self._key.id:
@@ -100,16 +95,16 @@ class StepRun:
         self._step = self._in_progress(started, files_before, load)
 
     def measure(self) -> None:
-        """Measure. Raises InputError or MeasureError, Abandoned where the user ends the run before."""
+        """Raises InputError or MeasureError, or Abandoned if the user ended the run before."""
         if self._context.interrupt.requested:
             raise Abandoned
         self._outcome: Outcome = self._measurer.measure(self._step)
 
     def end(self) -> tuple[Step, Windows]:
-        """End the load; gives the step, without what is told of its deployment, and its table of windows.
+        """End the load; return the step without the report of its deployment, and its windows.
 
-        Raises MeasureError where nothing was said, Abandoned where the user ended the run before anything was
-        measured.
+        Raises MeasureError if the engine sent nothing, Abandoned if the user ended the run before anything
+        was measured.
         """
         begun = self._step
         report = LoadReport(name=self._key.load)
@@ -123,7 +118,7 @@ class StepRun:
         return self._outcome.settle(EndedStep(self._id, begun, report, changed, took_s))
 
     def settled(self, step: Step) -> Step:
-        """The step with what was set for it, once it is undone."""
+        """Add the report of the deployment to the step, once it is undone."""
         return with_deployment(step, self._applied, self._left_before)
 
     @property
@@ -132,7 +127,7 @@ class StepRun:
         return (probe.expected_ns(probe.own(self._key)) or 0) / NS_PER_S
 
     def _start_load(self) -> RunningLoad:
-        """The load of the step, warm. Raises LoadFailed, Abandoned."""
+        """Start the step's load and wait until it is warm. Raises LoadFailed, Abandoned."""
         name, run = self._key.load, self._on.run
         try:
             run.progress.phase(f"load {name} starts")
@@ -153,7 +148,7 @@ class StepRun:
         return load
 
     def _pick_up(self, state: StepState) -> None:
-        """The step as an earlier process has begun it. Raises MeasureError where it is gone."""
+        """Continue the step of an earlier process. Raises MeasureError if it no longer runs."""
         target, run = self._on.target, self._on.run
         run.progress.phase("resumes the measurement there")
         if state["files"] is not None:
@@ -185,7 +180,7 @@ class StepRun:
         )
 
     def _armed(self) -> None:
-        """What is done when the probe is armed, before it is told to go."""
+        """Begin the load when the probe is armed, before it gets `go`."""
         self._reach(State.ARMED)
         if self._context.at_armed is not None:
             self._context.at_armed()
@@ -198,7 +193,7 @@ class StepRun:
             if self.state < State.LOADED:
                 load.stop()
             elif not (isinstance(error, ConnectionBroken) and self._measurer.goes_on_alone):
-                # else it is measured there further, and picked up: the load is left to it
+                # otherwise the step continues there to be picked up, and needs the load
                 with suppress(ConnectionBroken):
                     load.stop()
 
@@ -206,12 +201,10 @@ class StepRun:
 
 
 def measure_step(step_id: str, key: StepKey, context: TargetContext, folder: Path) -> tuple[Step, Windows]:
-    """Measure one step, with whatever measures it.
+    """Measure one step; return it and its windows. Its stream, load.log and raw samples go to `folder`.
 
-    Writes stream.ndjson, load.log and raw samples to `folder`; gives the step and its table of windows.
-    Raises InputError or MeasureError where the engine or the tool refuses, LoadFailed where the load does,
-    Refused where the machine refuses what the step needs, Abandoned where the user ends the run before
-    anything was measured.
+    Raises InputError or MeasureError if the engine or tool refuses, LoadFailed if the load does not run,
+    Refused if the machine refuses a setting, Abandoned if the user ends the run before anything was measured.
     """
     with StepRun(step_id, key, context, folder) as run:
         run.set()

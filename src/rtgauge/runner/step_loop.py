@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The steps of a run, one after the other, into its record; and those that a study adds after them."""
+"""Measures the steps of a run and the ones that a study adds, one after the other, into the record."""
 
 from __future__ import annotations
 
@@ -37,24 +37,22 @@ from rtgauge.units import NS_PER_S
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
 STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
-"""How many times as long as arming a probe and stopping it again a step takes beside its measuring, and a
-load beside its warm-up, on a target where
-that is more than STEP_OVERHEAD_S. An emulated guest is slowed down by what loads it. Measured on guests of
-the lab, with the loads of `quick`.
+"""Overhead of a step and of a load, as multiples of the time to arm and stop a probe, on a target where that
+is more than STEP_OVERHEAD_S.
+
+Load slows an emulated guest down. Measured on lab guests with the loads of `quick`.
 """
 More = Callable[[Record], Sequence[StepKey]]
-"""The next steps of a study, from what the record holds; none: it is done.
+"""Returns the next steps of a study from its record, or none if the study is done.
 
-No step may take longer than the longest one that was planned.
+No step may take longer than the longest planned one.
 """
 
 
 def machine_marks(target: str, facts: Facts) -> list[Mark]:
-    """Marks for what takes meaning from every time measured on this target at the moment: an emulated
-    processor, or guests of the lab beside.
-    """
+    """Marks if an emulated processor or running lab guests distort every time measured on this target."""
     if facts.machine.emulated:
-        detail = "the machine's processor is emulated by software: the measured times are not a real one's"
+        detail = "the machine's processor is emulated by software: the times are not a real processor's"
         if facts.machine.instruction_ns:
             detail += (
                 "; its clock counts instructions (QEMU's -icount), so that other work of the host does "
@@ -67,16 +65,14 @@ def machine_marks(target: str, facts: Facts) -> list[Mark]:
     if not guests:
         return []
     detail = (
-        f"guests of the lab ran on this machine meanwhile and took time from it: {', '.join(guests)}; "
+        f"lab guests ran on this machine and took CPU time from it: {', '.join(guests)}; "
         "for better figures stop them: rtgauge lab stop NAME"
     )
     return [MarkKind.GUESTS_RUNNING.mark(detail)]
 
 
 def _saving_steps(writer: RecordWriter, context: TargetContext, name: str) -> TargetContext:
-    """The context of a target that, from now on, writes down what another process needs to pick its steps
-    up.
-    """
+    """Make the target's context write to the record what another process needs to pick up its steps."""
     target = context.target
     if target.session is None:
         return context
@@ -89,7 +85,7 @@ def _saving_steps(writer: RecordWriter, context: TargetContext, name: str) -> Ta
 
 
 class RunOutcome(NamedTuple):
-    """What a run left."""
+    """The result of a run."""
 
     path: Path
     """The record's folder."""
@@ -100,7 +96,7 @@ class RunOutcome(NamedTuple):
 
 @contextmanager
 def _consoles_written(writer: RecordWriter, contexts: Mapping[str, TargetContext]) -> Generator[None]:
-    """However the measuring ends: what the lab's guests wrote on their consoles is in the record."""
+    """Write the consoles of lab guests to the record, however the measurement ends."""
     try:
         yield
     finally:
@@ -117,7 +113,7 @@ def _measure(
     contexts: Mapping[str, TargetContext],
     finished: Sequence[Step],
 ) -> list[Step]:
-    """Measure the remaining steps, each written as soon as it is done; gives all that are done."""
+    """Measure the remaining steps and write each as soon as it is done; return all finished steps."""
     shared = next(iter(contexts.values())).run
     progress, interrupt = shared.progress, shared.interrupt
     ids = dict(zip((key.id for key in run.planned), step_ids(run.planned), strict=True))
@@ -167,9 +163,9 @@ def _measure(
 def _plan_more(
     writer: RecordWriter, more: More | None, contexts: Mapping[str, TargetContext]
 ) -> list[StepKey]:
-    """The next steps of the study, written down as planned.
+    """Get the study's next steps and write them to the record as planned.
 
-    A step that is in the plan already is not measured again.
+    A step that is already in the plan is not measured again.
     """
     run = writer.run
     if more is None or run is None:
@@ -188,10 +184,9 @@ def measure_run(
     contexts: Mapping[str, TargetContext],
     more: More | None,
 ) -> RunOutcome:
-    """Measure what is planned and not done, and what a study adds.
+    """Measure the planned steps that are not finished, and the steps that a study adds.
 
-    Ends early, in order, when the user asks; the record then keeps its `.partial`.
-
+    If the user ends the run early, the record's name keeps its `.partial`.
     """
     for name, context in contexts.items():
         writer.write_system(name, context.facts.model_copy(update={"calibrations": context.calibrations}))
@@ -201,8 +196,7 @@ def measure_run(
     remaining = remaining_steps(run, finished)
     steps = list(finished)
     with _consoles_written(writer, contexts):
-        # A study may add to a record whose planned steps are all there, so that the loop is entered with
-        # nothing to do.
+        # A study may add steps to a record whose planned steps are all finished.
         while remaining or (not interrupt.requested and (remaining := _plan_more(writer, more, contexts))):
             expected = _expected_s(remaining, contexts, writer.run or run)
             for context in contexts.values():
@@ -227,14 +221,14 @@ def measure_run(
 
 
 def _is_booted_for(key: StepKey, before: StepKey | None, run: Run) -> bool:
-    """Whether a step begins a run that has a boot of its own."""
+    """Whether the guest is booted before this step because a new repeat begins."""
     alternation = alternation_of(run)
     booted = alternation is not None and alternation.boot_between
     return booted and (before is None or before.repeat != key.repeat)
 
 
 def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext], run: Run) -> list[float]:
-    """About how long each step takes, in s, with what its deployment takes."""
+    """About how long each step takes, including a change of deployment (s)."""
     before: dict[str, StepKey] = {}
     times: list[float] = []
     for key in steps:
@@ -254,7 +248,7 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext],
 
 
 def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> None:
-    """Say and write down that a step cannot be measured; the run goes on."""
+    """Report and record that a step cannot be measured; the run goes on."""
     progress.left_out(missing)
     _write_left_out(writer, missing)
 
@@ -265,11 +259,10 @@ def _write_left_out(writer: RecordWriter, missing: LeftOut) -> None:
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emulated: bool = False) -> float:
-    """How long a step takes, about, in s.
+    """About how long a step takes (s).
 
-    `arming_s`: how long it took on its target to arm a probe and to stop it again. `emulated`: the target is,
-    and has
-    the host's clock, so that a load slows it down.
+    `arming_s`: how long arming and stopping a probe took on its target. `emulated`: whether the target is
+    emulated with the host's clock, so that a load slows it down.
     """
     probe = probes.get(key.probe)
     measured = (probe.expected_ns(probe.own(key)) or 0) / NS_PER_S
@@ -283,7 +276,7 @@ def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emu
 
 
 def step_ids(steps: Sequence[StepKey]) -> list[str]:
-    """A folder name a step: number, probe, load, and what else distinguishes it."""
+    """The folder name of each step: number, probe, load, and what else distinguishes it."""
     repeats = max((key.repeat for key in steps), default=1) > 1
     several = len({key.targets["self"] for key in steps}) > 1
     names: list[str] = []
@@ -302,6 +295,6 @@ def step_ids(steps: Sequence[StepKey]) -> list[str]:
 
 
 def remaining_steps(run: Run, finished: Sequence[Step]) -> list[StepKey]:
-    """The steps that are planned and not done."""
+    """The planned steps that are not finished."""
     done = {step.key for step in finished}
     return [key for key in run.planned if key not in done]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The targets of a run: opened and held until its end, examined, and what goes on there by itself."""
+"""Opens the targets of a run, holds them until its end, examines them, and picks up steps that still run
+there.
+"""
 
 from __future__ import annotations
 
@@ -46,26 +48,25 @@ from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 
 READINGS, FEWER_READINGS = 100_000, 1_000
-"""Of each clock, to calibrate it.
+"""How often each clock is read to calibrate it.
 
-100,000 take 0.15 s: fewer on an emulated machine, whose costs are the emulator's, and where no record is
-kept.
+100,000 readings take 0.15 s. Fewer are enough if no record is kept or the machine is emulated.
 """
 
 
 def stoppable(waits: Callable[[str], None], interrupt: Interrupt) -> Callable[[str], None]:
-    """`waits`, after which a signal ends the waiting at once."""
+    """Wrap `waits` so that a signal ends the waiting immediately."""
 
-    def tell(reason: str) -> None:
+    def report(reason: str) -> None:
         waits(reason)
         interrupt.stop_by(abandon)
 
-    return tell
+    return report
 
 
 @contextmanager
 def stopped_while_it_waits(interrupt: Interrupt) -> Generator[None]:
-    """Raises RtgaugeError where the user ends the run while it waits for a machine."""
+    """Raises RtgaugeError if the user ends the run while it waits for a machine."""
     try:
         yield
     except Abandoned:
@@ -78,12 +79,10 @@ def stopped_while_it_waits(interrupt: Interrupt) -> Generator[None]:
 
 @dataclass
 class NewRecord:
-    """Holds the targets of a run, and begins its record in `out`, or in the folder `into` that was begun
-    before.
+    """Holds the targets of a run, and begins its record in `out`, or continues the one in `into`.
 
-    A guest of the lab that does not come up, or does not answer, ends the run before there is anything to
-    write. Its console is kept all the
-    same, in a record that can be resumed; `unmeasured` makes its run.json, None: nothing of this run is kept.
+    A lab guest that does not come up or answer ends the run before anything is measured. Its console is kept
+    in a record that can be resumed. `unmeasured` makes the run.json of that record; None: nothing is kept.
     """
 
     out: Path
@@ -104,10 +103,9 @@ class NewRecord:
         if self._begun or not isinstance(error, BootError | ConnectionBroken):
             self.stack.__exit__(kind, error, trace)
             return
-        # Where the connection to one breaks, what the others hold is left to be resumed. Here there is
-        # nothing yet that could be.
+        # A broken connection leaves the other targets held, for resuming. Here nothing can be resumed.
         final_error = self._keep_console(error)
-        with suppress(RtgaugeError):  # a guest that does not come up cannot be left as it was found either
+        with suppress(RtgaugeError):  # a guest that did not come up cannot be booted as it was found either
             self.stack.close()
         raise final_error from None
 
@@ -116,7 +114,7 @@ class NewRecord:
         return self.stack.enter_context(self.opener.open(target, run_id, label, lease_ns))
 
     def record(self, host: str) -> RecordWriter:
-        """The record, without its run.json where it is a new one. Raises InputError, MeasureError."""
+        """Open the record; a new one has no run.json yet. Raises InputError, MeasureError."""
         writer = self._writer(host)
         self._begun = True
         return writer
@@ -127,9 +125,7 @@ class NewRecord:
         return RecordWriter.create(self.out, host=host, name=self.name, with_windows=self.with_windows)
 
     def _keep_console(self, error: BootError | ConnectionBroken) -> MeasureError:
-        """The error that ends the run: with the guest's console in a record, where it is a guest that ended
-        it.
-        """
+        """Write a guest's console to a record, and return the error that ends the run."""
         name = LAB + error.guest if isinstance(error, BootError) else error.target
         text = error.console if isinstance(error, BootError) else console(name) if name is not None else None
         if name is None or text is None or self.unmeasured is None:
@@ -141,7 +137,7 @@ class NewRecord:
             writer.write_run(self.unmeasured(writer.id).model_copy(update={"marks": [mark]}))
             writer.close_partial()
         except RtgaugeError:
-            return MeasureError(str(error))  # what came first is what the user has to know
+            return MeasureError(str(error))  # the user has to know the first error
         return MeasureError(f"{_with_console(error, place)}{how_to_resume(writer.path)}")
 
 
@@ -153,9 +149,7 @@ def _with_console(error: BootError | ConnectionBroken, place: Path) -> str:
 
 @contextmanager
 def console_into(writer: RecordWriter) -> Generator[None]:
-    """While a record's targets are opened again: the console of a guest that does not come up goes into the
-    record.
-    """
+    """Write the console of a guest that does not come up inside the block to the record."""
     try:
         yield
     except BootError as error:
@@ -166,7 +160,7 @@ def console_into(writer: RecordWriter) -> Generator[None]:
 
 
 def _deployments(plan: Plan, target: Target, run: RunContext, stack: ExitStack) -> DeploymentStrategy:
-    """How deployments come into force on a target; a guest that is booted for them is left as it was found
+    """How deployments take effect on a target. A guest that boots for them gets its old boot parameters back
     when `stack` ends.
     """
     if not plan.by_boot or target.name not in plan.targets:
@@ -190,12 +184,11 @@ def target_contexts(
     interrupted: Mapping[str, StepState] | None = None,
     record: Record | None = None,
 ) -> dict[str, TargetContext]:
-    """What the steps of each target share: its facts, its clocks, how deployments come into force.
+    """Examine each target: its facts, its clocks, and how deployments take effect.
 
-    A guest that is booted for them is left as it was found when `stack` ends. `kept`: whether the record is.
-    `audited`: whether the facts have what an audit of the machine's settings says, which advice is made from.
-    `interrupted`: the steps that go on by themselves on a target; such a target is not examined again, but
-    is as the `record` has it.
+    A guest that boots for deployments gets its old boot parameters back when `stack` ends. `kept`: whether
+    the record is kept. `audited`: whether the facts include an audit of the settings, which advice needs.
+    `interrupted`: steps that still run on their targets, whose facts come from `record` instead.
     """
     contexts: dict[str, TargetContext] = {}
     deployments = {name: _deployments(plan, target, run, stack) for name, target in run.targets.items()}
@@ -216,7 +209,7 @@ def target_contexts(
 
 
 def _audited_facts(target: Target) -> Facts:
-    """The facts of a target, and what an audit of its settings says in short."""
+    """The facts of a target, with a summary of an audit of its settings."""
     from rtgauge.system.audit import audit, summarise
     from rtgauge.system.rules import read_rules, rule_paths
 
@@ -226,7 +219,7 @@ def _audited_facts(target: Target) -> Facts:
 
 
 def _calibrate(target: Target, readings: int) -> list[Calibration]:
-    """Resolution and reading cost of every clock of the target."""
+    """Measure the resolution and reading cost of every clock of the target."""
     result = StreamResult()
     probe = probes.clock_probe()
     parameters = normalise(probe, {"count": readings}, probe.name)
@@ -238,14 +231,14 @@ def _calibrate(target: Target, readings: int) -> list[Calibration]:
 
 
 def to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | None:
-    """The step that goes on by itself on a target since an earlier session, to be picked up; every other
-    program of that session is ended there.
+    """The step that an earlier session began and that still runs on the target, if any. Every other program
+    of that session is ended.
     """
     if not target.picked_up:
         return None
     state = read_step_state(saved)
     if state is not None and (by_boot or StepKey.model_validate_json(state["key"]).deployment != AS_IS):
-        state = None  # its deployment could not be told from the next one's: it is measured again
+        state = None  # its deployment cannot be distinguished from the next one's
     target.end_others(program_folders(state))
     if state is None:
         target.agent("restore")
@@ -253,13 +246,13 @@ def to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | N
 
 
 def restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
-    """A mark for settings that an earlier run had left, which opening the targets put back."""
+    """A mark for each target on which opening restored settings that an earlier run had left."""
     marks: list[Mark] = []
     for name, target in targets.items():
         counts = Counter(str(line.get("action")) for line in target.restored_before)
         if counts:
             where = "" if len(targets) == 1 else f" on {name}"
             restored = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-            detail = f"settings that an earlier run had left{where} were put back first: {restored}"
+            detail = f"settings that an earlier run had left{where} were restored first: {restored}"
             marks.append(MarkKind.RESTORED_BEFORE.mark(detail))
     return marks

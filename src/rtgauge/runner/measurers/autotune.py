@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A step that calibrates Xenomai's timer: the latency, Xenomai's autotune, and the latency again.
+"""Calibrates Xenomai's timer: measures the latency, runs Xenomai's autotune, and measures the latency again.
 
 Source: Delgado & Choi 2020, sec. III-C.
 
-What autotune sets was noted in the journal before the step, and is put back after it (runner/scope.py),
-unless it is to be kept.
+runner/scope.py notes the settings that autotune changes in the journal before the step, and restores them
+after it unless the user keeps them.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ AUTOTUNE = ("autotune", *(f"{folder}/autotune" for folder in PROGRAMS))
 DEVICE = "/dev/rtdm/autotune"
 PRINTED = "autotune.txt"
 STREAMS = (("stream.ndjson", "windows"), ("stream-after.ndjson", "windows-after"))
-"""Of the measurement before autotune and of the one after it: the copy of its stream, and its windows."""
+"""File names before and after autotune: the copy of the stream, and the windows."""
 LOOK_EVERY_S = 0.5
 arms = True
 goes_on_alone = False
 LONGEST_S = 900.0
-"""Of an autotune that takes a minute, and longer on an emulated machine."""
+"""Limit for autotune, which takes a minute, and longer on an emulated machine."""
 
 
 def find_autotune(target: Target) -> str:
-    """Xenomai's autotune on the target. Raises NotHere where it, or its driver, is missing."""
+    """Find Xenomai's autotune on the target. Raises NotHere if it or its driver is missing."""
     if target.read([DEVICE])[DEVICE].get("error") == "ENOENT":
         raise NotHere(
             "autotune",
@@ -69,14 +69,14 @@ def _phase(printed: str) -> str:
 
 
 def _autotune(context: StepContext, load: RunningLoad | None, log: Path) -> int:
-    """Run it to its end; how long it took, in ns of the target's clock.
+    """Run autotune to its end; return how long it took by the target's clock (ns).
 
-    Raises MeasureError where it fails or the load dies, Abandoned where the user ends the run.
+    Raises MeasureError if it fails or the load dies, Abandoned if the user ends the run.
     """
     path = find_autotune(context.target)
     begun_s, begun_ns = time.monotonic(), context.target.monotonic_ns()
     with log.open("wb") as file:
-        # Not in the step's control group: it measures on CPU 0, whatever CPUs the step has.
+        # It measures on CPU 0 in every case, so it cannot run in the step's control group.
         program = context.target.start([path], file)
         context.interrupt.stop_by(program.stop)
         try:
@@ -104,12 +104,12 @@ def _autotune(context: StepContext, load: RunningLoad | None, log: Path) -> int:
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
-    """None: `try_arm` looks for autotune."""
+    """Return None: `try_arm` looks for autotune."""
     return None
 
 
 def try_arm(context: StepContext) -> None:
-    """Look for autotune, and arm the probe and stop it again. Raises NotHere, InputError or MeasureError."""
+    """Look for autotune, then arm and stop the probe. Raises NotHere, InputError or MeasureError."""
     find_autotune(context.target)
     one_engine.try_arm(context)
 
@@ -117,8 +117,8 @@ def try_arm(context: StepContext) -> None:
 def measure(step: StepInProgress) -> Measured:
     """Measure the latency before and after autotune; the load begins when the first measurement is armed.
 
-    Raises InputError or MeasureError for what an engine refuses, MeasureError where autotune fails, Abandoned
-    where the user ends the run before it has ended.
+    Raises InputError or MeasureError if an engine refuses, MeasureError if autotune fails, Abandoned if the
+    user ends the run before the end of autotune.
     """
     key, context, folder = step.key, step.context, step.folder
     target, probe = context.target, probes.get(key.probe)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A signal probe with an instrument at the other end of the line: the target's engine gives the inner view,
-the instrument the outer one.
+"""Measures a signal probe with an instrument at the other end of the line: the target's engine gives the
+inner view, the instrument the outer one.
 
-Each measures by its own clock, and no time of one is subtracted from a time of the other.
+Each uses its own clock; times of one are never subtracted from times of the other.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ goes_on_alone = False
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
-    """None: the engine comes with rtgauge, and an instrument that is missing ends the run."""
+    """Return None: the engine comes with rtgauge, and a missing instrument ends the run."""
     return None
 
 
 def try_arm(context: StepContext) -> None:
-    """Look whether the instrument answers, and arm the engine and stop it again.
+    """Check that the instrument answers, then arm and stop the engine.
 
-    Raises InputError or MeasureError for what either refuses.
+    Raises InputError or MeasureError if either refuses.
     """
     from rtgauge.instrument.session import Session
 
@@ -40,7 +40,7 @@ def try_arm(context: StepContext) -> None:
     probe, parameters = signal_step(key)
     address = str(parameters.instrument)
     if is_latmon(address):
-        latmon_address(address)  # a latmon serves one connection, and begins to measure with it
+        latmon_address(address)  # no connection: a latmon serves only one, and measures at once
     else:
         Session.open(address).close()
     arguments = probe.beside_instrument(parameters.but(trace_parts=False), None)
@@ -48,12 +48,11 @@ def try_arm(context: StepContext) -> None:
 
 
 def measure(step: StepInProgress) -> Measured:
-    """Measure with an engine on the target and an instrument at this machine.
+    """Measure with an engine on the target and an instrument on this machine; the load begins when both are
+    ready.
 
-    The load begins when both are ready.
-
-    Raises InputError or MeasureError for what either refuses. An instrument that is lost in the middle ends
-    the step, which keeps what was measured.
+    Raises InputError or MeasureError if either refuses. A lost instrument ends the step, which keeps the
+    results so far.
     """
     from rtgauge.instrument.session import Session, self_test
     from rtgauge.runner.measurers.instrument_latmon import measure_with_latmon
@@ -66,7 +65,7 @@ def measure(step: StepInProgress) -> Measured:
     context.progress.phase("the instrument is prepared")
     session = None if is_latmon(address) else Session.open(address)
     try:
-        # Before there is an engine: the edges of this are on the line, too.
+        # Before the engine starts, because these edges appear on the line.
         loopback = None if session is None else self_test(session, inside=True, count=LOOPBACK_COUNT)
         arguments = probe.beside_instrument(parameters, files)
         program = context.target.engine(*arguments, group=context.group)
@@ -85,7 +84,7 @@ def measure(step: StepInProgress) -> Measured:
                 0 if slave else 1 + max((line.series for line in engine.stream.result.series), default=-1)
             )
             instrument_step = InstrumentStep(step, engine, series, both_begin)
-            # The first Ctrl-C only sets a flag, which is looked at ten times a second.
+            # The first Ctrl-C only sets a flag, which is checked ten times a second.
             outer = (
                 measure_with_latmon(instrument_step, address)
                 if session is None or loopback is None
@@ -104,7 +103,7 @@ def measure(step: StepInProgress) -> Measured:
 
 
 def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Measured:
-    """One result of the two: of a slave the outer series comes first, of a master its own."""
+    """Combine both results. The outer series comes first if the engine is the slave, else last."""
     first = 1 if step.makes_stimuli else 0
     result = step.engine.stream.result.moved(first, {"machine": step.key.targets["self"]})
     result.series.insert(0 if step.makes_stimuli else len(result.series), step.series_line())
@@ -130,7 +129,7 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
 
 
 def _windows(step: InstrumentStep, outer: InstrumentResult) -> list[Windows]:
-    """Those of the instrument, and those of the engine; of a long step merged in time."""
+    """The windows of the instrument and of the engine; for a long step merged in time."""
     own, table = step.engine.stream.table, outer.windows
     if isinstance(table, WindowTable):
         return [table.windows(own), own.windows(table)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The outer view by a latmon: figures a second and cells of 1 us at the end, no single latencies."""
+"""Measures the outer view with a latmon, which sends totals each second and a histogram of 1 us bins at the
+end.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,7 @@ LOG = "instrument.ndjson"
 
 
 def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
-    """Measure until it is over.
-
-    Raises MeasureError where no latmon answers, or it is lost before it has said anything.
-    """
+    """Measure until the step is over. Raises MeasureError if no latmon answers or it sends no data."""
     parameters, interval_ns = step.parameters, int(step.key.parameters.get("interval_ns"))
     step.begin()
     start_ns = step.context.target.monotonic_ns()
@@ -104,24 +103,24 @@ def _mean(bulks: list[Bulk]) -> float:
 def _window(
     series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: int
 ) -> tuple[dict[str, Any], list[Mark]]:
-    """One window for all, as the cells are of all; and what makes it doubtful.
+    """Make one window, because the histogram covers the whole measurement, with marks for its limits.
 
-    Where the cells have the first second, which no bulk tells of, they are
-    the distribution, and mean and extremes are those of the bins alone.
+    If the histogram includes the first second, which the totals per second omit, mean and extremes come from
+    its bins alone.
     """
     samples, missed = sum(bulk.samples for bulk in bulks), sum(bulk.overruns for bulk in bulks)
     counts = [] if cells is None else cells.counts
     placed = sum(counts)
     marks = [
         MarkKind.RESOLUTION_1US.mark(
-            "a latmon counts in cells of 1 us: quantiles are the end of their cell, up to 1 us too "
+            "a latmon counts in bins of 1 us: a quantile is the end of its bin, up to 1 us too "
             "large; minimum, mean and maximum are exact"
         )
     ]
     if placed > samples:
         marks.append(
             MarkKind.FIRST_SECOND.mark(
-                f"the latmon's cells have {placed - samples} more samples than its figures per second, "
+                f"the latmon's histogram has {placed - samples} more samples than its totals per second, "
                 f"which omit the first second: there is no mean, and extremes are known to 1 us"
             )
         )
@@ -138,7 +137,7 @@ def _window(
         marks.append(
             MarkKind.HISTOGRAM_OVERFLOW.mark(
                 f"{counts[-1]} samples of {len(counts) - 1} us or more are in the latmon's last "
-                "cell: the largest is known, the others are at least that"
+                "bin: only the largest is known exactly"
             )
         )
     if missed:

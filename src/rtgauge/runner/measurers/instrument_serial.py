@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The outer view by rtgauge's own instrument: its loopback, a run for the warm-up, a run that is measured,
-and what it added up itself.
+"""Measures the outer view with rtgauge's own instrument: loopback, warm-up, measured run, and the totals that
+the instrument counted itself.
 """
 
 from __future__ import annotations
@@ -34,23 +34,21 @@ from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 
 LOOPBACK_COUNT = 1_000
-"""Stimuli of the loopback before each step: some 30 ms."""
+"""Loopback stimuli before each step; they take some 30 ms."""
 WARM = "warm"
-"""Why the run of the warm-up ended, where the measured phase follows."""
+"""End reason of the warm-up if the measured phase follows."""
 NO_ANSWER_AFTER = 10
-"""Stimuli without any answer, after which nobody is taken to answer; of a line that is toggled, edges that
-should have come.
-"""
+"""Give up after this many stimuli without any answer, or missing edges of a toggled line."""
 
 
 def _place(target: Target) -> tuple[int, int]:
-    """What to add to this machine's CLOCK_MONOTONIC for the target's, and how far off that may be (ns)."""
+    """The offset from this machine's CLOCK_MONOTONIC to the target's, and its uncertainty (ns)."""
     before_ns, target_ns, after_ns = time.monotonic_ns(), target.monotonic_ns(), time.monotonic_ns()
     return target_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2
 
 
 class _Recorder:
-    """Takes what the instrument streams into windows, and into a file of samples where one is wanted."""
+    """Collects the instrument's stream into windows, and into a samples file if one is wanted."""
 
     def __init__(
         self,
@@ -77,7 +75,7 @@ class _Recorder:
         self.orphans = 0
 
     def start(self, phase: Phase, configuration: Configuration) -> None:
-        """Start the instrument; its time 0 is placed on the target's clock."""
+        """Start the instrument, and find its time 0 on the target's clock."""
         self._session.configure(configuration)
         before_ns = time.monotonic_ns()
         self._session.start()
@@ -95,7 +93,7 @@ class _Recorder:
         self._missed_before = self.builder.totals(phase).missed
 
     def listen(self, *, for_ns: float | None) -> str:
-        """Take what comes until it is over; gives why. `for_ns`: of a warm-up."""
+        """Collect events until the phase is over; return the reason. `for_ns`: the length of a warm-up."""
         reason: str | None = None
         for arrival in self._session.arrivals():
             if isinstance(arrival, Events):
@@ -114,7 +112,7 @@ class _Recorder:
         return reason or "count"
 
     def close(self, state: State | None) -> None:
-        """The phase is over."""
+        """End the phase."""
         if self._responses is not None:
             if (
                 state is not None
@@ -149,7 +147,7 @@ class _Recorder:
             self._samples.append(np.stack([placed_ns, values_ns], axis=1))
 
     def _check(self, state: State) -> None:
-        """Raises MeasureError where nobody is at the other end of the wires."""
+        """Raises MeasureError if nothing at the other end of the wires answers."""
         if self._responses is not None and state.answers == 0 and state.missed >= NO_ANSWER_AFTER:
             heard = f"{state.edges} edges came, but none fits" if state.edges else "no edge came"
             raise MeasureError(
@@ -159,7 +157,7 @@ class _Recorder:
         expected_ns = NO_ANSWER_AFTER * self._configuration.nominal_ns + NS_PER_S
         if self._distances is not None and state.edges == 0 and state.now * self._tick_ns > expected_ns:
             raise MeasureError(
-                "the instrument sees no edge of the line that is toggled; check the wires (GND, answer "
+                "the instrument sees no edge of the toggled line; check the wires (GND, answer "
                 "pin), the levels and --path"
             )
 
@@ -167,9 +165,9 @@ class _Recorder:
 def measure_with_session(
     step: InstrumentStep, session: Session, address: str, loopback: Loopback
 ) -> InstrumentResult:
-    """Measure until it is over.
+    """Measure until the step is over.
 
-    Raises MeasureError where the instrument refuses, or is lost before anything was measured.
+    Raises MeasureError if the instrument refuses or is lost before anything was measured.
     """
     probe, parameters = signal_step(step.key)
     configuration = probe.instrument_configuration(parameters)
@@ -218,10 +216,9 @@ def measure_with_session(
 
 
 def _warm_up_stimuli(key: StepKey) -> int:
-    """A number of stimuli that take about as long as the warm-up, so that it ends by itself with the last
-    answer and not with one on its way.
+    """The number of stimuli in about the warm-up time, so that it ends after an answer and not before one.
 
-    An even one: the line is then low, and giving it up is no edge.
+    The number is even: the line then ends low, and releasing it makes no edge.
     """
     probe, parameters = signal_step(key)
     return 2 * max(1, round(parameters.warm_up_ns / probe.cycle_ns(parameters) / 2))
@@ -230,8 +227,8 @@ def _warm_up_stimuli(key: StepKey) -> int:
 def _run(
     recorder: _Recorder, session: Session, step: InstrumentStep, configuration: Configuration
 ) -> tuple[str, State | None, Histogram | None, MeasureError | None]:
-    """Warm-up and measured phase: (why it ended, last counters, the instrument's histogram, how it was
-    lost).
+    """Run warm-up and measured phase; return the end reason, the last counters, the instrument's histogram,
+    and the error if the instrument was lost.
     """
     warm_up_ns = step.parameters.warm_up_ns
     first: Phase = "warm-up" if warm_up_ns else "measure"
@@ -241,7 +238,7 @@ def _run(
             first, replace(configuration, count=_warm_up_stimuli(step.key)) if warm_up_ns else configuration
         )
     else:
-        # The line is watched before its first edge.
+        # The instrument must watch the line before its first edge.
         recorder.start(first, configuration)
         step.begin()
     if warm_up_ns:
@@ -264,7 +261,7 @@ def _run(
 
 
 def _written(configuration: Configuration) -> dict[str, object]:
-    """The configuration, with the words of the format's description."""
+    """The configuration as its format describes it."""
     written = asdict(configuration)
     return {
         name: value.name.lower() if name in ("mode", "edges", "answer", "timing", "pull") else value
@@ -278,7 +275,7 @@ def _counters(state: State) -> dict[str, int]:
 
 
 def _ticks_to_ns(session: Session, configuration: Configuration) -> tuple[float, float]:
-    """(length of a tick, what a value's nominal time in whole ticks differs from the one in ns)."""
+    """The length of a tick, and the difference between the nominal time in whole ticks and in ns (ns)."""
     ticks = session.identity.ticks_per_second
     nominal = (
         configuration.nominal_ns * ticks // NS_PER_S * session.identity.tick_ns - configuration.nominal_ns
@@ -310,10 +307,8 @@ def _summary(
     exact: ExactFigures | None,
     session: Session,
 ) -> Summary:
-    """The instrument's own figures where its stream brought every event: then the windows have to agree with
-    them.
-
-    Else those of the windows.
+    """The instrument's own totals if its stream is complete, because the windows must then agree; else the
+    windows' totals.
     """
     totals, warm_up = recorder.builder.totals(), recorder.builder.warm_up()
     if state is None or histogram is None or exact is None:
@@ -344,8 +339,8 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
     marks: list[Mark] = []
     if state.edges_lost:
         detail = (
-            f"more edges came than the instrument can take: at least {state.edges_lost} are lost, and "
-            f"{state.voided} stimuli that were under way are not counted"
+            f"edges came faster than the instrument can count: at least {state.edges_lost} were lost, and "
+            f"{state.voided} stimuli that awaited an answer are not counted"
         )
         marks.append(MarkKind.EDGES_LOST.mark(detail))
     if histogram is not None and histogram.count != totals.count and not state.edges_lost:
@@ -355,11 +350,11 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
         )
         marks.append(MarkKind.STREAM_GAPS.mark(detail))
     if state.extra:
-        detail = f"{state.extra} edges answer no stimulus: noise on the line, or another user of it"
+        detail = f"{state.extra} edges answer no stimulus: noise, or something else drives the line"
         marks.append(MarkKind.NOISE.mark(detail))
     if state.glitches:
         detail = (
-            f"{state.glitches} edges of pulses as short as a tick of the instrument: look at the wires "
+            f"{state.glitches} edges of pulses no longer than a tick of the instrument: check the wires "
             "and their ground"
         )
         marks.append(MarkKind.GLITCHES.mark(detail))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an instrument is told of the step that it measures in, and the view that it gives back."""
+"""The step that an instrument takes part in, and the result that it returns."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.engine import BackgroundEngine
 
 OUTER_TABLE = "windows-outer"
-"""Of a long step the begin of the names of the files with the instrument's windows."""
+"""The first part of the file names of the instrument's windows in a long step."""
 DIED = "instrument-died"
-"""End reason where the instrument was lost in the middle."""
+"""End reason if the instrument was lost during the measurement."""
 
 
 @dataclass(frozen=True)
 class InstrumentResult:
-    """What an instrument measured, as a series with the number that it was given."""
+    """The instrument's measurement, as one series."""
 
     windows: WindowTable | Windows
     summary: Summary | None
-    """None: the instrument gives no figures that the windows could be compared with."""
+    """None: the instrument gives no totals to check the windows with."""
     outliers: list[Outlier]
     marks: list[Mark]
     report: InstrumentReport
@@ -38,7 +38,7 @@ class InstrumentResult:
 
 @dataclass(frozen=True)
 class InstrumentStep:
-    """What an instrument is told of the step: when to stop, whom to tell of progress."""
+    """The step as an instrument sees it: when to stop, and where to report progress."""
 
     begun: StepInProgress
     engine: BackgroundEngine
@@ -49,7 +49,7 @@ class InstrumentStep:
 
     @property
     def key(self) -> StepKey:
-        """Which step it is."""
+        """The step's key."""
         return self.begun.key
 
     @property
@@ -59,25 +59,26 @@ class InstrumentStep:
 
     @property
     def context(self) -> StepContext:
-        """What is set for the step."""
+        """The step's context."""
         return self.begun.context
 
     @property
     def folder(self) -> Path:
-        """Where its files go."""
+        """The folder for its files."""
         return self.begun.folder
 
     @property
     def makes_stimuli(self) -> bool:
-        """Whether the engine answers, and the instrument says how long it takes; else the engine toggles, and
-        ends by itself.
+        """Whether the instrument makes stimuli, the engine answers, and the instrument ends the step.
+
+        Otherwise the engine toggles the line and ends by itself.
         """
         return self.parameters.role == "slave"
 
     def over(self, elapsed_ns: float) -> str | None:
-        """Why the measuring is over, so long after it began; None: it is not.
+        """Why the measurement is over, `elapsed_ns` after it began; None if it is not.
 
-        Raises MeasureError where the load died.
+        Raises MeasureError if the load died.
         """
         if self.begun.load is not None:
             self.begun.load.check()
@@ -92,7 +93,7 @@ class InstrumentStep:
         return None
 
     def series_line(self) -> SeriesLine:
-        """Of the instrument's series."""
+        """The declaration of the instrument's series."""
         metric = signal_step(self.key)[0].instrument_metric
         return SeriesLine(
             type="series", series=self.series, metric=metric, unit="ns", labels={"role": "instrument"}
@@ -100,6 +101,6 @@ class InstrumentStep:
 
 
 def lost_mark(error: MeasureError) -> Mark:
-    """Of an instrument that was lost in the middle."""
-    detail = f"the instrument was lost in the middle: {error}; what it had sent until then is kept"
+    """The mark of an instrument that was lost during the measurement."""
+    detail = f"the instrument was lost during the measurement: {error}; what it had sent is kept"
     return MarkKind.INSTRUMENT_LOST.mark(detail)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The ordinary way to measure: by one engine on the target."""
+"""Measures with one engine on the target: the ordinary way."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ goes_on_alone = True
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
-    """None: the engine comes with rtgauge."""
+    """Return None: the engine comes with rtgauge."""
     return None
 
 
 def try_arm(context: StepContext) -> None:
-    """Arm the probe and stop it again. Raises InputError or MeasureError for what the engine refuses."""
+    """Arm and stop the probe. Raises InputError or MeasureError if the engine refuses."""
     key = context.key
     probe = probes.get(key.probe)
-    # the tracefs instance is made for the step itself; a co-kernel's engine refuses to trace
+    # the tracefs instance is created only for the step itself; a co-kernel's engine refuses to trace
     parameters = probe.own(key)
     arm(
         context,
@@ -35,12 +35,12 @@ def try_arm(context: StepContext) -> None:
 
 
 def arm(context: StepContext, arguments: list[str]) -> None:
-    """Arm the engine with these arguments and stop it again. Raises as `try_arm`."""
+    """Arm the engine with these arguments and stop it. Raises as `try_arm` does."""
     arm_and_stop(start_engine(context, arguments), context.target, context.key.probe)
 
 
 def measure(step: StepInProgress) -> Measured:
-    """Measure with the engine, which may measure already. Raises InputError or MeasureError."""
+    """Measure with the engine; it already runs if the step was picked up. Raises InputError, MeasureError."""
     context = step.context
     files = step_files(step.key, context.target, step.folder)
     probe = probes.get(step.key.probe)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Another tool measures the same step, into the same record (as Adam et al.
-
-2021, sec. 4.5, do): cyclictest, rtla's timerlat, or one of
-Xenomai's or RTAI's own."""
+"""Measures the same step with another tool, as Adam et al. 2021, sec. 4.5, do: cyclictest, rtla's timerlat,
+or one of Xenomai's or RTAI's own.
+"""
 
 from __future__ import annotations
 
@@ -30,18 +29,18 @@ if TYPE_CHECKING:
 
 LATENCY, SWITCHTEST = "xenomai-latency", "xenomai-switchtest"
 XENOMAIS = {LATENCY: "latency", SWITCHTEST: "switchtest"}
-"""Xenomai's own programs."""
+"""Xenomai's own programs and their file names."""
 TIMERBENCH = "/dev/rtdm/timerbench"
 DRIVERS = {
     TIMERBENCH: "CONFIG_XENO_DRIVERS_TIMERBENCH",
     "/dev/rtdm/switchtest": "CONFIG_XENO_DRIVERS_SWITCHTEST",
 }
 SWITCHING_THREADS = 100
-"""More of them switch more often in each millisecond in which switchtest's first thread sleeps."""
+"""With more threads, switchtest switches more often in each millisecond in which its first thread sleeps."""
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
 HISTOGRAM_US = 20_000
 RTLA_LATENCY_US = 10_000
-"""The largest that its --dma-latency takes."""
+"""The largest value of rtla's --dma-latency."""
 ONLINE = "/sys/devices/system/cpu/online"
 TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
 
@@ -51,7 +50,7 @@ goes_on_alone = False
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:
-    """Why the step's tool cannot measure here, or not in kernel space; None: it can."""
+    """Why the step's tool cannot measure here, or not in kernel space; None if it can."""
     tool, in_kernel = key.tool, key.space == "kernel"
     what = f"cross-check {tool}" + (" in kernel space" if in_kernel else "")
     if tool in XENOMAIS:
@@ -92,7 +91,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
 
 
 def _places(tool: str) -> tuple[str, ...]:
-    """Where a program of Xenomai may be: its folder is in no PATH by default."""
+    """The paths to try for a Xenomai program, as its folder is not in PATH by default."""
     return (XENOMAIS[tool], *(f"{prefix}/bin/{XENOMAIS[tool]}" for prefix in XENOMAI_PREFIXES))
 
 
@@ -109,7 +108,7 @@ def _cpus(context: StepContext) -> list[int]:
 
 
 def _seconds(key: StepKey) -> int:
-    """The measured time in whole seconds, rounded up: no tool takes less."""
+    """The measured time rounded up to whole seconds, as every tool needs."""
     interval_ns = _interval_ns(key)
     count: int | None = key.parameters.get("cycles") or key.parameters.get("count")
     length_ns: int = (
@@ -124,7 +123,7 @@ def _interval_ns(key: StepKey) -> int | None:
 
 
 def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[str]:
-    """cyclictest with the step's settings. Raises InputError for what it does not have."""
+    """cyclictest's command line for the step. Raises InputError if it cannot use the step's interval."""
     p = wakeup.PROBE.own(key)
     if p.interval_ns % NS_PER_UNIT["us"]:
         raise InputError("--cross-check cyclictest: its interval must be in whole us")
@@ -140,12 +139,12 @@ def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[s
 
 
 def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
-    """rtla timerlat hist with the step's settings."""
+    """The command line of rtla timerlat hist for the step."""
     p = wakeup.PROBE.own(key)
     policy = {"fifo": f"f:{p.priority}", "rr": f"r:{p.priority}", "other": "o:0"}[p.policy]
-    # By default it leaves C-states on, which cyclictest and the engine keep off.
+    # By default it allows C-states, which cyclictest and the engine prevent.
     latency = ["--dma-latency", str(p.dma_latency_us)] if 0 <= p.dma_latency_us <= RTLA_LATENCY_US else []
-    # A step in user space has no latency of an interrupt to compare it with.
+    # A step in user space has no interrupt latency to compare with.
     contexts = ["--no-irq"] if key.space == "user" else []
     return [
         "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p",
@@ -155,10 +154,10 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
 
 
 def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
-    """Xenomai's latency with the step's settings: -t0, a task in user space, -t1, one in the kernel, or -t2,
-    the timer's handler there.
+    """The command line of Xenomai's latency for the step: -t0 for a task in user space, -t1 for a kernel
+    task, -t2 for the timer's handler in the kernel.
 
-    Raises InputError for what it does not have.
+    Raises InputError if it does not support a setting.
     """
     p, interval_ns = key.parameters, _interval_ns(key) or 0
     _check_one_cpu(key, cpus)
@@ -182,7 +181,7 @@ def _check_one_cpu(key: StepKey, cpus: list[int]) -> None:
 
 
 def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
-    """Xenomai's switchtest with threads in primary mode on the step's CPU.
+    """The command line of Xenomai's switchtest with threads in primary mode on the step's CPU.
 
     Raises InputError for more than one CPU.
     """
@@ -193,7 +192,7 @@ def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
 def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[str]:
     """The tool's command line.
 
-    Raises InputError for what it does not have, MeasureError where it has gone.
+    Raises InputError if the tool does not support a setting, MeasureError if the tool is gone.
     """
     if key.tool == "cyclictest":
         return cyclictest_argv(key, cpus, result)
@@ -216,9 +215,7 @@ def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[st
 
 
 def try_arm(context: StepContext) -> None:
-    """Raises InputError for a step that its tool cannot measure with these parameters on these CPUs, such as
-    an interval that it does not have. Nothing is started.
-    """
+    """Start nothing. Raises InputError if the tool cannot measure with these parameters on these CPUs."""
     key = context.key
     try:
         _argv(key, context.target, _cpus(context), "")
@@ -229,7 +226,7 @@ def try_arm(context: StepContext) -> None:
 
 
 def _run(context: StepContext, folder: Path) -> Measurement:
-    """Let the tool measure; gives what it measured. Raises MeasureError."""
+    """Run the tool and read its results. Raises MeasureError if it fails."""
     from rtgauge.importers.foreign_file import json_document, lines
     from rtgauge.importers.latency_table import parse_screen
     from rtgauge.importers.rt_tests import parse_json
@@ -286,14 +283,14 @@ def measure(step: StepInProgress) -> MeasuredByTool:
 
 @dataclass(frozen=True)
 class MeasuredByTool:
-    """What another tool measured, and when on the target's clock."""
+    """The tool's measurement, with its times on the target's clock."""
 
     measurement: Measurement
     begin_ns: int
     end_ns: int
 
     def settle(self, step: EndedStep) -> tuple[Step, Windows]:
-        """The record's step and its table of windows. Raises InputError where the tool's values cannot be."""
+        """Make the record's step and its windows. Raises InputError if the tool's values are impossible."""
         from rtgauge.importers.imported_step import imported_step
 
         begun = step.begun
@@ -319,11 +316,13 @@ class MeasuredByTool:
 
 
 def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
-    """RTAI's latency in user space measures with the period that it was compiled with."""
+    """Mark a different period: RTAI's latency in user space uses the one it was compiled with."""
     own, others = _interval_ns(key), {series.interval_ns for series in measurement.series}
     if key.tool not in RTAIS or own is None or own in others:
         return []
-    told = ", ".join(format_duration(period) for period in others if period is not None)
+    periods = ", ".join(format_duration(period) for period in others if period is not None)
     return [
-        MarkKind.OTHER_PERIOD.mark(f"{key.tool} measures every {told}, the step every {format_duration(own)}")
+        MarkKind.OTHER_PERIOD.mark(
+            f"{key.tool} measures every {periods}, the step every {format_duration(own)}"
+        )
     ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Master and slave of a signal probe on two machines: each measures by its own clock, and the two are never
-subtracted.
+"""Measures with master and slave of a signal probe on two machines. Each uses its own clock; times of one are
+never subtracted from times of the other.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ goes_on_alone = False
 
 @dataclass(frozen=True)
 class End:
-    """One of the two: where it is, and how its engine is called."""
+    """One end: its target, and the arguments of its engine."""
 
     target: Target
     arguments: list[str]
     group: str | None
 
     def start(self) -> Guarded:
-        """Its engine, arming."""
+        """Start its engine."""
         return self.target.engine(*self.arguments, group=self.group)
 
 
 def _target_of(role: Role, context: StepContext) -> Target:
-    """The target that plays this role."""
+    """The target with this role."""
     peer = context.key.peer
     return context.on.run.targets[peer.target] if peer is not None and peer.role == role else context.target
 
 
 def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
-    """Both ends of a step that has a peer; the slave, which has to be there first, comes first.
+    """Both ends of a step with a peer; the slave, which must start first, comes first.
 
-    `samples_dir`: on the master's target.
+    `samples_dir`: the folder for raw samples on the master's target.
     """
     key = context.key
     probe, parameters = signal_step(key)
@@ -59,28 +59,25 @@ def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
 
 
 def clock_offset(target: Target, peer: Target) -> tuple[int, int]:
-    """What to add to the peer's CLOCK_MONOTONIC for the target's, and how far off that may be (ns)."""
+    """The offset from the peer's CLOCK_MONOTONIC to the target's, and its uncertainty (ns)."""
     before_ns, between_ns, after_ns = target.monotonic_ns(), peer.monotonic_ns(), target.monotonic_ns()
     return (before_ns + after_ns) // 2 - between_ns, (after_ns - before_ns) // 2
 
 
 class Slave(BackgroundEngine):
-    """The slave's engine: the master's is listened to in the foreground."""
+    """The slave's engine, read in the background; the master's is read in the foreground."""
 
     def __init__(self, end: End, log: Path) -> None:
         super().__init__(end.start(), end.target, "slave", EngineStream(log, "windows-slave"))
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
-    """None: the engine comes with rtgauge."""
+    """Return None: the engine comes with rtgauge."""
     return None
 
 
 def try_arm(context: StepContext) -> None:
-    """Arm each end and stop it again.
-
-    Raises InputError or MeasureError for what either end refuses, and says which.
-    """
+    """Arm and stop each end. Raises InputError or MeasureError, which names the end, if one refuses."""
     for role, end in _ends(context, None).items():
         try:
             arm_and_stop(end.start(), end.target, context.key.probe)
@@ -91,8 +88,8 @@ def try_arm(context: StepContext) -> None:
 def measure(step: StepInProgress) -> Measured:
     """Measure with one engine on each machine; the load begins when both are armed.
 
-    Raises InputError or MeasureError for what either end refuses; a slave that dies in the middle ends the
-    step, which keeps what was measured.
+    Raises InputError or MeasureError if either end refuses. If the slave dies, the step ends and keeps the
+    results so far.
     """
     key, context = step.key, step.context
     files_on = _target_of("master", context)
@@ -156,7 +153,7 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
 
 
 def _added_ns(role: Role, key: StepKey, offset: tuple[int, int]) -> int:
-    """What places the times of this end on the target's clock."""
+    """The offset from this end's clock to the target's (ns)."""
     return offset[0] if role == _peer_role(key) else 0
 
 
@@ -168,7 +165,7 @@ def _behind(master: EngineStream) -> int:
 def _merge(
     key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]
 ) -> tuple[StreamResult, Windows, PeerReport]:
-    """One result of two. The peer's times are placed on the target's clock."""
+    """Combine both results; convert the peer's times to the target's clock."""
     peer_role = _peer_role(key)
     after = _behind(master)
     windows = [master.table.windows(slave.table), slave.table.windows(master.table)]
