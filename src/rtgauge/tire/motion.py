@@ -51,14 +51,6 @@ def frame_message(number: int, frame: Frame) -> bytes:
     units, _ = decode([tire.positions])
     positions = np.cumsum(units[: len(units) // 2 * 2].reshape(-1, 2), axis=0, dtype=np.int64) * tire.unit_m
     origin = positions.mean(axis=0) if len(positions) else np.zeros(2)
-    head = [
-        number,
-        tire.step,
-        tire.time_ns / 1e9,
-        tire.every,
-        tire.copy_ns / 1e3,
-        tire.dropped,
-        tire.late,
-        *origin.tolist(),
-    ]
+    times = [tire.time_ns / 1e9, tire.every, tire.copy_ns / 1e3, tire.dropped, tire.late]
+    head = [number, tire.step, *times, *origin.tolist()]
     return np.array(head, dtype="<f8").tobytes() + (positions - origin).astype("<f4").tobytes()

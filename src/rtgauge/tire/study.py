@@ -37,15 +37,8 @@ def tire_entry(
 
 def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: str) -> dict[str, Any]:
     """A step of the tire that is released every period."""
-    return tire_entry(
-        aims,
-        solver,
-        nodes,
-        threads,
-        policy,
-        period=format_duration(aims.period_ns),
-        duration=aims.paced_duration,
-    )
+    period, duration = format_duration(aims.period_ns), aims.paced_duration
+    return tire_entry(aims, solver, nodes, threads, policy, period=period, duration=duration)
 
 
 def plan_of(
@@ -54,11 +47,8 @@ def plan_of(
     """The plan of these steps with the command line's other options, overridden by `changes`. Raises
     InputError if it is invalid.
     """
-    return make_plan(
-        {"name": name, "step": list(entries)},
-        f"study {name}",
-        replace(overrides, **{"parameters": aims.rest, **changes}),
-    )
+    chosen = replace(overrides, **{"parameters": aims.rest, **changes})
+    return make_plan({"name": name, "step": list(entries)}, f"study {name}", chosen)
 
 
 def keys_of(
@@ -98,10 +88,8 @@ def search_keys(
     for wanted, state in states(record, steps_on(record, target), aims, policies):
         for nodes, repeat in state.wanted:
             entry = paced_entry(aims, wanted.solver, nodes, wanted.search.threads, wanted.policy)
-            keys += [
-                key.model_copy(update={"repeat": repeat})
-                for key in keys_of(name, [entry], overrides, aims, record, target)
-            ]
+            entry_keys = keys_of(name, [entry], overrides, aims, record, target)
+            keys += [key.model_copy(update={"repeat": repeat}) for key in entry_keys]
     return keys
 
 
@@ -126,11 +114,10 @@ class TireSearch:
         """The next round of every search."""
         aims = aims_of_study(self.name, overrides)
         policies = searched_policies(self.name, aims)
-        return [
-            key
-            for target in record.run.targets
-            for key in search_keys(self.name, record, target, overrides, aims, policies)
-        ]
+        keys: list[StepKey] = []
+        for target in record.run.targets:
+            keys += search_keys(self.name, record, target, overrides, aims, policies)
+        return keys
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
         """Return None: the number of rounds depends on the results."""

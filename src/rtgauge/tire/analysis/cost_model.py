@@ -104,11 +104,8 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
 
 def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
     """The lines of CPU time on one thread: the model's terms are computation, without the scheduler."""
-    with_cpu_time = [
-        replace(run, wall_ns=run.cpu_ns)
-        for run in runs
-        if run.cpu_ns is not None and run.step_cpu_ns is not None
-    ]
+    timed = [run for run in runs if run.cpu_ns is not None and run.step_cpu_ns is not None]
+    with_cpu_time = [replace(run, wall_ns=run.cpu_ns) for run in timed if run.cpu_ns is not None]
     return lines_of(with_cpu_time)
 
 
@@ -145,37 +142,18 @@ def _terms_of(
     if whole is None:
         return []
     forces = springs_per_node[solver]
+    spring = f"the step less the step without springs, over {forces:g} springs a node"
+    mass = "the step less the step without integration"
+    rest: list[tuple[float, Line | None]] = [(-1, whole), (1, springs), (1, integration)]
     terms = [
-        _term(
-            "T_mass",
-            key,
-            "node",
-            "the step less the step without integration",
-            [(1, whole), (-1, integration)],
-            1,
-        ),
-        _term(
-            "T_spring",
-            key,
-            "spring",
-            f"the step less the step without springs, over {forces:g} springs a node",
-            [(1, whole), (-1, springs)],
-            forces,
-        ),
-        _term("T_rest", key, "node", "the step less both", [(-1, whole), (1, springs), (1, integration)], 1),
+        _term("T_mass", key, "node", mass, [(1, whole), (-1, integration)], 1),
+        _term("T_spring", key, "spring", spring, [(1, whole), (-1, springs)], forces),
+        _term("T_rest", key, "node", "the step less both", rest, 1),
     ]
     if solver == SEMAPHORE:
         terms.append(_ipc(policy, whole, lines, springs_per_node))
-    terms.append(
-        Term(
-            name="T_step",
-            solver=solver,
-            policy=policy,
-            how="intercept of the line",
-            per="step",
-            estimate=whole.intercept,
-        )
-    )
+    line, how = whole.intercept, "intercept of the line"
+    terms.append(Term(name="T_step", solver=solver, policy=policy, how=how, per="step", estimate=line))
     return terms
 
 
@@ -188,14 +166,8 @@ def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node:
         return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1, serial)], LOCKS_PER_NODE)
     # more * (serial - bare) are the springs that the semaphore solver computes twice.
     how += ", less the springs that it computes twice"
-    return _term(
-        "T_ipc",
-        (SEMAPHORE, policy),
-        "lock",
-        how,
-        [(1, whole), (-1 - more, serial), (more, bare)],
-        LOCKS_PER_NODE,
-    )
+    parts: list[tuple[float, Line | None]] = [(1, whole), (-1 - more, serial), (more, bare)]
+    return _term("T_ipc", (SEMAPHORE, policy), "lock", how, parts, LOCKS_PER_NODE)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -211,18 +183,13 @@ def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> lis
             continue
         variances = [(float(each.covariance[0, 0]), float(each.dof)) for each in (line, single)]
         measurements = line.measurements + single.measurements
-        extra = with_error(
-            line.intercept_ns - single.intercept_ns,
-            sum(v for v, _ in variances),
-            combined_dof(variances),
-            measurements,
-        )
-        same = [
-            run
-            for run in runs
-            if (run.configuration.solver, run.configuration.policy, run.configuration.threads)
-            == (solver, policy, threads)
-        ]
+        variance, dof = sum(v for v, _ in variances), combined_dof(variances)
+        extra = with_error(line.intercept_ns - single.intercept_ns, variance, dof, measurements)
+        place = (solver, policy, threads)
+        alike = [(run.configuration, run) for run in runs]
+        same = [run for own, run in alike if (own.solver, own.policy, own.threads) == place]
+        voluntary = [(run.voluntary_switches, run.steps) for run in same]
+        involuntary = [(run.involuntary_switches, run.steps) for run in same]
         synchronisations.append(
             Synchronisation(
                 solver=solver,
@@ -230,17 +197,9 @@ def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> lis
                 threads=threads,
                 extra_ns=extra,
                 barrier_ns=_mean([run.barrier_ns for run in same]),
-                voluntary_per_step=_mean(
-                    [
-                        None if run.voluntary_switches is None else run.voluntary_switches / run.steps
-                        for run in same
-                    ]
-                ),
+                voluntary_per_step=_mean([None if count is None else count / n for count, n in voluntary]),
                 involuntary_per_step=_mean(
-                    [
-                        None if run.involuntary_switches is None else run.involuntary_switches / run.steps
-                        for run in same
-                    ]
+                    [None if count is None else count / n for count, n in involuntary]
                 ),
             )
         )
@@ -264,12 +223,10 @@ def cost_model(
     lines = wall | cpu
     policies = sorted({policy for _, policy, _, _ in lines})
     solvers = sorted({solver for solver, _, _, _ in lines}, key=SOLVERS.index)
-    terms = [
-        term
-        for policy in policies
-        for solver in solvers
-        for term in _terms_of(solver, policy, lines, springs_per_node)
-    ]
+    terms: list[Term] = []
+    for policy in policies:
+        for solver in solvers:
+            terms += _terms_of(solver, policy, lines, springs_per_node)
     for policy in policies:
         switch = switch_ns.get(policy)
         missing = (

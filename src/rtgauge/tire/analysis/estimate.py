@@ -197,13 +197,5 @@ def _weighted(
     coefficients, covariance = np.polyfit(x, y, 1, w=1 / scale, cov=True)
     slope, intercept = (float(value) for value in coefficients)
     residuals = (y - intercept - slope * x) / scale
-    return Line(
-        intercept,
-        slope,
-        np.asarray(covariance, dtype=np.float64)[::-1, ::-1],
-        len(x) - 2,
-        measurements,
-        x,
-        y,
-        residuals,
-    )
+    exact = np.asarray(covariance, dtype=np.float64)[::-1, ::-1]
+    return Line(intercept, slope, exact, len(x) - 2, measurements, x, y, residuals)

@@ -83,17 +83,13 @@ def bisection(search: Search) -> Generator[int, bool, Bracket]:
         if holds is None and misses is not None:
             if misses == search.least:
                 return Bracket(None, misses)
-            nodes, factor = (
-                whole_nodes(min(misses / factor, misses - NODES_MULTIPLE), search.least, search.most),
-                factor**2,
-            )
+            smaller = min(misses / factor, misses - NODES_MULTIPLE)
+            nodes, factor = whole_nodes(smaller, search.least, search.most), factor**2
         elif misses is None and holds is not None:
             if holds == search.most:
                 return Bracket(holds, None)
-            nodes, factor = (
-                whole_nodes(max(holds * factor, holds + NODES_MULTIPLE), search.least, search.most),
-                factor**2,
-            )
+            larger = max(holds * factor, holds + NODES_MULTIPLE)
+            nodes, factor = whole_nodes(larger, search.least, search.most), factor**2
         elif holds is not None and misses is not None:
             if misses - holds <= NODES_MULTIPLE or misses <= holds * (1 + search.resolution):
                 return Bracket(holds, misses)
@@ -168,12 +164,8 @@ def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
             if candidate == search.least:
                 candidate = None
             else:
-                candidate, step = (
-                    whole_nodes(
-                        min(candidate * (1 - step), candidate - NODES_MULTIPLE), search.least, search.most
-                    ),
-                    min(0.5, step * 2),
-                )
+                smaller = min(candidate * (1 - step), candidate - NODES_MULTIPLE)
+                candidate, step = whole_nodes(smaller, search.least, search.most), min(0.5, step * 2)
             continue
         missing = [trial for trial, outcome in zip(confirming, outcomes, strict=True) if outcome is None]
         if missing:

@@ -47,15 +47,9 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
     """A point for each configuration with a complete step, by solver, policy, threads and nodes."""
     groups: dict[tuple[str, str, bool, int, int], list[FastRun]] = {}
     for run in runs:
-        configuration = run.configuration
-        if configuration.without == WHOLE:
-            key = (
-                configuration.solver,
-                configuration.policy,
-                configuration.free_running,
-                configuration.threads,
-                configuration.nodes,
-            )
+        own = run.configuration
+        if own.without == WHOLE:
+            key = (own.solver, own.policy, own.free_running, own.threads, own.nodes)
             groups.setdefault(key, []).append(run)
     points: list[SpeedPoint] = []
     for (solver, policy, free_running, threads, nodes), repeats in sorted(groups.items()):
@@ -178,36 +172,23 @@ def predictions(
 def _switching(point: SpeedPoint, runs: Sequence[FastRun], switch_ns: dict[str, Estimate]) -> float:
     cost = switch_ns.get(point.policy)
     place = (point.solver, point.policy, point.threads, point.nodes, WHOLE)
-    counts = [
-        run.involuntary_switches / run.steps
-        for run in runs
-        if run.involuntary_switches is not None
-        and (
-            run.configuration.solver,
-            run.configuration.policy,
-            run.configuration.threads,
-            run.configuration.nodes,
-            run.configuration.without,
-        )
-        == place
-    ]
+    counts: list[float] = []
+    for run in runs:
+        own, switches = run.configuration, run.involuntary_switches
+        is_here = (own.solver, own.policy, own.threads, own.nodes, own.without) == place
+        if is_here and switches is not None:
+            counts.append(switches / run.steps)
     return 0.0 if cost is None or not counts else cost.value * sum(counts) / len(counts)
 
 
 def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRun]) -> float | None:
-    delays = [
-        run.step_max_ns - run.step_ns
-        for run in runs
-        if run.step_max_ns is not None
-        and (
-            run.configuration.solver,
-            run.configuration.policy,
-            run.configuration.threads,
-            run.configuration.without,
-        )
-        == (solver, policy, threads, WHOLE)
-        and not run.configuration.free_running
-    ]
+    place = (solver, policy, threads, WHOLE)
+    delays: list[float] = []
+    for run in runs:
+        own, longest = run.configuration, run.step_max_ns
+        is_here = (own.solver, own.policy, own.threads, own.without) == place and not own.free_running
+        if is_here and longest is not None:
+            delays.append(longest - run.step_ns)
     return max(delays, default=None)
 
 

@@ -113,13 +113,8 @@ def edge(cells: Sequence[Cell], threads: int) -> Edge:
 def _order(group: tuple[tuple[int, str, str, bool], object]) -> tuple[object, ...]:
     """The sort key: longest period first, the paper's solver first, then the usual order of solvers."""
     period, solver, policy, free_running = group[0]
-    return (
-        period,
-        solver != SEMAPHORE,
-        SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS),
-        policy,
-        free_running,
-    )
+    rank = SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS)
+    return period, solver != SEMAPHORE, rank, policy, free_running
 
 
 def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
@@ -221,12 +216,8 @@ def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
     """The mean cost of a task switch between two tasks by the probe `switch`, for each policy."""
     means: dict[str, list[float]] = {}
     for step in steps:
-        if (
-            step.key.probe == "switch"
-            and step.key.parameters.get("tasks") == 2
-            and step.total is not None
-            and step.total.mean_ns is not None
-        ):
+        of_two = step.key.probe == "switch" and step.key.parameters.get("tasks") == 2
+        if of_two and step.total is not None and step.total.mean_ns is not None:
             means.setdefault(str(step.key.parameters.get("policy")), []).append(step.total.mean_ns)
     return {policy: mean_of(values) for policy, values in means.items()}
 
@@ -254,15 +245,12 @@ def frontier_rows(
     periods = {period_ns for _, _, period_ns, _ in search} or {
         max((period_ns for _, _, period_ns, _ in mapped), default=0)
     }
-    for key in sorted(
-        {key for key in {*mapped, *search} if key[2] in periods},
-        key=lambda key: (
-            key[1],
-            -key[2],
-            SOLVERS.index(key[0]) if key[0] in SOLVERS else len(SOLVERS),
-            key[3],
-        ),
-    ):
+
+    def order(key: tuple[str, str, int, int]) -> tuple[str, int, int, int]:
+        solver, policy, period_ns, threads = key
+        return policy, -period_ns, SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS), threads
+
+    for key in sorted({key for key in {*mapped, *search} if key[2] in periods}, key=order):
         solver, policy, period_ns, threads = key
         expected, edge = model.get(key), mapped.get(key)
         rows.append(
@@ -346,8 +334,5 @@ def tire_results(record: Record, searched: Mapping[Condition, Sequence[Searched]
     groups: dict[Condition, list[Step]] = {}
     for step in record.steps:
         groups.setdefault(condition_of(step), []).append(step)
-    return [
-        _results(record, steps, searched.get(key, ()))
-        for key, steps in groups.items()
-        if any(is_tire(step) for step in steps)
-    ]
+    with_tire = {key: steps for key, steps in groups.items() if any(map(is_tire, steps))}
+    return [_results(record, steps, searched.get(key, ())) for key, steps in with_tire.items()]

@@ -118,11 +118,9 @@ def _number(step: Step, result: Result, name: str) -> int:
 
 def _optional(result: Result, name: str) -> int | None:
     value = result.values.get(name)
-    return (
-        None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value)
-        else round(value)
-    )
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        return None
+    return round(value)
 
 
 def _configuration(step: Step, result: Result) -> Configuration:

@@ -29,13 +29,8 @@ def steps_on(record: Record, target: str) -> list[Step]:
 def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
     """The wanted thread counts as distinct numbers, without words that no step has tried."""
     known = {"one": 1, **meanings(steps)}
-    return sorted(
-        {
-            int(word) if word.isdigit() else known[word]
-            for word in aims.threads
-            if word.isdigit() or word in known
-        }
-    )
+    counts = {int(word) if word.isdigit() else known.get(word) for word in aims.threads}
+    return sorted(count for count in counts if count is not None)
 
 
 @dataclass(frozen=True)
@@ -50,22 +45,15 @@ class Wanted:
 
 def _fits(run: PacedRun, wanted: Wanted) -> bool:
     own = run.configuration
-    same = (own.solver, own.policy, own.threads, run.period_ns) == (
-        wanted.solver,
-        wanted.policy,
-        wanted.search.threads,
-        wanted.period_ns,
-    )
+    ours = (own.solver, own.policy, own.threads, run.period_ns)
+    same = ours == (wanted.solver, wanted.policy, wanted.search.threads, wanted.period_ns)
     return same and own.without == WHOLE and not own.free_running
 
 
 def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
     """The runs that count for a search."""
-    return {
-        (run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed)
-        for run in paced
-        if _fits(run, wanted)
-    }
+    fitting = [run for run in paced if _fits(run, wanted)]
+    return {(run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed) for run in fitting}
 
 
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
@@ -105,13 +93,8 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
                     continue
                 mean = predicted.get((solver, policy, threads))
                 start = START_WITHOUT if mean is None else mean.value * START
-                search = Search(
-                    threads,
-                    0,
-                    most_nodes(record, steps, solver),
-                    bisections=aims.bisections,
-                    confirmations=aims.bisections,
-                )
+                most, times = most_nodes(record, steps, solver), aims.bisections
+                search = Search(threads, 0, most, bisections=times, confirmations=times)
                 start = whole_nodes(start, search.least, search.most)
                 wanted.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
     return wanted
@@ -122,10 +105,8 @@ def states(
 ) -> list[tuple[Wanted, State]]:
     """Every search with its state."""
     paced = paced_runs(steps, whole_only=True)
-    return [
-        (wanted, state_of(wanted.search, trials_of(paced, wanted)))
-        for wanted in searches(record, steps, aims, policies)
-    ]
+    every = searches(record, steps, aims, policies)
+    return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in every]
 
 
 def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:

@@ -35,14 +35,8 @@ def policy_name(policy: str) -> str:
 
 def threads_name(threads: int, results: TireResults) -> str:
     """A name like "2 threads (one a core)", with the first known meaning of the number on this machine."""
-    meant = next(
-        (
-            meaning
-            for word, meaning in MEANING_WORDS.items()
-            if results.meanings.get(word) == threads and threads > 1
-        ),
-        None,
-    )
+    fitting = (text for word, text in MEANING_WORDS.items() if results.meanings.get(word) == threads)
+    meant = next(fitting, None) if threads > 1 else None
     return plural(threads, "thread") + (f" ({meant})" if meant else "")
 
 

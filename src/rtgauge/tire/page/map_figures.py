@@ -53,44 +53,21 @@ def _rows(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
         cells = sorted((cell for cell in plot.cells if cell.threads == threads), key=lambda cell: cell.nodes)
         named = len(cells) <= TEXT_ROOM
         for cell, (low, high) in zip(cells, bounds([cell.nodes for cell in cells]), strict=True):
-            rows.append(
-                (
-                    threads_name(threads, results),
-                    cell.nodes,
-                    low,
-                    high,
-                    *_numbers(cell),
-                    str(cell.missed) if named else "",
-                )
-            )
+            name, missed = threads_name(threads, results), str(cell.missed) if named else ""
+            rows.append((name, cell.nodes, low, high, *_numbers(cell), missed))
     return rows
 
 
 def _numbers(cell: Cell) -> tuple[object, ...]:
-    return (
-        cell.missed,
-        cell.deadlines,
-        cell.share * 100,
-        cell.share_at_most * 100,
-        cell.runs,
-        share_class(cell.share),
-        "kept" if cell.held else "missed",
-    )
+    shares = (cell.share * 100, cell.share_at_most * 100)
+    kept = "kept" if cell.held else "missed"
+    return (cell.missed, cell.deadlines, *shares, cell.runs, share_class(cell.share), kept)
 
 
 COLUMNS = {
     "threads": "string",
-    "nodes": "number",
-    "low": "number",
-    "high": "number",
-    "missed": "number",
-    "deadlines": "number",
-    "share": "number",
-    "most": "number",
-    "runs": "number",
-    "class": "string",
-    "hard": "string",
-    "text": "string",
+    **dict.fromkeys(("nodes", "low", "high", "missed", "deadlines", "share", "most", "runs"), "number"),
+    **dict.fromkeys(("class", "hard", "text"), "string"),
 }
 TOOLTIP = vega.tips(
     "threads:N",
@@ -129,38 +106,27 @@ def _chart(plot: RealTimeMap, results: TireResults, *, hard: bool) -> vega.Part:
     data = vega.csv(COLUMNS, rows)
     if hard:
         answers = ("kept", "missed")
-        layers = [
-            vega.layer(
-                data,
-                vega.mark("point", filled=True, size=90, stroke="#8a8f98", strokeWidth=1),
-                x=nodes_axis("nodes:Q", ends),
-                y=y,
-                color=vega.shown(
-                    "hard:N",
-                    scale={"domain": [*answers], "range": ["#2f6db5", "#1c1c1c"]},
-                    legend={"title": "every deadline"},
-                ),
-                shape=vega.shown("hard:N", scale={"domain": [*answers], "range": ["circle", "square"]}),
-                opacity=_chosen("datum.hard === 'missed'", 1, 0.75),
-                tooltip=TOOLTIP,
-            )
-        ]
+        ring = vega.mark("point", filled=True, size=90, stroke="#8a8f98", strokeWidth=1)
+        colours = {"domain": [*answers], "range": ["#2f6db5", "#1c1c1c"]}
+        place = {
+            "x": nodes_axis("nodes:Q", ends),
+            "y": y,
+            "color": vega.shown("hard:N", scale=colours, legend={"title": "every deadline"}),
+            "shape": vega.shown("hard:N", scale={"domain": [*answers], "range": ["circle", "square"]}),
+            "opacity": _chosen("datum.hard === 'missed'", 1, 0.75),
+        }
+        layers = [vega.layer(data, ring, **place, tooltip=TOOLTIP)]
     else:
         legend = {"title": "deadlines missed", "symbolType": "square", "columns": 6}
         bars = {"x": nodes_axis("low:Q", ends), "x2": vega.shown("high"), "y": y, "tooltip": TOOLTIP}
         colour = vega.kinds("class:N", CLASSES, COLOURS, legend=legend)
         bright = "datum['class'] === 'to 1 %' || datum['class'] === 'to 10 %'"
+        text = vega.mark("text", fontSize=10, clip=True)
+        middle = vega.calculated("middle", "sqrt(datum.low * datum.high)")
+        place = {"x": vega.shown("middle:Q"), "y": y, "color": _chosen(bright, "#1c2128", "#ffffff")}
         layers = [
             vega.layer(data, vega.mark("bar", height=row - 6), **bars, color=colour),
-            vega.layer(
-                data,
-                vega.mark("text", fontSize=10, clip=True),
-                vega.calculated("middle", "sqrt(datum.low * datum.high)"),
-                x=vega.shown("middle:Q"),
-                y=y,
-                text=vega.shown("text:N"),
-                color=_chosen(bright, "#1c2128", "#ffffff"),
-            ),
+            vega.layer(data, text, middle, **place, text=vega.shown("text:N")),
         ]
     edges = _edges(plot, results)
     if edges:
@@ -183,10 +149,8 @@ def _description(plot: RealTimeMap, results: TireResults) -> str:
 
 def map_title(plot: RealTimeMap) -> str:
     """The title of a map: solver, policy and period."""
-    return (
-        f"{solver_name(plot.solver, free_running=plot.free_running).capitalize()}, "
-        f"{policy_name(plot.policy)}, a step every {period_name(plot.period_ns)}"
-    )
+    solver = solver_name(plot.solver, free_running=plot.free_running).capitalize()
+    return f"{solver}, {policy_name(plot.policy)}, a step every {period_name(plot.period_ns)}"
 
 
 FRONTIER_NOTE = (
@@ -239,12 +203,8 @@ class Drop:
     @property
     def view(self) -> tuple[float, float, float, float]:
         """The SVG's view box: x, y (downwards), width, height (m)."""
-        return (
-            self.left - MARGIN,
-            -self.highest - MARGIN,
-            self.right - self.left + 2 * MARGIN,
-            self.highest - self.lowest + 2 * MARGIN,
-        )
+        width, height = self.right - self.left + 2 * MARGIN, self.highest - self.lowest + 2 * MARGIN
+        return self.left - MARGIN, -self.highest - MARGIN, width, height
 
     @property
     def end_s(self) -> float:
@@ -289,12 +249,5 @@ def drop_of(record: Record) -> Drop | None:
     ]
     x, y = [value for _, at in frames for value in at[::2]], [value for _, at in frames for value in at[1::2]]
     first = drawable[0][0]
-    return Drop(
-        len(frames[0][1]) // 2,
-        str(first.key.parameters.get("solver")),
-        frames,
-        min(x),
-        max(x),
-        min(0.0, *y),
-        max(y),
-    )
+    solver = str(first.key.parameters.get("solver"))
+    return Drop(len(frames[0][1]) // 2, solver, frames, min(x), max(x), min(0.0, *y), max(y))

@@ -149,12 +149,8 @@ class TirePresenter(Presenter):
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """The largest tire that a search found, the missed deadlines, or the speed."""
-        searched = [
-            (results, row, row.searched.nodes)
-            for results in results_of(view.record)
-            for row in results.frontiers
-            if row.searched is not None
-        ]
+        rows = [(results, row) for results in results_of(view.record) for row in results.frontiers]
+        searched = [(results, row, row.searched.nodes) for results, row in rows if row.searched is not None]
         held = [(nodes, results, row) for results, row, nodes in searched if nodes is not None]
         if not held:
             return steps_in_short(steps)
@@ -173,14 +169,15 @@ class TirePresenter(Presenter):
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
         """The systems, and the fall if its states were kept."""
         drop = drop_of(view.record)
+        content = TireContent(len(steps), drop, chapters(view.record, drawn))
         return Chapter(
-            id="tire",
-            heading="The tire: a physical simulation",
-            template="rtgauge.tire.page/chapter.html.j2",
-            content=TireContent(len(steps), drop, chapters(view.record, drawn)),
-            place="first",
-            measured="a simulation",
-            data={} if drop is None else {"drop": drop.as_data()},
+            "tire",
+            "The tire: a physical simulation",
+            content,
+            "a simulation",
+            "rtgauge.tire.page/chapter.html.j2",
+            "first",
+            {} if drop is None else {"drop": drop.as_data()},
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:

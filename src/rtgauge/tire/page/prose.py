@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rtgauge.report.text import whole
@@ -38,36 +39,28 @@ def model_words(results: TireResults) -> list[str]:
     """Sections 4.1 and 4.2: the model, and the solvers that ran."""
     run = dict.fromkeys([point.solver for point in results.points] + [plot.solver for plot in results.maps])
     names = [SOLVERS[name] for name in SOLVERS if name in run]
+    known = results.meanings
     meant = [
-        f"{MEANING_WORDS[word]} is {plural(results.meanings[word], 'thread')}"
-        for word in MEANING_WORDS
-        if word in results.meanings
+        f"{word} is {plural(known[key], 'thread')}" for key, word in MEANING_WORDS.items() if key in known
     ]
-    counts = (
-        f" Thread counts by meaning, as in the paper, on the {plural(results.cpus, 'CPU')} here: "
-        f"{', '.join(meant)}."
-        if meant
-        else ""
-    )
+    here = f"on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}"
+    counts = f" Thread counts by meaning, as in the paper, {here}." if meant else ""
     return [MODEL, " ".join(names) + counts]
 
 
 def _largest(results: TireResults, solver: str, policy: str) -> list[SpeedPoint]:
-    points = [
-        point
-        for point in results.points
-        if (point.solver, point.policy) == (solver, policy) and not point.free_running
-    ]
+    paced = [point for point in results.points if not point.free_running]
+    points = [point for point in paced if (point.solver, point.policy) == (solver, policy)]
     most = max((point.nodes for point in points), default=0)
     return sorted((point for point in points if point.nodes == most), key=lambda point: point.threads)
 
 
 def _gain(results: TireResults, solver: str, policy: str) -> str | None:
     points = _largest(results, solver, policy)
+    faster = [(point, point.speed_up) for point in points if point.speed_up is not None]
     gains = [
-        f"{interval(point.speed_up)} times as fast on {threads_name(point.threads, results)}"
-        for point in points
-        if point.speed_up is not None
+        f"{interval(times)} times as fast on {threads_name(point.threads, results)}"
+        for point, times in faster
     ]
     single = next((point for point in points if point.threads == 1), None)
     if single is None:
@@ -81,18 +74,11 @@ def _gain(results: TireResults, solver: str, policy: str) -> str | None:
 
 def fast_words(results: TireResults) -> list[str]:
     """Section 4.3: the speed-up by threads, with solvers and schedulers compared."""
-    policies = (
-        ["fifo"]
-        if any(point.policy == "fifo" for point in results.points)
-        else sorted({point.policy for point in results.points})
-    )
+    policies = sorted({point.policy for point in results.points})
+    policies = ["fifo"] if "fifo" in policies else policies
     solvers = [solver for solver in SOLVERS if any(point.solver == solver for point in results.points)]
-    sentences = [
-        sentence
-        for solver in solvers
-        for policy in policies
-        if (sentence := _gain(results, solver, policy)) is not None
-    ]
+    gains = [_gain(results, solver, policy) for solver in solvers for policy in policies]
+    sentences = [sentence for sentence in gains if sentence is not None]
     paragraphs = [" ".join(sentences)] if sentences else []
     largest = max((ratio.nodes for ratio in results.against_serial), default=0)
     compared = [
@@ -154,14 +140,10 @@ MANY_THREADS = 4
 
 def _many_words(plot: RealTimeMap) -> str:
     """The share of missed deadlines by number of threads, for a pretest."""
-    missed = {
-        threads: sum(cell.missed for cell in plot.cells if cell.threads == threads)
-        for threads in plot.threads
-    }
-    deadlines = {
-        threads: sum(cell.deadlines for cell in plot.cells if cell.threads == threads)
-        for threads in plot.threads
-    }
+    missed, deadlines = Counter[int](), Counter[int]()
+    for cell in plot.cells:
+        missed[cell.threads] += cell.missed
+        deadlines[cell.threads] += cell.deadlines
     shares = ", ".join(
         f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in plot.threads
     )
@@ -182,17 +164,13 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
         elif edge.holds is None:
             parts.append(f"on {who} one was missed already at the smallest n, {whole(edge.misses)}")
         else:
-            parts.append(
-                f"on {who} all were kept to {whole(edge.holds)} nodes, the first miss is at "
-                f"{whole(edge.misses)}"
-            )
+            kept = f"all were kept to {whole(edge.holds)} nodes"
+            parts.append(f"on {who} {kept}, the first miss is at {whole(edge.misses)}")
         if edge.held_beyond is not None:
             parts[-1] += f" though {whole(edge.held_beyond)} held again: the border is not sharp"
     missed = sum(cell.missed for cell in plot.cells)
-    return (
-        f"{map_title(plot)}: of {whole(plot.deadlines)} deadlines {whole(missed)} were missed; "
-        f"{'; '.join(parts)}."
-    )
+    late = f"of {whole(plot.deadlines)} deadlines {whole(missed)} were missed"
+    return f"{map_title(plot)}: {late}; {'; '.join(parts)}."
 
 
 def real_time_words(results: TireResults) -> list[str]:
@@ -217,21 +195,13 @@ def search_words(results: TireResults) -> list[str]:
             )
             continue
         runs = f"{plural(frontier.runs, 'run')} with {plural(frontier.deadlines, 'deadline')}, none missed"
-        ended = (
-            f"{plural(frontier.bisections, 'bisection')} ended between {whole(frontier.low)} and "
-            f"{whole(frontier.high)}"
-        )
+        ends = f"ended between {whole(frontier.low)} and {whole(frontier.high)}"
+        ended = f"{plural(frontier.bisections, 'bisection')} {ends}"
         smaller = frontier.misses is not None and frontier.misses < frontier.nodes
-        doubt = (
-            f" But a run of {whole(frontier.misses)} nodes missed one: this machine may be late "
-            "whatever the size."
-            if smaller
-            else ""
-        )
-        sentences.append(
-            f"{configuration}: {'at least ' if frontier.at_limit else ''}{whole(frontier.nodes)} "
-            f"nodes ({runs}; {ended}).{doubt}"
-        )
+        late = f" But a run of {whole(frontier.misses)} nodes missed one"
+        doubt = f"{late}: this machine may be late whatever the size." if smaller else ""
+        nodes = f"{'at least ' if frontier.at_limit else ''}{whole(frontier.nodes)} nodes"
+        sentences.append(f"{configuration}: {nodes} ({runs}; {ended}).{doubt}")
     return sentences
 
 
@@ -248,12 +218,10 @@ def cost_words(results: TireResults) -> list[str]:
     for (name, _, policy), estimate in known.items():
         if name == "T_ipc":
             spring, mass = known.get(("T_spring", SERIAL, policy)), known.get(("T_mass", SERIAL, policy))
-            beside = (
-                f", compared with {figure(spring.value)} ns for a spring and {figure(mass.value)} ns for a "
-                f"mass"
-                if spring is not None and mass is not None
-                else ""
-            )
+            beside = ""
+            if spring is not None and mass is not None:
+                terms = f"{figure(spring.value)} ns for a spring and {figure(mass.value)} ns for a mass"
+                beside = f", compared with {terms}"
             doubt = (
                 "" if estimate.differs_from_zero or estimate.low is None else " It does not differ from zero."
             )

@@ -34,15 +34,10 @@ MARKED = "* marked doubtful or invalid: read it with care"
 def figure(value: float) -> str:
     """A number with three significant digits, never in powers of ten."""
     magnitude = abs(value)
-    return (
-        f"{value:,.0f}"
-        if magnitude >= 100
-        else f"{value:.1f}"
-        if magnitude >= 10
-        else f"{value:.2f}"
-        if magnitude >= 0.1 or not value
-        else f"{value:.3f}"
-    )
+    if magnitude >= 100:
+        return f"{value:,.0f}"
+    digits = 1 if magnitude >= 10 else 2 if magnitude >= 0.1 or not value else 3
+    return f"{value:.{digits}f}"
 
 
 def interval(estimate: Estimate | None) -> str:
@@ -60,27 +55,15 @@ def _star(mark: Severity | None) -> str:
 
 def _speed_row(point: SpeedPoint, results: TireResults) -> list[str]:
     key = (point.solver, point.policy, point.threads, point.nodes)
-    serial = next(
-        (
-            ratio.times
-            for ratio in results.against_serial
-            if (ratio.solver, ratio.policy, ratio.threads, ratio.nodes) == key
-        ),
-        None,
-    )
+    ratios = {(each.solver, each.policy, each.threads, each.nodes): each for each in results.against_serial}
+    serial = ratios[key].times if key in ratios else None
+    solver = solver_name(point.solver, free_running=point.free_running)
     return [
-        (
-            f"{solver_name(point.solver, free_running=point.free_running)}, "
-            f"{policy_name(point.policy)}{_star(point.worst_mark)}"
-        ),
-        threads_name(point.threads, results),
-        whole(point.nodes),
-        format_time(point.step_ns.value),
+        f"{solver}, {policy_name(point.policy)}{_star(point.worst_mark)}",
+        *(threads_name(point.threads, results), whole(point.nodes), format_time(point.step_ns.value)),
         figure(point.step_ns.value * SIMULATED_STEPS / 1e9),
         f"{point.node_steps_per_s / 1e6:,.1f}",
-        interval(point.speed_up),
-        interval(point.efficiency),
-        interval(serial),
+        *(interval(point.speed_up), interval(point.efficiency), interval(serial)),
         NONE if point.switches_per_step is None else figure(point.switches_per_step),
     ]
 
@@ -161,72 +144,45 @@ def cost_grid(results: TireResults) -> Table | None:
     if lacking:
         notes.append(f"Not separated: {'; '.join(lacking)}.")
     rows = [_term_row(term, term.estimate) for term in results.cost.parts if term.estimate is not None]
-    return Table(
-        "The terms of the cost model (ns)",
-        [*texts("term", "of", "for each"), *numbers("ns", "runs", "paper"), *texts("how")],
-        rows,
-        notes,
-    )
+    columns = [*texts("term", "of", "for each"), *numbers("ns", "runs", "paper"), *texts("how")]
+    return Table("The terms of the cost model (ns)", columns, rows, notes)
 
 
 def lines_grid(results: TireResults) -> Table | None:
     """The lines behind the terms: slope, intercept, scatter; None if there are none."""
     if results.cost is None:
         return None
-    rows = [
-        [
-            f"{line.solver}, {policy_name(line.policy)}"
-            + (f", without {line.without}" if line.without != "none" else ""),
-            str(line.threads),
-            "CPU" if line.time == "cpu" else "wall",
-            interval(line.slope_ns),
-            interval(line.intercept_ns),
-            f"{line.scatter * 100:.1f} %",
-            f"{max(line.residuals, key=abs) * 100:+.1f} %",
-            ", ".join(map(str, line.nodes)),
-        ]
-        for line in results.cost.lines
-    ]
-    columns = [
-        *texts("", "threads", "time"),
-        *numbers("ns a node", "ns a step", "scatter", "largest residual"),
-        *texts("sizes (nodes)"),
-    ]
-    return Table(
-        "The lines over n",
-        columns,
-        rows,
-        [("Residuals are shares of the step time, which the fit minimises: every size counts the same.")],
-        folded=True,
-    )
+    rows: list[list[str]] = []
+    for line in results.cost.lines:
+        without = f", without {line.without}" if line.without != "none" else ""
+        about = [str(line.threads), "CPU" if line.time == "cpu" else "wall"]
+        residuals = [f"{line.scatter * 100:.1f} %", f"{max(line.residuals, key=abs) * 100:+.1f} %"]
+        cells = [*about, interval(line.slope_ns), interval(line.intercept_ns), *residuals]
+        name = f"{line.solver}, {policy_name(line.policy)}{without}"
+        rows.append([name, *cells, ", ".join(map(str, line.nodes))])
+    figures = numbers("ns a node", "ns a step", "scatter", "largest residual")
+    columns = [*texts("", "threads", "time"), *figures, *texts("sizes (nodes)")]
+    note = "Residuals are shares of the step time, which the fit minimises: every size counts the same."
+    return Table("The lines over n", columns, rows, [note], folded=True)
 
 
 def synchronisation_grid(results: TireResults) -> Table | None:
     """The time that several threads add to each step; None if only one was measured."""
     if results.cost is None or not results.cost.synchronisation:
         return None
-    rows = [
-        [
-            f"{each.solver}, {policy_name(each.policy)}",
-            threads_name(each.threads, results),
-            interval(each.extra_ns),
-            NONE if each.barrier_ns is None else figure(each.barrier_ns),
-            NONE if each.voluntary_per_step is None else figure(each.voluntary_per_step),
-            NONE if each.involuntary_per_step is None else figure(each.involuntary_per_step),
-        ]
-        for each in results.cost.synchronisation
-    ]
-    columns = [
-        *texts("", "threads"),
-        *numbers("added to a step (ns)", "at the barrier (ns)", "voluntary switches a step", "involuntary"),
-    ]
-    notes = [
-        (
-            "Added: the intercept of the line over n, minus the one on one thread. At the barrier: mean "
-            "of the first thread, including its wait for the others."
-        )
-    ]
-    return Table("What synchronisation costs", columns, rows, notes)
+    rows: list[list[str]] = []
+    for each in results.cost.synchronisation:
+        name = f"{each.solver}, {policy_name(each.policy)}"
+        means = (each.barrier_ns, each.voluntary_per_step, each.involuntary_per_step)
+        figures = [NONE if mean is None else figure(mean) for mean in means]
+        rows.append([name, threads_name(each.threads, results), interval(each.extra_ns), *figures])
+    heads = numbers("added to a step (ns)", "at the barrier (ns)", "voluntary switches a step", "involuntary")
+    columns = [*texts("", "threads"), *heads]
+    note = (
+        "Added: the intercept of the line over n, minus the one on one thread. At the barrier: mean "
+        "of the first thread, including its wait for the others."
+    )
+    return Table("What synchronisation costs", columns, rows, [note])
 
 
 def _limits(low: int | None, high: int | None) -> str:
@@ -238,29 +194,17 @@ def _limits(low: int | None, high: int | None) -> str:
 def _search_cells(frontier: Frontier | None) -> list[str]:
     if frontier is None:
         return [NONE] * 4
-    nodes = (
-        "none held"
-        if frontier.nodes is None
-        else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
-    )
+    nodes = f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
+    nodes = "none held" if frontier.nodes is None else nodes
     share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
-    return [
-        nodes,
-        f"{whole(frontier.low)} … {whole(frontier.high)}",
-        f"{frontier.runs} / {whole(frontier.deadlines)}",
-        share,
-    ]
+    ends = f"{whole(frontier.low)} … {whole(frontier.high)}"
+    return [nodes, ends, f"{frontier.runs} / {whole(frontier.deadlines)}", share]
 
 
 def _frontier_row(row: FrontierRow, results: TireResults) -> list[str]:
-    return [
-        f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}",
-        threads_name(row.threads, results),
-        interval(row.mean),
-        interval(row.worst),
-        _limits(row.map_holds, row.map_misses),
-        *_search_cells(row.searched),
-    ]
+    name = f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}"
+    predicted = [interval(row.mean), interval(row.worst), _limits(row.map_holds, row.map_misses)]
+    return [name, threads_name(row.threads, results), *predicted, *_search_cells(row.searched)]
 
 
 FRONTIER_COLUMNS = [
@@ -293,37 +237,21 @@ def frontier_grid(results: TireResults) -> Table | None:
             "bound at 95 % for that many deadlines."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
-    return Table(
-        "The real-time frontier",
-        FRONTIER_COLUMNS[:width],
-        [_frontier_row(row, results)[:width] for row in results.frontiers],
-        notes,
-    )
+    rows = [_frontier_row(row, results)[:width] for row in results.frontiers]
+    return Table("The real-time frontier", FRONTIER_COLUMNS[:width], rows, notes)
 
 
 def cells_grids(results: TireResults) -> list[Table]:
     """Every cell of every map."""
     grids: list[Table] = []
     for plot in results.maps:
-        rows = [
-            [
-                threads_name(cell.threads, results) + _star(cell.worst_mark),
-                whole(cell.nodes),
-                str(cell.runs),
-                whole(cell.deadlines),
-                whole(cell.missed),
-                f"{cell.share * 100:.3g} %",
-                f"{cell.share_at_most * 100:.2g} %",
-            ]
-            for cell in plot.cells
-        ]
+        rows: list[list[str]] = []
+        for cell in plot.cells:
+            name = threads_name(cell.threads, results) + _star(cell.worst_mark)
+            counts = [whole(cell.nodes), str(cell.runs), whole(cell.deadlines), whole(cell.missed)]
+            shares = [f"{cell.share * 100:.3g} %", f"{cell.share_at_most * 100:.2g} %"]
+            rows.append([name, *counts, *shares])
         notes = [MARKED] if any(_star(cell.worst_mark) for cell in plot.cells) else []
-        grids.append(
-            Table(
-                map_title(plot),
-                [*texts(""), *numbers("nodes", "runs", "deadlines", "missed", "share", "at most (95 %)")],
-                rows,
-                notes,
-            )
-        )
+        columns = [*texts(""), *numbers("nodes", "runs", "deadlines", "missed", "share", "at most (95 %)")]
+        grids.append(Table(map_title(plot), columns, rows, notes))
     return grids

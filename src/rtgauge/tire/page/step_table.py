@@ -26,11 +26,8 @@ PROBE = TIRE.name
 
 def tire_values(step: Step) -> dict[str, Any] | None:
     """The values of the step's result; None if it is not a tire step, or computed nothing."""
-    values = (
-        next((dict(result.values) for result in step.results if result.name == PROBE), None)
-        if step.key.probe == PROBE
-        else None
-    )
+    named = (dict(result.values) for result in step.results if result.name == PROBE)
+    values = next(named, None) if step.key.probe == PROBE else None
     return values if values is not None and values["steps"] else None
 
 
@@ -75,57 +72,28 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
         if missed:
             missed_text += f": {whole(values['late'])} done late, {whole(values['missed'])} not begun"
         rows.append(["deadlines missed", missed_text])
-        rows.append(
-            [
-                "computing",
-                (
-                    f"{wall}, "
-                    f"{_share(values['wall_ns'], activations * TIRE.own(step.key).period_ns)} of "
-                    "the time"
-                ),
-            ]
-        )
+        share = _share(values["wall_ns"], activations * TIRE.own(step.key).period_ns)
+        rows.append(["computing", f"{wall}, {share} of the time"])
     else:
-        rows.append(
-            [
-                "steps",
-                f"{whole(values['steps'])} in {wall}"
-                + (f", without rests of {format_time(values['rest_ns'])}" if values["rest_ns"] else ""),
-            ]
-        )
+        rest = f", without rests of {format_time(values['rest_ns'])}" if values["rest_ns"] else ""
+        rows.append(["steps", f"{whole(values['steps'])} in {wall}{rest}"])
     if values["barrier_ns"] is not None:
         rows.append(
             ["barrier", f"{format_time(values['barrier_ns'])} a step, waiting for the other threads in it"]
         )
-    rows.append(
-        [
-            "task switches",
-            (
-                f"{whole(values['voluntary_switches'])} voluntary, "
-                f"{whole(values['involuntary_switches'])} involuntary"
-            ),
-        ]
-    )
+    voluntary = f"{whole(values['voluntary_switches'])} voluntary"
+    rows.append(["task switches", f"{voluntary}, {whole(values['involuntary_switches'])} involuntary"])
     rows.append(["CPU time", f"{format_time(values['cpu_ns'])} of all threads"])
     rows.append(["memory", f"{values['step_bytes'] / 2**20:.3g} MiB of the model"])
     return rows
 
 
 def _row(step: Step, values: dict[str, Any]) -> list[str]:
-    missed = (
-        NONE
-        if values["deadline_missed"] is None
-        else f"{whole(values['deadline_missed'])}/{whole(values['activations'])}"
-    )
-    mean = format_time(values["wall_ns"] / values["steps"])
-    marked = "*" if is_doubt(step.worst) else ""
-    return [
-        _configuration(step, values) + marked,
-        _rate(values["node_steps_per_s"]),
-        mean,
-        format_time(values["step_max_ns"]),
-        missed,
-    ]
+    missed = f"{whole(values['deadline_missed'])}/{whole(values['activations'])}"
+    missed = NONE if values["deadline_missed"] is None else missed
+    name = _configuration(step, values) + ("*" if is_doubt(step.worst) else "")
+    mean, longest = format_time(values["wall_ns"] / values["steps"]), format_time(values["step_max_ns"])
+    return [name, _rate(values["node_steps_per_s"]), mean, longest, missed]
 
 
 def tire_grid(steps: Sequence[Step]) -> Table | None:
@@ -169,76 +137,48 @@ def _speed(results: TireResults) -> Table | None:
     if not points:
         return None
     doubtful = [is_doubt(point.worst_mark) for point in points]
-    rows = [
-        [
-            (
-                f"{solver_name(point.solver, free_running=point.free_running)}, "
-                f"{policy_name(point.policy)}{'*' if star else ''}"
-            ),
-            str(point.threads),
-            whole(point.nodes),
-            format_time(point.step_ns.value),
-            f"{point.node_steps_per_s / 1e6:,.1f}",
-            interval(point.speed_up),
-        ]
-        for point, star in zip(points, doubtful, strict=True)
-    ]
+    rows: list[list[str]] = []
+    for point, star in zip(points, doubtful, strict=True):
+        solver = solver_name(point.solver, free_running=point.free_running)
+        name = f"{solver}, {policy_name(point.policy)}{'*' if star else ''}"
+        times = [format_time(point.step_ns.value), f"{point.node_steps_per_s / 1e6:,.1f}"]
+        rows.append([name, str(point.threads), whole(point.nodes), *times, interval(point.speed_up)])
     columns = [*texts(""), *numbers("threads", "nodes", "step", "M node-steps/s", "speed-up")]
-    notes = [
-        *([short_note(results.too_short)] if results.too_short else []),
-        *([MARKED] if any(doubtful) else []),
-    ]
+    notes = [short_note(results.too_short)] if results.too_short else []
+    notes += [MARKED] if any(doubtful) else []
     return Table("Real-fast: the largest tire of each", columns, rows, notes)
 
 
 def _maps(results: TireResults) -> Table | None:
     if not results.maps:
         return None
-    rows = [
-        [
-            map_title(plot) if not at else "",
-            str(edge.threads),
-            "none" if edge.holds is None else whole(edge.holds),
-            "none" if edge.misses is None else whole(edge.misses),
-            whole(sum(cell.deadlines for cell in plot.cells if cell.threads == edge.threads)),
-            whole(sum(cell.missed for cell in plot.cells if cell.threads == edge.threads)),
-        ]
-        for plot in results.maps
-        for at, edge in enumerate(plot.frontier)
-    ]
-    notes = [
-        (
-            "holds: the largest measured n up to which every deadline was kept; misses: the smallest "
-            "that missed one."
-        )
-    ]
+    rows: list[list[str]] = []
+    for plot in results.maps:
+        for at, edge in enumerate(plot.frontier):
+            cells = [cell for cell in plot.cells if cell.threads == edge.threads]
+            ends = ["none" if nodes is None else whole(nodes) for nodes in (edge.holds, edge.misses)]
+            counts = [whole(sum(cell.deadlines for cell in cells)), whole(sum(cell.missed for cell in cells))]
+            rows.append([map_title(plot) if not at else "", str(edge.threads), *ends, *counts])
+    note = (
+        "holds: the largest measured n up to which every deadline was kept; misses: the smallest "
+        "that missed one."
+    )
     columns = [*texts(""), *numbers("threads", "holds", "misses", "deadlines", "missed")]
-    return Table("Real-time", columns, rows, notes)
+    return Table("Real-time", columns, rows, [note])
 
 
 def _frontier_row(row: FrontierRow) -> list[str]:
     frontier = row.searched
     searched = [NONE, NONE, NONE, NONE]
     if frontier is not None:
-        nodes = (
-            "none"
-            if frontier.nodes is None
-            else f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
-        )
+        nodes = f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
+        nodes = "none" if frontier.nodes is None else nodes
         share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
-        searched = [
-            nodes,
-            f"{whole(frontier.low)} … {whole(frontier.high)}",
-            whole(frontier.deadlines),
-            share,
-        ]
+        ends = f"{whole(frontier.low)} … {whole(frontier.high)}"
+        searched = [nodes, ends, whole(frontier.deadlines), share]
     predicted = NONE if row.mean is None else whole(round(row.mean.value))
-    return [
-        f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}",
-        str(row.threads),
-        predicted,
-        *searched,
-    ]
+    name = f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}"
+    return [name, str(row.threads), predicted, *searched]
 
 
 def _frontier(results: TireResults) -> Table | None:
@@ -255,14 +195,9 @@ def _frontier(results: TireResults) -> Table | None:
         "In nodes. holds: no run missed a deadline; missed at most: upper bound of the share at 95 %.",
         f"bisections: the ends of {plural(frontier.bisections, 'bisection')}; {sure}.",
     ]
-    columns = [
-        *(*texts(""), *numbers("threads"), Column("predicted", "number", spare=1)),
-        *(
-            *numbers("holds", "bisections"),
-            Column("deadlines", "number", spare=2),
-            *numbers("missed at most"),
-        ),
-    ]
+    columns = [*texts(""), *numbers("threads"), Column("predicted", "number", spare=1)]
+    columns += [*numbers("holds", "bisections"), Column("deadlines", "number", spare=2)]
+    columns += numbers("missed at most")
     return Table("The real-time frontier", columns, rows, notes)
 
 
@@ -275,8 +210,5 @@ def _cost(results: TireResults) -> Table | None:
 
 def terminal_grids(results: TireResults) -> list[Table]:
     """The tables that have data, in the chapter's order."""
-    return [
-        grid
-        for grid in (_speed(results), _maps(results), _frontier(results), _cost(results))
-        if grid is not None
-    ]
+    made = (_speed(results), _maps(results), _frontier(results), _cost(results))
+    return [table for table in made if table is not None]

@@ -31,12 +31,8 @@ NODES_LABEL = (
     "format(datum.value / 1e3, '~g') + ' k' : format(datum.value, '~g')"
 )
 COLUMNS = {
-    "threads": "string",
-    "solver": "string",
-    "nodes": "number",
-    "value": "number",
-    "low": "number",
-    "high": "number",
+    **dict.fromkeys(("threads", "solver"), "string"),
+    **dict.fromkeys(("nodes", "value", "low", "high"), "number"),
 }
 
 
@@ -76,16 +72,13 @@ def _time_chart(results: TireResults, points: Sequence[SpeedPoint], text: str) -
     edge = vega.csv({"y": "number"}, [[SIMULATED_S]])
     side = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -3}
     label = vega.mark("text", text="as fast as real time", style="muted", **side)
+    bars = vega.mark("rule", strokeWidth=1.2, opacity=0.7, clip=True)
+    known = vega.where("isValid(datum.low) && datum.low > 0")
+    ends = {**place, "y": vega.shown("low:Q")}
     layers = [
         vega.layer(edge, vega.mark("rule", strokeDash=[5, 3], style="muted"), y=vega.shown("y:Q")),
         vega.layer(edge, label, y=vega.shown("y:Q"), x=vega.fixed(0)),
-        vega.layer(
-            data,
-            vega.mark("rule", strokeWidth=1.2, opacity=0.7, clip=True),
-            vega.where("isValid(datum.low) && datum.low > 0"),
-            **{**place, "y": vega.shown("low:Q")},
-            y2=vega.shown("high"),
-        ),
+        vega.layer(data, bars, known, **ends, y2=vega.shown("high")),
         vega.layer(data, vega.mark("line", strokeWidth=1.6, opacity=0.85), **place),
         vega.layer(data, vega.mark("point", filled=True, size=34, opacity=1), **place, tooltip=tooltip),
     ]
@@ -155,15 +148,11 @@ def _threads_chart(
     }
     by = vega.kinds("solver:N", solvers)
     dots = vega.mark("point", filled=True, size=40, opacity=1)
+    bars = vega.mark("rule", strokeWidth=1.2, opacity=0.6, clip=True)
+    ends = {**place, "y": vega.shown("low:Q")}
     layers = [
         vega.layer(edge, vega.mark("rule", strokeDash=[5, 3], style="muted"), y=vega.shown("y:Q")),
-        vega.layer(
-            data,
-            vega.mark("rule", strokeWidth=1.2, opacity=0.6, clip=True),
-            vega.where("isValid(datum.low)"),
-            **{**place, "y": vega.shown("low:Q")},
-            y2=vega.shown("high"),
-        ),
+        vega.layer(data, bars, vega.where("isValid(datum.low)"), **ends, y2=vega.shown("high")),
         vega.layer(data, vega.mark("line", strokeWidth=1.6, opacity=0.85, clip=True), **place, strokeDash=by),
         vega.layer(data, dots, **place, shape=by, tooltip=tooltip),
     ]
@@ -194,10 +183,7 @@ MODEL_HEIGHT = 190
 FRONTIER_ROW = 34
 MODEL_COLUMNS = {
     "threads": "string",
-    "nodes": "number",
-    "predicted": "number",
-    "measured": "number",
-    "residual": "number",
+    **dict.fromkeys(("nodes", "predicted", "measured", "residual"), "number"),
 }
 KINDS = [
     "predicted by the mean step",
@@ -210,15 +196,10 @@ FRONTIER_COLUMNS = {"name": "string", "kind": "string", "nodes": "number", "low"
 
 
 def _charts(results: TireResults, predictions: Sequence[Prediction], title: str) -> dict[str, vega.Part]:
+    names = [threads_name(each.threads, results) for each in predictions]
     rows = [
-        (
-            threads_name(prediction.threads, results),
-            prediction.nodes,
-            prediction.predicted_ns / 1e3,
-            prediction.measured_ns / 1e3,
-            prediction.residual * 100,
-        )
-        for prediction in predictions
+        (name, each.nodes, each.predicted_ns / 1e3, each.measured_ns / 1e3, each.residual * 100)
+        for each, name in zip(predictions, names, strict=True)
     ]
     values = [float(str(value)) for row in rows for value in row[2:4]]
     low, high = min(values) / 1.3, max(values) * 1.3
@@ -244,27 +225,19 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
     ]
     zero = vega.csv({"y": "number"}, [[0]])
     residual = vega.shown("residual:Q", axis={"title": "residual (%)"})
+    bars = vega.mark("rule", strokeWidth=1, opacity=0.5)
+    ends = {**place, "y": vega.shown("zero:Q"), "y2": vega.shown("residual")}
     lower = [
         vega.layer(zero, vega.mark("rule", strokeDash=[6, 3], style="muted"), y=vega.shown("y:Q")),
-        vega.layer(
-            data,
-            vega.mark("rule", strokeWidth=1, opacity=0.5),
-            vega.calculated("zero", "0"),
-            **place,
-            y=vega.shown("zero:Q"),
-            y2=vega.shown("residual"),
-        ),
+        vega.layer(data, bars, vega.calculated("zero", "0"), **ends),
         vega.layer(data, points, **place, y=residual, tooltip=tooltip),
     ]
     worst = max(predictions, key=lambda prediction: abs(prediction.residual))
     where = f"{worst.residual * 100:+.0f} % at {worst.nodes} nodes on {threads_name(worst.threads, results)}"
     text = f"{title}: predicted and measured step time over nodes; the largest residual is {where}."
-    return {
-        title: vega.layered(upper, height=MODEL_HEIGHT, description=text),
-        f"{title}: what the model leaves unexplained": vega.layered(
-            lower, height=MODEL_HEIGHT // 2, description=f"Residuals. {text}"
-        ),
-    }
+    below = vega.layered(lower, height=MODEL_HEIGHT // 2, description=f"Residuals. {text}")
+    above = vega.layered(upper, height=MODEL_HEIGHT, description=text)
+    return {title: above, f"{title}: what the model leaves unexplained": below}
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
@@ -274,11 +247,8 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
         for solver in by_solver(
             prediction.solver for prediction in results.predictions if prediction.policy == policy
         ):
-            predictions = [
-                prediction
-                for prediction in results.predictions
-                if (prediction.solver, prediction.policy) == (solver, policy)
-            ]
+            fitted = results.predictions
+            predictions = [each for each in fitted if (each.solver, each.policy) == (solver, policy)]
             title = f"{solver.capitalize()}, {policy_name(policy)}"
             charts |= _charts(results, predictions, title)
     notes = [
@@ -329,23 +299,14 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
         shape = vega.shown("kind:N", sort=None, scale={"domain": KINDS, "range": SHAPES})
         numbers = ((f"{field}:Q", field, ",.0f") for field in ("nodes", "low", "high"))
         points = vega.csv(FRONTIER_COLUMNS, data)
+        bars = vega.mark("rule", strokeWidth=2, opacity=0.6, clip=True)
+        known = vega.where("isValid(datum.low) && isValid(datum.high)")
+        ends = {**place, "x": nodes_axis("low:Q", values), "x2": vega.shown("high")}
+        dots = {**place, "x": nodes_axis("nodes:Q", values), "shape": shape}
+        point = vega.mark("point", filled=True, size=56, opacity=1)
         layers = [
-            vega.layer(
-                points,
-                vega.mark("rule", strokeWidth=2, opacity=0.6, clip=True),
-                vega.where("isValid(datum.low) && isValid(datum.high)"),
-                **place,
-                x=nodes_axis("low:Q", values),
-                x2=vega.shown("high"),
-            ),
-            vega.layer(
-                points,
-                vega.mark("point", filled=True, size=56, opacity=1),
-                **place,
-                x=nodes_axis("nodes:Q", values),
-                shape=shape,
-                tooltip=vega.tips("name:N", "kind:N", *numbers),
-            ),
+            vega.layer(points, bars, known, **ends),
+            vega.layer(points, point, **dots, tooltip=vega.tips("name:N", "kind:N", *numbers)),
         ]
         described = "; ".join(f"{line[0]}, {line[1]}: {float(str(line[2])):.0f}" for line in data)
         title = f"{policy_name(policy)}, a step every {period_name(period_ns)}"
