@@ -99,32 +99,21 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
         max((max(histogram) for histogram in gaps.values()), default=None),
     )
     if highest is not None and largest is not None and largest != highest:
-        marks.append(
-            MarkKind.MAXIMUM_DIFFERS.mark(
-                f"hwlatdetect reports a maximum of {highest} us; the largest sample is {largest} us"
-            )
-        )
+        detail = f"hwlatdetect reports a maximum of {highest} us; the largest sample is {largest} us"
+        marks.append(MarkKind.MAXIMUM_DIFFERS.mark(detail))
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
-        marks.append(
-            MarkKind.DUTY_CYCLE.mark(
-                f"the detector looked for {share:.0f} % of the time: what happened in the rest is not in it"
-            )
-        )
+        detail = f"the detector looked for {share:.0f} % of the time: what happened in the rest is not in it"
+        marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     elif not window:
-        marks.append(
-            MarkKind.DUTY_CYCLE.mark(
-                "the file does not say how much of the time the detector looked; the default is half"
-            )
-        )
+        detail = "the file does not say how much of the time the detector looked; the default is half"
+        marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     if more:
-        marks.append(
-            MarkKind.SAMPLES_MISSING.mark(
-                f"{more} more gaps were above the threshold: hwlatdetect reports only the largest of each "
-                f"window"
-            )
+        detail = (
+            f"{more} more gaps were above the threshold: hwlatdetect reports only the largest of each window"
         )
+        marks.append(MarkKind.SAMPLES_MISSING.mark(detail))
     threshold = settings.get("Latency threshold")
     if threshold:
         marks.append(MarkKind.SMALL_GAPS_UNKNOWN.mark(f"gaps of up to {threshold} us are not recorded"))

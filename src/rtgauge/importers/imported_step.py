@@ -339,52 +339,43 @@ def _marks(
             MarkKind.RESOLUTION_1US.mark(f"{tool} truncates to whole us: values may be up to 999 ns larger")
         )
     elif measurement.series and resolution > 1:
-        marks.append(
-            MarkKind.RESOLUTION.mark(
-                f"{tool} counted in bins of {format_duration(resolution)}: values may be up to "
-                f"{resolution - 1} ns larger"
-            )
+        detail = (
+            f"{tool} counted in bins of {format_duration(resolution)}: values may be up to "
+            f"{resolution - 1} ns larger"
         )
+        marks.append(MarkKind.RESOLUTION.mark(detail))
     if not measurement.unit_known:
         marks.append(
             MarkKind.UNIT_ASSUMED.mark("the text does not show whether it is in us or ns (-N); us is assumed")
         )
     marks += _histogram_marks(measurement, contradicted=contradicted)
     if measurement.releases and any(interval is None for interval in intervals):
-        marks.append(
-            MarkKind.MISSED_UNKNOWN.mark(
-                f"{tool} does not report missed activations and its interval is unknown: none are counted"
-            )
-        )
+        detail = f"{tool} does not report missed activations and its interval is unknown: none are counted"
+        marks.append(MarkKind.MISSED_UNKNOWN.mark(detail))
     elif (
         measurement.series
         and not measurement.releases
         and not measurement.counts_missed
         and measurement.probe in RELEASED
     ):
-        marks.append(
-            MarkKind.MISSED_UNKNOWN.mark(
-                f"how many activations {tool} missed, and how late they were, is not in the file: "
-                "none are counted"
-            )
+        detail = (
+            f"how many activations {tool} missed, and how late they were, is not in the file: "
+            "none are counted"
         )
+        marks.append(MarkKind.MISSED_UNKNOWN.mark(detail))
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
-        marks.append(
-            MarkKind.MISSED_DERIVED.mark(
-                f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"
-            )
+        detail = (
+            f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"
         )
+        marks.append(MarkKind.MISSED_DERIVED.mark(detail))
     marks += scheduling_marks(
         tool, measurement.parameters.get("policy"), measurement.parameters.get("priority")
     )
     duration = _duration_ns(measurement, intervals)
     if 0 < duration < SHORT_NS:
-        marks.append(
-            MarkKind.SHORT_MEASUREMENT.mark(
-                f"{tool} measured for {format_duration(duration)}: it may miss what happens less often"
-            )
-        )
+        detail = f"{tool} measured for {format_duration(duration)}: it may miss what happens less often"
+        marks.append(MarkKind.SHORT_MEASUREMENT.mark(detail))
     return marks
 
 

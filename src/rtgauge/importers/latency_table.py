@@ -194,18 +194,14 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
     interval = None if table.period_us is None else table.period_us * 1000
     marks: list[Mark] = []
     if table.overruns:
-        marks.append(
-            MarkKind.OVERRUNS.mark(
-                f"{tool} reports {table.overruns} overruns: activations that were missed; how late "
-                "they would have been is not known"
-            )
+        detail = (
+            f"{tool} reports {table.overruns} overruns: activations that were missed; how late "
+            "they would have been is not known"
         )
+        marks.append(MarkKind.OVERRUNS.mark(detail))
     if table.switches:
-        marks.append(
-            MarkKind.MODE_SWITCHES.mark(
-                f"{tool} reports {table.switches} switches to Linux: in that time the task was not real-time"
-            )
-        )
+        detail = f"{tool} reports {table.switches} switches to Linux: in that time the task was not real-time"
+        marks.append(MarkKind.MODE_SWITCHES.mark(detail))
     if table.seconds:
         low, high = (
             min(second.minimum_ns for second in table.seconds),
@@ -234,18 +230,14 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         last, overflow = max(histogram), 0
         if max(high, -low) >= (last + 1) * 1000:
             overflow = histogram.pop(last)
-            marks.append(
-                MarkKind.LAST_BIN_CLIPPED.mark(
-                    f"{tool}'s last cell also holds every larger latency: its {overflow} samples count "
-                    f"as {last} us or more"
-                )
+            detail = (
+                f"{tool}'s last cell also holds every larger latency: its {overflow} samples count "
+                f"as {last} us or more"
             )
+            marks.append(MarkKind.LAST_BIN_CLIPPED.mark(detail))
         if low < 0:
-            marks.append(
-                MarkKind.SIGN_LOST.mark(
-                    f"{tool}'s histogram has latencies without sign, and some were early (down to {low} ns)"
-                )
-            )
+            detail = f"{tool}'s histogram has latencies without sign, and some were early (down to {low} ns)"
+            marks.append(MarkKind.SIGN_LOST.mark(detail))
         in_ns = {cell * 1000: samples for cell, samples in histogram.items()}
         low, high, beyond = with_unfinished_second(low, high, in_ns, 1000, tool)
         marks += beyond
@@ -264,11 +256,8 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         )
         return TableSeries(series, 1000, marks)
     if low < 0:
-        marks.append(
-            MarkKind.EARLY.mark(
-                f"some activations were early, down to {low} ns: {tool} corrects its timer by a constant"
-            )
-        )
+        detail = f"some activations were early, down to {low} ns: {tool} corrects its timer by a constant"
+        marks.append(MarkKind.EARLY.mark(detail))
     count, seconds = _count(table, source), table.seconds
     missing = _missing(table, low, high)
     if missing is not None:

@@ -74,11 +74,8 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     ):
         last_cell = next(reversed(cells))
         cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
-        marks.append(
-            MarkKind.COUNTS_PLUS_ONE.mark(
-                "latmus -g writes every count except the last one too high: one is subtracted"
-            )
-        )
+        detail = "latmus -g writes every count except the last one too high: one is subtracted"
+        marks.append(MarkKind.COUNTS_PLUS_ONE.mark(detail))
         binned = count
     if count is None or count != binned:
         raise InputError(
@@ -87,12 +84,11 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     overflow, limit = 0, None
     if open_ended:
         limit, overflow = cells.popitem()
-        marks.append(
-            MarkKind.LAST_BIN_CLIPPED.mark(
-                f"latmus' last cell also holds every larger latency: its {overflow} samples count as "
-                f"{limit} us or more"
-            )
+        detail = (
+            f"latmus' last cell also holds every larger latency: its {overflow} samples count as "
+            f"{limit} us or more"
         )
+        marks.append(MarkKind.LAST_BIN_CLIPPED.mark(detail))
     if low < 0:
         marks.append(MarkKind.EARLY.mark(f"some activations were early, down to {int(low)} ns"))
     for name, kind, words in (

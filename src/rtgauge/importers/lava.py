@@ -90,29 +90,24 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         if part.maximum_ns != round(threads[thread].get("max", 0) * unit_ns) and "max" in threads[thread]
     ]
     if differing:
-        marks.append(
-            MarkKind.FIGURES_CONTRADICT.mark(
-                f"the largest latency of thread {differing[0]} is another in LAVA's line than in cyclictest's"
-            )
+        detail = (
+            f"the largest latency of thread {differing[0]} is another in LAVA's line than in cyclictest's"
         )
+        marks.append(MarkKind.FIGURES_CONTRADICT.mark(detail))
     for thread, figures in threads.items():
         ordered = [figures[name] for name in _NAMES if name in figures]
         if ordered != sorted(ordered):
             listed = ", ".join(f"{value:g}" for value in ordered)
-            marks.append(
-                MarkKind.FIGURES_CONTRADICT.mark(
-                    f"thread {thread}: minimum, average and maximum are {listed} {unit}"
-                )
-            )
+            detail = f"thread {thread}: minimum, average and maximum are {listed} {unit}"
+            marks.append(MarkKind.FIGURES_CONTRADICT.mark(detail))
     if len(threads) > 1 and any(
         all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES
     ):
-        marks.append(
-            MarkKind.THREAD_NUMBER.mark(
-                "one figure of each thread is the thread's number: the script that extracted it took the "
-                "wrong word"
-            )
+        detail = (
+            "one figure of each thread is the thread's number: the script that extracted it took the "
+            "wrong word"
         )
+        marks.append(MarkKind.THREAD_NUMBER.mark(detail))
     if failed:
         marks.append(MarkKind.LAVA_FAILED.mark(f"{failed} of these lines say fail"))
     results = [

@@ -90,18 +90,14 @@ class Measurement:
 def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
     """Marks if the measuring thread had no real-time priority or ran below the kernel's interrupt threads."""
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
-        return [
-            MarkKind.NO_REAL_TIME_PRIORITY.mark(
-                f"{tool} measured without real-time priority: it was delayed like any ordinary program"
-            )
-        ]
+        detail = f"{tool} measured without real-time priority: it was delayed like any ordinary program"
+        return [MarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
-        return [
-            MarkKind.LOW_PRIORITY.mark(
-                f"{tool} measured at priority {priority}, below interrupt threads "
-                f"({IRQ_THREAD_PRIORITY}): their work delays it"
-            )
-        ]
+        detail = (
+            f"{tool} measured at priority {priority}, below interrupt threads "
+            f"({IRQ_THREAD_PRIORITY}): their work delays it"
+        )
+        return [MarkKind.LOW_PRIORITY.mark(detail)]
     return []
 
 

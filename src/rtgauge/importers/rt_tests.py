@@ -247,17 +247,13 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
             )
         )
     if clipped:
-        marks.append(
-            MarkKind.LAST_BIN_CLIPPED.mark(
-                f"oslat's last bin also holds every longer gap: its {clipped} samples count as that "
-                "long or longer"
-            )
+        detail = (
+            f"oslat's last bin also holds every longer gap: its {clipped} samples count as that "
+            "long or longer"
         )
-    marks.append(
-        MarkKind.LOOP_IN_FIRST_BIN.mark(
-            "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself"
-        )
-    )
+        marks.append(MarkKind.LAST_BIN_CLIPPED.mark(detail))
+    detail = "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself"
+    marks.append(MarkKind.LOOP_IN_FIRST_BIN.mark(detail))
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)
     return {
         "series": series,

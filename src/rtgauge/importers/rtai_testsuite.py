@@ -115,12 +115,11 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
         text = f"latency reports {overruns} overruns: missed activations, each counted as a latency of 0"
         marks.append(MarkKind.OVERRUNS.mark(text))
     if lowest < 0:
-        marks.append(
-            MarkKind.EARLY.mark(
-                f"some activations were early, down to {lowest} ns: RTAI sets its timer earlier by "
-                "its calibration"
-            )
+        detail = (
+            f"some activations were early, down to {lowest} ns: RTAI sets its timer earlier by "
+            "its calibration"
         )
+        marks.append(MarkKind.EARLY.mark(detail))
     if told is None and of_scheduler is None:
         assumed = (
             "neither latency nor RTAI's list of tasks gives its period: "
@@ -129,12 +128,11 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
         marks.append(MarkKind.PERIOD_ASSUMED.mark(assumed))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant of its own
-        marks.append(
-            MarkKind.PERIOD_OF_THE_TASK.mark(
-                f"the program prints a period of {format_duration(told)}, its task has one of "
-                f"{format_duration(of_scheduler)}"
-            )
+        detail = (
+            f"the program prints a period of {format_duration(told)}, its task has one of "
+            f"{format_duration(of_scheduler)}"
         )
+        marks.append(MarkKind.PERIOD_OF_THE_TASK.mark(detail))
     return marks
 
 

@@ -168,16 +168,10 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
                 for thread, one in enumerate(series)
             ]
         if measured.tag == "timerlat":
-            marks.append(
-                MarkKind.QUANTITIES_MIXED.mark(
-                    "rteval adds rtla's counts of interrupt, thread and user context into one histogram"
-                )
-            )
-            marks.append(
-                MarkKind.OVERFLOW_UNKNOWN.mark(
-                    "rteval ignores what lies above rtla's bins: the maximum may be larger than shown"
-                )
-            )
+            detail = "rteval adds rtla's counts of interrupt, thread and user context into one histogram"
+            marks.append(MarkKind.QUANTITIES_MIXED.mark(detail))
+            detail = "rteval ignores what lies above rtla's bins: the maximum may be larger than shown"
+            marks.append(MarkKind.OVERFLOW_UNKNOWN.mark(detail))
             for report in measured.iter("stoptrace_report"):
                 text = "\n".join(part.strip() for part in report.itertext() if part.strip())
                 results.append(

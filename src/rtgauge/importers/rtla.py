@@ -200,19 +200,17 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        marks.append(
-            MarkKind.BINS_ASSUMED.mark(
-                f"bins of {width}assumed: the file does not say how wide they are, and its rows are "
-                f"multiples of it"
-            )
+        detail = (
+            f"bins of {width}assumed: the file does not say how wide they are, and its rows are "
+            f"multiples of it"
         )
+        marks.append(MarkKind.BINS_ASSUMED.mark(detail))
     if not table.totals:
-        marks.append(
-            MarkKind.NO_SUMMARY.mark(
-                "rtla's rows count:, over:, max: are missing (--no-summary, or cut short): samples "
-                "above the histogram are not in it"
-            )
+        detail = (
+            "rtla's rows count:, over:, max: are missing (--no-summary, or cut short): samples "
+            "above the histogram are not in it"
         )
+        marks.append(MarkKind.NO_SUMMARY.mark(detail))
     series = [_histogram_series(table, at, unit_ns, width, source) for at in range(len(table.columns))]
     return {"series": series, "resolution_ns": width * unit_ns, "marks": marks}
 

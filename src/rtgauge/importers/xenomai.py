@@ -67,21 +67,19 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         last = max(histogram, default=0)
         if histogram and max(high, -low) >= last + width_ns:
             overflow, limit = histogram.pop(last), last
-            marks.append(
-                MarkKind.LAST_BIN_CLIPPED.mark(
-                    f"latency's last cell also holds every larger latency: its {overflow} samples "
-                    f"count as {last} ns or more"
-                )
+            detail = (
+                f"latency's last cell also holds every larger latency: its {overflow} samples "
+                f"count as {last} ns or more"
             )
+            marks.append(MarkKind.LAST_BIN_CLIPPED.mark(detail))
         low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
         marks += beyond
         if overruns := int(figures[4]):
-            marks.append(
-                MarkKind.OVERRUNS.mark(
-                    f"latency reports {overruns} overruns: activations that were missed; how late "
-                    "they would have been is not known"
-                )
+            detail = (
+                f"latency reports {overruns} overruns: activations that were missed; how late "
+                "they would have been is not known"
             )
+            marks.append(MarkKind.OVERRUNS.mark(detail))
     period = int(head[5]) * 1000 if head else None
     series = ImportedSeries(
         labels={"thread": 0},
