@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
+.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-image test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -139,6 +139,11 @@ test-packages: export RTGAUGE_SUITES = $(SUITES)
 test-packages: $(VENV)/.tools $(VENV)/.installed
 	@sh tools/packages.sh packages
 	@$(PART) 'packages in clean roots' $(BIN)/pytest tests/roots
+
+# The image of the container, built from the wheel and run.
+test-image: wheel $(VENV)/.tools $(VENV)/.installed
+	@sh tools/packages.sh packages
+	@$(PART) 'image of the container' $(BIN)/pytest tests/roots/test_image.py
 
 FIRMWARE_SOURCES := $(wildcard firmware/*.c firmware/*.h firmware/*.S firmware/*.ld firmware/*.py firmware/Makefile)
 
