@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The page that shows a run as it goes: what the runner tells becomes documents, which a small server hands
-to browsers.
-"""
+"""The live page: a small server sends a run's state to browsers."""

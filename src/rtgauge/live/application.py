@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the server of the live page answers: the page, a WebSocket with documents, and one with frames of what
-a step simulates.
+"""The routes of the live page's server: the page, a WebSocket for documents, and one for a simulation's
+frames.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 MOST_BROWSERS = 32
 MOST_UNREAD = 4
-"""Frames on their way to a browser, which answers each: one that cannot follow gets fewer, and none late."""
+"""Frames that were sent to a browser and not yet answered; a slow browser gets fewer frames, but none
+late.
+"""
 TEMPLATE = Path(__file__).parent / "templates" / "live.html"
 VIEWS = "<!-- views -->"
-"""Where they are in it."""
+"""Their place in the template."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src "
     "'unsafe-inline'; "
@@ -34,26 +36,27 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSED = (WebSocketDisconnect, RuntimeError)
-"""What Starlette raises where the browser has gone."""
+"""What Starlette raises if the browser has gone."""
 
 
 @dataclass(eq=False)
 class _Browser:
-    """It gets documents, or frames."""
+    """A browser that gets documents or frames."""
 
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    """A document or frame has come, or an answer."""
+    """Set by a new document or frame, or the browser's answer."""
     unread: int = 0
-    """Frames that it has not answered."""
+    """The number of frames that it has not answered."""
 
 
 class LiveApplication:
-    """The routes, and what they show.
+    """The routes, with the document and frame that they show.
 
-    On loopback, the Host of a request must be this machine's; elsewhere it must have the token.
+    On loopback the Host of a request must be this machine's; on other addresses the request must have the
+    token.
 
-    `views`: scripts that draw what moves. `tell`(how many follow documents, how many follow frames) is called
-    at each change.
+    `views` are the scripts that draw frames. `tell` is called with the numbers of browsers that get documents
+    and frames, at each change.
     """
 
     def __init__(
@@ -80,13 +83,13 @@ class LiveApplication:
         )
 
     def set_document(self, content: bytes, *, ended: bool) -> None:
-        """Another document to show; `ended`: the last one."""
+        """Show a document; `ended` says that it is the last one."""
         self._document, self.ended = content.decode(), ended
         for browser in self._followers:
             browser.news.set()
 
     def set_frame(self, content: bytes) -> None:
-        """Another frame to show."""
+        """Show a frame."""
         self._frame = content
         for browser in self._watchers:
             browser.news.set()
@@ -99,7 +102,7 @@ class LiveApplication:
 
     @contextlib.contextmanager
     def _among(self, browsers: set[_Browser]) -> Generator[_Browser]:
-        """A browser that is one of these meanwhile."""
+        """Add a browser to `browsers` for the time of the context."""
         browser = _Browser()
         browsers.add(browser)
         self._tell(len(self._followers), len(self._watchers))
@@ -108,7 +111,7 @@ class LiveApplication:
         finally:
             browsers.remove(browser)
             if not self._followers:
-                self._document = ""  # it grows old while nobody looks
+                self._document = ""  # it would be old for the next browser
             self._gone.set()
             self._tell(len(self._followers), len(self._watchers))
 
@@ -119,7 +122,7 @@ class LiveApplication:
         return secrets.compare_digest(connection.query_params.get("token", "").encode(), self._token.encode())
 
     async def _accept(self, socket: WebSocket, present: int) -> bool:
-        """Whether the browser may look; it is told."""
+        """Accept the WebSocket if the browser may look, or close it. Return whether it was accepted."""
         origin, host = socket.headers.get("origin"), socket.headers.get("host", "")
         if (
             not self._allowed(socket)
@@ -169,8 +172,8 @@ class LiveApplication:
                 sender.cancel()
 
     async def _send_frames(self, socket: WebSocket, browser: _Browser) -> None:
-        """The newest each time; those that came meanwhile are dropped, which the browser sees by their
-        numbers.
+        """Send the newest frame each time. The browser sees from the numbers that frames between were
+        dropped.
         """
         sent = self._frame
         with contextlib.suppress(*CLOSED):

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a browser, or anybody who can reach the address, may take of the page's process: so many connections,
-so long without a request, so much memory.
-"""
+"""Limits what anybody who can reach the address may take of the page's process: connections, time, memory."""
 
 from __future__ import annotations
 
@@ -19,18 +17,18 @@ MOST_CONNECTIONS = 80
 """Two WebSockets for each of 32 browsers, and some for pages."""
 MOST_HEADER_BYTES = 16 << 10
 MOST_MESSAGE_BYTES = 1 << 10
-"""What a browser sends are answers to frames, of some bytes."""
+"""A browser sends only answers to frames, of a few bytes."""
 MOST_QUEUED = 64
-"""Messages that were sent and not read: a page sends one for each frame, of which four are on their way."""
+"""Received messages that are not read yet: a page answers each frame, and at most four are on their way."""
 MOST_UNSENT_BYTES = 4 << 20
 ACCEPTED_AT_ONCE = 8
-"""Connections that wait in the kernel: so many are accepted before the first of them can be refused."""
+"""Connections that wait in the kernel: this many are accepted before the first of them can be refused."""
 
 
 class Connections:
-    """How many there are, of both kinds.
+    """Counts the connections, HTTP and WebSocket together.
 
-    `request_s`: from its beginning until a connection has become a WebSocket, or is over.
+    `request_s`: the time within which a connection must become a WebSocket or end.
     """
 
     def __init__(self, request_s: float) -> None:
@@ -38,11 +36,13 @@ class Connections:
         self.request_s = request_s
 
     def protocols(self) -> tuple[type[H11Protocol], type[WebSocketsSansIOProtocol]]:
-        """Of HTTP and of WebSockets, which count here."""
+        """Return protocols of HTTP and WebSocket that count their connections here."""
         connections = self
 
         class Http(H11Protocol):
-            """One above the bound is closed at once; none stays without a request."""
+            """Closes a connection above the limit at once, and one that stays without a request after a
+            time.
+            """
 
             _end: asyncio.TimerHandle | None = None
 
@@ -69,15 +69,15 @@ class Connections:
                     self._end = None
 
         class Socket(WebSocketsSansIOProtocol):
-            """It has the place of the connection that it was made of."""
+            """Is counted as the HTTP connection from which it was made."""
 
             def connection_lost(self, exc: Exception | None) -> None:
                 connections.count -= 1
                 super().connection_lost(exc)
 
             def data_received(self, data: bytes) -> None:
-                # A read may be of tens of thousands of messages, each an object; pings are answered whether
-                # or not the answers are read.
+                # One read may hold tens of thousands of messages, each an object; pings are answered even if
+                # nobody reads the answers.
                 for at in range(0, len(data), MOST_MESSAGE_BYTES):
                     if self.transport.is_closing():
                         return
@@ -93,8 +93,8 @@ class Connections:
 
 
 def bounds(request_s: float) -> dict[str, Any]:
-    """For uvicorn's configuration; a connection that has not become a WebSocket, and is not over, is closed
-    after `request_s`.
+    """Return options for uvicorn that set the limits. A connection that is not a WebSocket is closed after
+    `request_s`.
     """
     http, socket = Connections(request_s).protocols()
     return {

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The server of the live page: Starlette under uvicorn, in a process of its own with the lowest priority,
-which ends with the run.
+"""Starts and feeds the live page's server: Starlette under uvicorn, in its own process of the lowest
+priority.
 
-Whatever somebody does who can reach the address, the process that measures sends two documents a second, and
-frames: no more.
+The process that measures sends at most two documents a second, and frames, whatever requests come.
 
-On a loopback address everybody on this machine may look; on any other one the address has a token. The Host
-of a request must be the address that was
-given, so that no page from elsewhere can look through a browser (DNS rebinding), and a WebSocket must come
-from this page.
+Everybody on this machine may open a loopback address; any other address needs a token. On loopback the Host
+of a request must be this machine's, so that no foreign page can read it through a browser (DNS rebinding),
+and a WebSocket must come from this page.
 """
 
 from __future__ import annotations
@@ -36,30 +34,30 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8377
 EACH_S = 0.5
-"""Between two documents."""
+"""The time between two documents."""
 REQUEST_S = 10.0
-"""For a connection to become a WebSocket, or to be over: the page is some KB, and what is silent or slow is
-closed.
+"""The time for a connection to become a WebSocket or end: the page has some KB, so only a slow one needs
+more.
 """
 LAST_WORD_S = 2
-"""For browsers to get the last document."""
+"""The time for browsers to get the last document."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen; port 0: any that is free."""
+    """The address to listen on; port 0 is any free port."""
 
     host: str
     port: int
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the address."""
         return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
 
 
 def parse_address(text: str) -> Address:
-    """`ADDRESS:PORT`, `[ADDRESS]:PORT`, `PORT`, `ADDRESS` or nothing (loopback). Raises InputError."""
+    """Parse `ADDRESS:PORT`, `[ADDRESS]:PORT`, `PORT`, `ADDRESS` or nothing (loopback). Raises InputError."""
     host, port = "127.0.0.1", str(DEFAULT_PORT)
     if text.isdigit():
         port = text
@@ -85,7 +83,7 @@ def parse_address(text: str) -> Address:
 
 
 def _listen_on(address: Address) -> socket.socket:
-    """Raises InputError."""
+    """Return a socket bound to the address. Raises InputError."""
     listening = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -93,23 +91,22 @@ def _listen_on(address: Address) -> socket.socket:
     except OSError as error:
         listening.close()
         remedy = (
-            "--live 0 takes a port that is free"
+            "--live 0 takes a free port"
             if error.errno == errno.EADDRINUSE
             else "give another one, e.g. --live 0.0.0.0:8377"
         )
         raise InputError(
-            f"--live: {address.host}:{address.port} cannot be listened on ({error.strerror}); {remedy}"
+            f"--live: {address.host}:{address.port} cannot be used ({error.strerror}); {remedy}"
         ) from None
     return listening
 
 
 class LiveServer:
-    """Has the page served while it is entered.
+    """Serves the page while the context is open.
 
-    Raises InputError if the address is none of this machine's, or taken; MeasureError.
-
-    `views`: scripts of the page that draw what steps simulate. `request_s`: how long a connection may take to
-    ask for something.
+    `views` are scripts of the page that draw what steps simulate; `request_s` is the time a connection has
+    for its request. Entering raises InputError if the address is in use or not this machine's, and
+    MeasureError if the server does not start.
     """
 
     def __init__(
@@ -123,11 +120,11 @@ class LiveServer:
         self._port = address.port
         self._browsers = 0
         self._news = threading.Event()
-        """A frame has come, somebody has come or gone, or the run has ended."""
+        """Set by a new frame, a browser that comes or goes, and the end of the run."""
 
     @property
     def url(self) -> str:
-        """What to open in a browser."""
+        """The URL to open in a browser."""
         host = self.address.host
         if host in {"0.0.0.0", "::"}:  # noqa: S104 - the user asked for it
             host = socket.gethostname()
@@ -152,7 +149,7 @@ class LiveServer:
             "request_s": self._request_s,
             "last_word_s": LAST_WORD_S,
         }
-        # On the command line, other users would see the token.
+        # Other users could read the token on a command line.
         self._tell(GIVEN, json.dumps(given).encode())
         if not self._hear():
             self.process.wait()
@@ -170,11 +167,11 @@ class LiveServer:
         return self
 
     def _tell(self, kind: int, content: bytes) -> None:
-        with contextlib.suppress(OSError):  # the page's process has ended: the run goes on
+        with contextlib.suppress(OSError):  # the run continues without its page
             self._told.sendall(struct.pack(HEAD, kind, len(content)) + content)
 
     def _hear(self) -> bool:
-        """Take how many look; False: the page's process has ended."""
+        """Receive the numbers of browsers. Return False if the page's process has ended."""
         counts = b""
         with contextlib.suppress(OSError):
             counts = self._told.recv(struct.calcsize(COUNTS), socket.MSG_WAITALL)
@@ -189,9 +186,9 @@ class LiveServer:
             pass
 
     def _feed(self) -> None:
-        """Send documents while somebody looks, and the newest frame.
+        """Send documents and the newest frames while a browser is connected.
 
-        A page's process that takes nothing holds up this thread alone.
+        A page's process that does not read blocks only this thread.
         """
         sent, due_s = 0, 0.0
         while not self.state.ended:

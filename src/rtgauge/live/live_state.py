@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What is known of a run while it goes on, as one document for the browsers.
+"""Collects the state of a run, and gives it to browsers as one document.
 
-The runner's thread only puts windows on a list; they are counted when a document is made, which happens in a
-thread of its own and only while a
-browser looks."""
+The runner's thread only appends windows to a list. Another thread counts them when it makes a document, which
+it does only while a browser is connected.
+"""
 
 from __future__ import annotations
 
@@ -26,32 +26,34 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import Frame, SeriesLine, Window
 
 COLUMNS_NS: npt.NDArray[np.int64] = np.unique(np.round(np.logspace(2, 10, 8 * 16 + 1)).astype(np.int64))
-"""Lower edges of the histogram's columns: 16 a decade from 100 ns to 10 s; what is below is in the first,
-what is above in the last.
+"""Lower edges of the histogram's columns: 16 per decade from 100 ns to 10 s. The first column also has
+everything below, the last everything above.
 """
 _COLUMN_OF_BIN = np.clip(np.searchsorted(COLUMNS_NS, EDGES_NS, side="right") - 1, 0, len(COLUMNS_NS) - 1)
 MOST_MAXIMA = 600
-"""Points of the course over time: of more, two become one."""
+"""Points of the curve over time; if there are more, each two become one."""
 MOST_WAITING = 100_000
-"""Windows that wait for a browser to look: more are counted at once."""
+"""Windows that may wait until a document is made; if there are more, they are counted."""
 
 
 @dataclass(frozen=True)
 class Moving:
-    """A step simulates something that moves."""
+    """What a step simulates and the page can draw."""
 
     view: str
-    """The name of what draws it on the page."""
+    """The name of the script that draws it on the page."""
     message: Callable[[int, Frame], bytes]
-    """What a browser gets of a frame with this number, from 1. Raises RecordError if it is none."""
+    """Makes the message to browsers from a frame and its number, from 1. Raises RecordError if it is not a
+    frame.
+    """
     elsewhere: bool = False
-    """On a machine that sends no frames."""
+    """Whether it runs on a machine that sends no frames."""
 
 
 class LiveState:
-    """Listens to a run as the runner's `Progress` does, and gives documents and frames.
+    """Listens to a run, as the runner's `Progress` does, and makes documents and frames.
 
-    `title` names a step, `moving` says what of it moves; None: nothing.
+    `title` names a step; `moving` returns what it simulates, or None.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class LiveState:
         self._moving_of = moving
         self.watchers = 0
         self.on_frame: Callable[[], None] = lambda: None
-        """Called by the runner's thread when a frame has come."""
+        """The runner's thread calls it for each frame."""
         self._frame: tuple[int, Frame | None] = (0, None)
         self._message: tuple[int, bytes | None] = (0, None)
         self._steps: list[dict[str, Any]] = []
@@ -81,32 +83,32 @@ class LiveState:
         self._waiting = []
         self._names: dict[int, str] = {}
         self._counts: set[int] = set()
-        """The series whose values are no times."""
+        """The series whose values are counts, not times."""
         self._metric = "latency"
         self._drawn: set[int] | None = None
-        """The series that are in the histogram and the course: those of the first metric; None: not known
-        yet, all are.
+        """The series in the histogram and the curve: every series of the first metric. None: all, until that
+        is known.
         """
         self._columns = np.zeros(len(COLUMNS_NS), dtype=np.int64)
         self._series: dict[int, dict[str, int | None]] = {}
         self._maxima: list[tuple[int, int]] = []
         self._together = 1
-        """Windows' seconds that one point of the course covers."""
+        """The windows (seconds) that one point of the curve covers."""
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """The steps that will be measured; each later round of a study adds some."""
+        """Add the steps that will be measured; a study calls it again for each round."""
         with self._lock:
             self._before = len(self._steps)
             self._steps += [{"title": self._title(key), "state": "waits", "marks": []} for key in steps]
             self._expected_s = expected_s
 
     def left_out(self, what: LeftOut) -> None:
-        """A part of the plan that cannot be measured."""
+        """Note a part of the plan that cannot be measured."""
         with self._lock:
             self._left_out.append(f"{what.what}: {what.reason}")
 
     def step_begins(self, number: int, key: StepKey) -> None:
-        """A step begins."""
+        """Begin a step; `number` counts from the last `run_begins`."""
         with self._lock:
             self._begin_step()
             self._moving = self._moving_of(key)
@@ -115,16 +117,16 @@ class LiveState:
             self._steps[self._before + number]["state"] = "runs"
 
     def waits(self, reason: str) -> None:
-        """The run has not begun."""
+        """Show why the run has not begun."""
         self.phase(f"waits: {reason}")
 
     def phase(self, text: str) -> None:
-        """What the step does now."""
+        """Show what the step does now."""
         with self._lock:
             self._phase = text
 
     def series(self, lines: Sequence[SeriesLine]) -> None:
-        """What the step measures."""
+        """Set the series that the step measures."""
         several = len({line.metric for line in lines}) > 1
         names: dict[int, str] = {}
         for line in lines:
@@ -137,7 +139,7 @@ class LiveState:
             self._drawn = {line.series for line in lines if line.metric == self._metric}
 
     def window(self, window: Window) -> None:
-        """One second of one series was measured."""
+        """Add one window of one series."""
         with self._lock:
             self._waiting.append(window)
             if len(self._waiting) >= MOST_WAITING:
@@ -148,13 +150,13 @@ class LiveState:
         return self.watchers > 0 and self._moving is not None and not self._moving.elsewhere
 
     def frame(self, frame: Frame) -> None:
-        """What the step simulates has moved. Without the lock: nobody waits for one who looks."""
+        """Set the newest frame. It takes no lock, so that the runner never waits for a browser."""
         self._frame = (self._frame[0] + 1, frame)
         self.on_frame()
 
     def frame_message(self) -> tuple[int, bytes | None]:
-        """The number of the latest frame, from 1, and what a browser gets of it; None: there was none, or it
-        is none.
+        """Return the number of the newest frame, from 1, and its message; None if there is none, or it is
+        damaged.
         """
         number, frame = self._frame
         moving = self._moving
@@ -166,7 +168,7 @@ class LiveState:
         return self._message
 
     def step_ends(self, step: Step) -> None:
-        """The step is in the record."""
+        """End a step that is now in the record."""
         with self._lock:
             about = self._steps[self._before + self._number]
             about |= {
@@ -183,16 +185,16 @@ class LiveState:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more follows."""
+        """Whether the run has ended."""
         return self._ended
 
     def run_ends(self) -> None:
-        """Nothing more follows."""
+        """End the run."""
         with self._lock:
             self._ended = True
 
     def _count(self) -> None:
-        """Count the windows that wait; with the lock."""
+        """Count the waiting windows. The caller holds the lock."""
         waiting, self._waiting = [window for window in self._waiting if window.phase == "measure"], []
         drawn = [window for window in waiting if self._drawn is None or window.series in self._drawn]
         if drawn:
@@ -215,7 +217,9 @@ class LiveState:
                     self._note_maximum(window.index // self._together, max(window.max_ns, -window.min_ns))
 
     def _note_maximum(self, at: int, value_ns: int) -> None:
-        """The largest of each second, all series of the first metric together."""
+        """Add a value to the curve of the largest value in each second, over all series of the first
+        metric.
+        """
         if self._maxima and self._maxima[-1][0] >= at:
             place = next(
                 (place for place in range(len(self._maxima) - 1, -1, -1) if self._maxima[place][0] <= at), 0
@@ -231,7 +235,7 @@ class LiveState:
             self._maxima = list(merged.items())
 
     def document(self) -> bytes:
-        """The state as JSON."""
+        """Return the state as JSON."""
         with self._lock:
             self._count()
             elapsed_s = time.monotonic() - self._began_s

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What the process that measures and the one that serves its live page send each other."""
+"""The messages between the process that measures and the one that serves its live page."""
 
 from __future__ import annotations
 
 HEAD = "<BI"
-"""Before each content, to the page's process: what it is, and its length (bytes)."""
+"""The head of each message to the page's process: its kind, and its length in bytes."""
 GIVEN, DOCUMENT, LAST, FRAME = range(4)
-"""JSON with host, token, views and time limits, which comes first; a document; the last one; a frame."""
+"""The kinds: JSON with host, token, views and time limits, which comes first; a document; the last document;
+a frame.
+"""
 COUNTS = "<HH"
-"""From the page's process, once when it serves and then at each change: how many browsers follow documents,
-and how many follow frames.
+"""A message from the page's process: the numbers of browsers that get documents, and frames. It comes when
+the process is ready, and at each change.
 """

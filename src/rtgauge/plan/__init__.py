@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What to measure: plan files and presets become an ordered list of steps."""
+"""Reads plan files and presets, and makes an ordered list of steps from them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two sides of one plan, measured by turns: their order is random within each pair, and balanced."""
+"""Makes plans that measure two sides alternately; the order within each pair is random, but balanced."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from rtgauge.target.address import LAB, LABGRID, LOCAL, SCHEME
 
 
 def first_sides(seed: int, block: int) -> list[int]:
-    """For each pair of a block (from 0) the side that is measured first: at random, each equally often."""
+    """Return which side (0 or 1) is measured first in each pair of a block: at random, each equally often.
+    Blocks are counted from 0.
+    """
     order = [0, 1] * (BLOCK // 2)
-    random.Random(f"{seed} {block}").shuffle(order)  # noqa: S311 - an order to be told again, not a secret
+    random.Random(f"{seed} {block}").shuffle(order)  # noqa: S311 - a repeatable order, not a secret
     return order
 
 
 def alternating_plan(source: str, overrides: Overrides, alternation: Alternation, pairs: int) -> Plan:
-    """The plan or preset `source` on both sides by turns, in so many pairs.
+    """Make a plan that measures the plan or preset `source` on both sides alternately, in `pairs` pairs.
 
     A side is one or more words: a target, a deployment, or KEY=VALUE for a parameter of the probes. Raises
     InputError.
     """
     if overrides.repeats is not None:
-        raise InputError(
-            "--repeats is not for sides by turns: the number of pairs says how often both are measured"
-        )
+        raise InputError("--repeats does not apply to two sides: --pairs says how often both are measured")
     if alternation.boot_between:
         overrides = replace(overrides, deployments_by="boot")
     first = load_plan(source, _with_side(alternation.sides[0], replace(overrides, repeats=1)))
-    # The same seed: the steps of both sides are in the same order.
+    # With the same seed the steps of both sides have the same order.
     seeded = replace(overrides, repeats=1, seed=first.seed)
     second = load_plan(source, _with_side(alternation.sides[1], seeded))
     for side, plan in zip(alternation.sides, (first, second), strict=True):
@@ -47,7 +47,7 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
             f"{len(second.steps)}; both sides need the same"
         )
     if 2 * pairs * len(first.steps) > MAX_STEPS:
-        raise InputError(f"--pairs {pairs}: these are more than {MAX_STEPS} steps")
+        raise InputError(f"--pairs {pairs}: this makes more than {MAX_STEPS} steps")
     return replace(
         first,
         targets=list(dict.fromkeys([*first.targets, *second.targets])),
@@ -58,13 +58,13 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
 
 
 def further_pairs(run: Run, pairs: Iterable[int]) -> list[StepKey]:
-    """The steps of these pairs of a record that alternates, which has its first pair planned."""
+    """Return the steps of these pairs, made from the first pair that the record has planned."""
     sides = tuple([key for key in run.planned if key.repeat == number] for number in (1, 2))
     return _in_turn((sides[0], sides[1]), run.seed or 0, pairs)
 
 
 def _with_side(side: str, overrides: Overrides) -> Overrides:
-    """What the command line says over the plan, with a side of it. Raises InputError."""
+    """Return the overrides with the words of one side added. Raises InputError if a word is not known."""
     words = side.split()
     if not words:
         raise InputError("a side is empty; give a target, a deployment or KEY=VALUE")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a plan's file or a preset's name to the steps in the order in which they are measured."""
+"""Makes a checked plan from a plan file or preset: every step, in the order of measuring."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMAND_LINE = "command line"
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the command line says over the plan. None: the plan decides."""
+    """Options of the command line, which take precedence over the plan. None: the plan decides."""
 
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     loads: list[str] | None = None
@@ -71,15 +71,15 @@ class Plan:
     steps: list[StepKey]
     written: dict[str, Any]
     by_boot: bool = False
-    """The deployments are brought about by booting."""
+    """Each deployment is booted, not set on the running machine."""
     allow_left_out: bool = False
     """The requirement may hold although a load or a step could not be measured."""
 
 
 def parse_setting(text: str, option: str) -> tuple[str, object]:
-    """`"interval=100us"` -> the key and its value: a whole number, true or false, or text.
+    """Parse `"interval=100us"` into the key and its value: a whole number, true or false, or text.
 
-    `option` names where it was given. Raises InputError.
+    `option` names the option in errors. Raises InputError.
     """
     key, sign, value = (part.strip() for part in text.partition("="))
     if not sign or not key:
@@ -88,7 +88,7 @@ def parse_setting(text: str, option: str) -> tuple[str, object]:
 
 
 def presets() -> dict[str, str]:
-    """Name -> description of every preset."""
+    """Return the description of every preset by its name."""
     folder = resources.files("rtgauge.plan") / "presets"
     plans = {
         entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8"))
@@ -99,7 +99,7 @@ def presets() -> dict[str, str]:
 
 
 def _written(source: str) -> tuple[dict[str, Any], str]:
-    """The TOML of a preset or a file, and what to call it in an error."""
+    """Return the TOML of a preset or a file, and its name for errors."""
     preset = resources.files("rtgauge.plan") / "presets" / f"{source}.toml"
     path = Path(source)
     if "/" not in source and not source.endswith(".toml") and preset.is_file():
@@ -143,7 +143,7 @@ def _peer(parameters: Parameters) -> dict[str, str]:
 
 
 def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: AnyProbe, place: str) -> None:
-    """A deployment with C-states on is measured with them: the probe does not hold them off by itself."""
+    """If the deployment has C-states on, keep the probe from disabling them."""
     if deployment.c_states != "on" or DMA_LATENCY not in key_names(probe):
         return
     if written.setdefault(DMA_LATENCY, "off") != "off":
@@ -154,8 +154,8 @@ def _keep_c_states(deployment: Deployment, written: dict[str, Any], probe: AnyPr
 
 
 def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """What is said above replaces what is said below, also if it says the same in another way (a count for
-    a duration).
+    """Merge two entries. A key of `above` replaces its alternatives in `below` too: a count replaces a
+    duration.
     """
     probe = probes.PROBES.get(str(above.get("probe", below.get("probe", probes.DEFAULT))))
     replaced = {
@@ -168,17 +168,19 @@ def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], known: set[str]) -> StepKey:
-    """A step of the plan with what the command line says over it; an error names the one that is wrong."""
+    """Check a step of the plan, then with the parameters of the command line; an error names the one that is
+    wrong.
+    """
     key = _step_key(entry, place)
     fitting = _fitting(parameters, entry, known)
-    if "probe" in fitting:  # what the plan sets for a probe that is replaced may be unknown to the other
+    if "probe" in fitting:  # the other probe may not know the keys that the plan sets
         entry = {name: value for name, value in entry.items() if name in _names({"probe": fitting["probe"]})}
     return _step_key(_over(entry, fitting), COMMAND_LINE) if fitting else key
 
 
 def _only_for_others(entry: dict[str, Any], place: str, overrides: Overrides, known: set[str]) -> bool:
-    """Whether a step of the plan in kernel space cannot take what the command line says for all steps, such
-    as a path within user space.
+    """Whether a step in kernel space cannot take a parameter of the command line, such as a path within user
+    space.
     """
     if entry.get("space") != "kernel" or "space" in overrides.parameters:
         return False
@@ -202,19 +204,21 @@ def _known(entries: list[dict[str, Any]]) -> set[str]:
 
 
 def _fitting(parameters: dict[str, Any], entry: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """Of what is said for every step, what this one's probe knows; a key that no step of the plan knows
-    (`known`) stays, to be refused.
+    """Return the parameters that this entry's probe knows. A key that is not in `known`, the keys of all
+    steps, stays, so that it is refused.
     """
     elsewhere = known - _names(entry)
     if (
         entry.get("space") == "kernel" and "space" not in parameters
-    ):  # what explains is of user space: the others of the plan are
+    ):  # only steps in user space can be explained
         elsewhere |= EXPLAIN_KEYS
     return {key: value for key, value in parameters.items() if key not in elsewhere}
 
 
 def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
-    """Every combination of the lists of a matrix; a value that is not a list is the same in all."""
+    """Return every combination of the matrix's lists; a value that is not a list is the same in all of
+    them.
+    """
     if not matrix:
         return []
     axes = [cast("list[Any]", value) if isinstance(value, list) else [value] for value in matrix.values()]
@@ -229,9 +233,9 @@ def _combinations(matrix: dict[str, Any], place: str) -> list[dict[str, Any]]:
 
 
 def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
-    """After each step of a probe that the other tool has, the same by that tool.
+    """Add the cross-check of each step that the tool can measure, directly after it.
 
-    Raises InputError for an unknown one, and for one that no step has.
+    Raises InputError if the tool is unknown, or can measure none of the steps.
     """
     if tool is None:
         return steps
@@ -258,7 +262,7 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
 
 
 def _targets(written: list[str], place: str) -> list[str]:
-    """The targets' names, checked. Raises InputError."""
+    """Return the checked names of the targets. Raises InputError."""
     names: dict[str, str] = {}
     for text in written:
         try:
@@ -278,7 +282,7 @@ def _targets(written: list[str], place: str) -> list[str]:
 
 
 def _check_bootable(targets: list[str], place: str) -> None:
-    """Raises InputError for a machine that rtgauge does not boot."""
+    """Raise InputError if rtgauge cannot boot one of the targets."""
     for name in targets:
         if not name.startswith(LAB):
             how = "boot it by hand with what `rtgauge deploy cmdline NAME` prints, and measure as-is"
@@ -291,8 +295,8 @@ def _check_bootable(targets: list[str], place: str) -> None:
 def _ordered(
     keys: list[StepKey], target: str, repeats: int, generator: random.Random | None
 ) -> list[StepKey]:
-    """The steps of one target: each repeat in an order of its own, or as written if there is no
-    generator.
+    """Return the steps of one target, shuffled anew in each repeat; in the order of `keys` if `generator` is
+    None.
     """
     ordered: list[StepKey] = []
     for repeat in range(1, repeats + 1):
@@ -307,7 +311,7 @@ def _ordered(
 
 
 def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
-    """Raises InputError if a target would be its own peer."""
+    """Raise InputError if a target would be its own peer."""
     for key in keys:
         if key.peer is not None and key.peer.target in targets:
             raise InputError(
@@ -317,7 +321,7 @@ def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
 
 
 def _but_for_the_load(entries: list[tuple[dict[str, Any], str]]) -> list[tuple[dict[str, Any], str]]:
-    """The first of those entries that differ in their load alone."""
+    """Return one entry of each group that differs only in the load."""
     first: dict[str, tuple[dict[str, Any], str]] = {}
     for entry, place in entries:
         first.setdefault(
@@ -333,7 +337,7 @@ def load_plan(source: str, overrides: Overrides) -> Plan:
 
 
 def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -> Plan:
-    """Check a plan that was read; `what` names it in errors."""
+    """Check the content of a plan file. `source_name` names it in errors. Raises InputError."""
     try:
         plan = PlanFile.model_validate(written)
     except ValidationError as error:
@@ -342,7 +346,7 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
         *((entry, f"{source_name}, step {i}") for i, entry in enumerate(plan.step, 1)),
         *((entry, f"{source_name}, matrix") for entry in _combinations(plan.matrix, source_name)),
     ]
-    # Which probe a step has may be said by the defaults alone.
+    # A step may take its probe from the defaults.
     own_entries = [{"probe": plan.defaults.get("probe", probes.DEFAULT), **entry} for entry, _ in bare]
     known = _known(own_entries)
     entries = [
@@ -384,7 +388,7 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
         if plan.seed is not None
         else secrets.randbelow(2**32)
     )
-    generator = random.Random(seed)  # noqa: S311 - an order to be told again, not a secret
+    generator = random.Random(seed)  # noqa: S311 - a repeatable order, not a secret
     known = _known([entry for entry, _ in entries])
     if any(entry.get("space") != "kernel" for entry, _ in entries):
         entries = [

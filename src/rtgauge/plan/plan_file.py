@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A plan as it is written: steps, or the matrix of everything that is given as a list."""
+"""The keys of a plan file: a list of steps, or a matrix of lists that are combined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CROSS_CHECK_TOOLS: tuple[str, ...] = get_args(CrossCheckTool)
 
 
 class PlanFile(BaseModel):
-    """What a plan's TOML file may hold. A step or the matrix also takes its probe's parameters as keys."""
+    """The content of a plan's TOML file. A step or the matrix also has its probe's parameters as keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
@@ -59,7 +59,7 @@ class PlanFile(BaseModel):
         ),
     )
     defaults: dict[str, Any] = Field(
-        default_factory=dict, description="keys for every step that does not say otherwise"
+        default_factory=dict, description="keys for every step that does not set them itself"
     )
     step: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     matrix: dict[str, Any] = Field(
@@ -68,5 +68,5 @@ class PlanFile(BaseModel):
 
 
 def plan_keys() -> list[str]:
-    """The keys as people write them."""
+    """Return the keys as people write them in the file."""
     return [field.alias or name for name, field in PlanFile.model_fields.items()]

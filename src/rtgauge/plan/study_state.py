@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the record of a study keeps in its plan, so that the study can be resumed: which study it is, and what
-the command line said over it.
-"""
+"""The study and its overrides, which the study's record keeps in its plan so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -16,23 +14,25 @@ from rtgauge.record.model import Model, Run
 from rtgauge.record.reader import Record
 
 KEY = "study"
-"""Where in the plan of run.json."""
+"""The key in the plan of run.json."""
 
 
 class StudyState(Model):
-    """`asked`: the command line over the study."""
+    """The name of a study, and the overrides that the command line gave."""
 
     name: str
     asked: Overrides
 
 
 def with_study(plan: Plan, study: StudyState) -> Plan:
-    """The plan, which its record then keeps together with `study`."""
+    """Return the plan with `study` added to what its record keeps."""
     return replace(plan, written={**plan.written, KEY: study.model_dump(mode="json")})
 
 
 def study_of(run: Run) -> StudyState | None:
-    """The study of a record; None for the record of another run. Raises RecordError if it is damaged."""
+    """Return the study that a record was made by; None if no study made it. Raises RecordError if it is
+    damaged.
+    """
     written = run.plan.get(KEY)
     if written is None:
         return None
@@ -45,7 +45,8 @@ def study_of(run: Run) -> StudyState | None:
 
 
 def newest_record(out: Path, name: str) -> Path:
-    """The newest record in the folder `out` of the study `name`; what cannot be read is no such record.
+    """Return the newest record of the study `name` in the folder `out`. Records that cannot be read are left
+    out.
 
     Raises InputError if there is none.
     """

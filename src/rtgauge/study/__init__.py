@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Procedures that look at results before they go on: the papers' whole experiments."""
+"""Studies: procedures that choose their next steps from results, such as a paper's whole experiment."""

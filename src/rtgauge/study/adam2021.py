@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Adam, Petrellis & Doulos (2021), sec. 7: responses, a periodic task and the sustained frequency."""
+"""The study of Adam, Petrellis & Doulos (2021), sec. 7: response, a periodic task and the sustained
+frequency.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ from rtgauge.study.sustained import entries, later_keys, next_keys, plan_of
 LOADS = ("idle", "scheduler")
 """Sec. 4.3.1: without load, and with hackbench."""
 CYCLES = 3_000
-"""The paper's 1 M of them, at 10 ms, are 3 hours a step: --set cycles=1000000."""
+"""The paper has 1 M of them, which take 3 hours a step at 10 ms: --set cycles=1000000."""
 PERIODIC_CYCLES = 1_000
 """Sec. 7.2: 10 000 half-periods of 15 ms."""
 PLACES: tuple[dict[str, Any], ...] = ({}, {"path": "wire"}, {"path": "wire", "space": "kernel"})
-"""User space within the machine (or over --set path=...), then user and kernel space over the wire of the
-kernel modules, where these can be had.
+"""User space within the machine (or over --set path=...), then user and kernel space over the kernel modules'
+wire. Steps that need modules are left out if there are none.
 """
 CYCLICTEST: dict[str, Any] = {"probe": "wakeup", "interval": "400us", "priority": 99, "count": 20_000}
 """Sec. 7.4: every 400 us, priority 99."""
@@ -64,7 +66,9 @@ class Adam2021:
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """What the paper measures at fixed periods, then the periods of the search. Raises InputError."""
+        """Return what the paper measures at fixed periods, then the first periods of the search. Raises
+        InputError.
+        """
         given = {"probe", "interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
         if given:
             raise InputError(
@@ -83,13 +87,13 @@ class Adam2021:
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Halfway between if nothing is lost and where something is, in each repeat that is not near
-        enough.
+        """Return the next period of each repeat whose search is not over: halfway between one without loss
+        and one with loss.
         """
         return next_keys(record)
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """The rest of the search."""
+        """Return the steps that the search probably still needs."""
         return later_keys(planned)
 
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A study: it begins with a plan, and what it has measured says what is measured next, into the same
-record.
-"""
+"""A study begins with a plan, and then chooses further steps of the same record from the results."""
 
 from __future__ import annotations
 
@@ -17,55 +15,55 @@ from rtgauge.runner.step_loop import expected_s
 
 
 class Study(Protocol):
-    """What a study has to provide. `overrides` is the command line over it, which its record keeps."""
+    """What a study provides. `overrides` are the options of the command line, which the study's record
+    keeps.
+    """
 
     name: str
     description: str
     chooses_deployment: bool
-    """Whether the deployment that it chooses is shown before it is measured under load."""
+    """Whether the runner shows the deployment that the study chose."""
 
     def begin(self, overrides: Overrides) -> Plan:
-        """The steps that are measured first, whatever they show. Raises InputError."""
+        """Return the plan of the first steps. Raises InputError."""
         ...
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """What is measured next, from what the record holds; nothing: the study is done.
+        """Choose the next steps from the record; none ends the study.
 
-        It depends on the record alone, so that a study that was cut off resumes as if it had not been. A step
-        that is in the plan already
-        (measured, or left out) is not measured again: to measure one once more, give it another `repeat`. No
-        step may measure longer than the
-        longest of the first ones, on which the leases of other machines rest.
+        The choice depends only on the record, so that an interrupted study continues as if it had not been
+        interrupted. A step that the plan already has (measured, or left out) is not measured again: to
+        measure it once more, give it another `repeat`. No step may take longer than the longest of the first
+        steps,
+        because the leases of other machines are based on it.
         """
         ...
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey] | None:
-        """What is likely to be chosen after the steps planned so far, as an estimate of how long that takes;
-        None: it cannot be told.
+        """Guess the steps that will follow the planned ones, for the time estimate; None if that is not
+        known.
         """
         ...
 
 
 @dataclass(frozen=True)
 class AdaptiveStudy:
-    """A study together with its overrides: what the runner calls."""
+    """A study with its overrides, as the runner calls it."""
 
     study: Study
     overrides: Overrides
 
     def plan(self) -> Plan:
-        """Its first steps, in a plan that says which study it is. Raises InputError."""
+        """Return the plan of the first steps, which names the study. Raises InputError."""
         plan = replace(self.study.begin(self.overrides), name=self.study.name)
         return with_study(plan, StudyState(name=self.study.name, asked=self.overrides))
 
     def __call__(self, record: Record) -> Sequence[StepKey]:
-        """What is measured next."""
+        """Choose the next steps from the record; none ends the study."""
         return self.study.next_steps(record, self.overrides)
 
     def later_s(self, planned: Sequence[StepKey]) -> float | None:
-        """About how long what is chosen after the steps planned so far takes, in s; None: it cannot be
-        told.
-        """
+        """Estimate how long the steps after the planned ones take, in s; None if that is not known."""
         later = self.study.later_steps(planned, self.overrides)
         load_warm_up_ns = self.plan().load_warm_up_ns
         return None if later is None else sum(expected_s(key, load_warm_up_ns) for key in later)

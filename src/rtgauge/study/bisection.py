@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Finds the commit that made something slower: `git bisect` halves the commits, and runs beside both ends
-place each of them.
+"""Finds the commit that made something slower: `git bisect` halves the commits, and each is compared with
+runs of both ends.
 
-What is done next follows from the runs so far and the seed, so that a search goes on where it was stopped.
+The next run follows from the runs so far and the seed, so that a stopped search continues where it stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rtgauge.units import format_change, format_time
 
 
 class BisectWish(Model):
-    """What is searched for, and how. `good` and `bad` are whole commit names."""
+    """The options of a search. `good` and `bad` are full commit hashes."""
 
     repository: str
     before: str = Field(description="the branch or commit that was checked out before the search")
@@ -37,7 +37,9 @@ class BisectWish(Model):
 
 
 class BisectRun(Model):
-    """One run. `value_ns` None: the commit could not be built or booted, or gave no value."""
+    """One run of a commit. `value_ns` is None if the commit could not be built or booted, or gave no
+    value.
+    """
 
     commit: str
     value_ns: float | None
@@ -46,28 +48,28 @@ class BisectRun(Model):
 
 
 class Commits(Protocol):
-    """The commits between the ends, as `git bisect` halves them."""
+    """The commits between both ends, which `git bisect` halves."""
 
     def count(self) -> int:
-        """How many may be the first bad one, the bad end included."""
+        """Return how many commits may be the first bad one, with the bad end."""
         ...
 
     def next(self) -> str | None:
-        """The commit to be placed next; None: nothing is left to place."""
+        """Return the commit to test next; None if none is left."""
         ...
 
     def mark(self, commit: str, word: str) -> None:
-        """`word`: good, bad or skip."""
+        """Mark a commit; `word` is good, bad or skip."""
         ...
 
     def first_bad(self) -> list[str]:
-        """The first bad commit; several if commits were skipped."""
+        """Return the first bad commit; several if commits were skipped."""
         ...
 
 
 @dataclass(frozen=True)
 class BisectResult:
-    """The first bad commit, or all that may be it, and what it rests on."""
+    """The first bad commit, or every commit that may be it, with the decisions that led to it."""
 
     first_bad: Sequence[str]
     ends: Decision
@@ -76,12 +78,12 @@ class BisectResult:
 
 
 Measure = Callable[[str, str], BisectRun]
-"""(commit, why it is measured) -> its run."""
+"""Measures a commit, given the reason for messages, and returns its run."""
 
 
 @dataclass
 class Search:
-    """One search. `measure` builds, boots and measures a commit; `tell` gets a line at each decision."""
+    """One search. `measure` builds, boots and measures a commit; `tell` prints a line for each decision."""
 
     wish: BisectWish
     commits: Commits
@@ -90,10 +92,10 @@ class Search:
     pairs: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
     def result(self) -> BisectResult:
-        """Search.
+        """Search for the first bad commit.
 
-        Raises RtgaugeError if the ends do not differ, or a commit lies between them (status 4), and
-        MeasureError if an end cannot be measured.
+        Raises RtgaugeError if an end gives no value; with the status "cannot tell" if the ends do not differ,
+        or a commit lies between them.
         """
         ends = self._ends()
         error = error_of_each(self.commits.count())
@@ -118,7 +120,7 @@ class Search:
         return BisectResult(self.commits.first_bad(), ends, placed, skipped)
 
     def _ends(self) -> Decision:
-        """The gate of both ends: the bad one has to be worse."""
+        """Compare both ends as a gate does: the bad one must be worse."""
         wish = self.wish
         while True:
             ratios = [math.log(bad / good) for good, bad in self.pairs]
@@ -143,7 +145,7 @@ class Search:
         return decision
 
     def _place(self, commit: str, error: float) -> Place | str:
-        """Like which end it is, or why it is skipped."""
+        """Decide which end the commit is like, or return why it is skipped."""
         wish, rounds = self.wish, list[Round]()
         while True:
             order = [commit, wish.good, wish.bad]

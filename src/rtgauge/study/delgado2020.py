@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Delgado & Choi (2020), sec. III to V: latency in every deployment, then the best one under load."""
+"""The study of Delgado & Choi (2020), sec. III to V: latency in every deployment, then the best one under
+load.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,9 @@ def _plan(overrides: Overrides, **matrix: Any) -> Plan:
 
 
 def idle_plan(overrides: Overrides) -> Plan:
-    """Every deployment, idle, in a random order.
+    """Plan every deployment, idle, in a random order.
 
-    `overrides`: duration, repeats, deployments and so on. Raises InputError.
+    Raises InputError.
     """
     return _plan(
         overrides,
@@ -48,7 +50,7 @@ def idle_plan(overrides: Overrides) -> Plan:
 
 
 def loaded_plan(deployment: str, overrides: Overrides) -> Plan:
-    """A deployment under load. Raises InputError."""
+    """Plan one deployment under load. Raises InputError."""
     return _plan(
         overrides, load=overrides.loads if overrides.loads is not None else [LOAD], deployment=deployment
     )
@@ -65,7 +67,9 @@ class Delgado2020:
     chooses_deployment = True
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Every deployment, idle. Raises InputError."""
+        """Return the plan of every deployment, idle. Raises InputError for several targets, or idle as a
+        load.
+        """
         if overrides.targets is not None and len(overrides.targets) > 1:
             raise InputError(
                 f"the study {NAME} chooses for one machine: give one --target, run it once for "
@@ -76,7 +80,7 @@ class Delgado2020:
         return idle_plan(overrides)
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """The chosen deployment under load; nothing if none can be chosen."""
+        """Return the chosen deployment under load; nothing if none can be chosen."""
         try:
             choice = choose_deployment(record).choice
         except MeasureError:
@@ -84,7 +88,7 @@ class Delgado2020:
         return loaded_plan(choice.deployment, replace(overrides, seed=record.run.seed)).steps
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:
-        """As many under load as there will be, whichever deployment is chosen."""
+        """Return the steps under load of any deployment: the chosen one has as many."""
         return (
             []
             if any(key.load != IDLE for key in planned)

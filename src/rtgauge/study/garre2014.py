@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Garre et al. (2014), sec. 4: the tire real-fast and real-time, its frontier, and a step's cost model."""
+"""The study of Garre et al. (2014), sec. 4: the tire real-fast and real-time, its frontier and cost model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rtgauge.tire.study import fast_entries, keys_of, paced_entry, plan_of, sear
 REPEATS = 3
 FRAME_NODES = 48
 FRAME_STEPS = (*range(1, 61, 3), *range(64, 140, 8))
-"""After how many steps the falling tire is looked at: close together until it has touched the floor."""
+"""The numbers of steps after which the falling tire is drawn: close together until it touches the floor."""
 MAP_SHARES = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 2.0)
-"""Sizes of the maps, in shares of the one whose mean step takes a whole period."""
+"""Sizes of the maps, as shares of the size whose mean step takes a whole period."""
 PRETEST_PERIOD_NS = 500_000
 PRETEST_THREADS = (1, 2, 4, 8, 16, 24, 32, 40)
 PRETEST_NODES = (40, 80, 160, 320)
@@ -40,8 +40,8 @@ class Garre2014:
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """On one thread: curves and the parts of a step; what a switch costs; what the words for threads mean
-        here; the drop in pictures.
+        """Plan the steps on one thread (curves, and the parts of a step), the cost of a switch, the numbers
+        of threads that words mean here, and the pictures of the fall.
         """
         aims = aims_of_study(self.name, overrides)
         repeated = plan_of(
@@ -63,8 +63,8 @@ class Garre2014:
         return replace(repeated, steps=[*repeated.steps, *alone.steps])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """On several threads; then the maps about the n that the model points to, and the searches, round by
-        round.
+        """Return the steps on several threads; after them the maps around the predicted sizes, and the next
+        round of each search.
         """
         aims = aims_of_study(self.name, overrides)
         planned = set(record.run.planned)
@@ -83,7 +83,7 @@ class Garre2014:
         return list(dict.fromkeys(keys))
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
-        """How many rounds the searches take depends on what they find."""
+        """Return None: the number of rounds depends on what the searches find."""
 
     def _several_threads(
         self, record: Record, target: str, overrides: Overrides, aims: Aims
@@ -100,13 +100,13 @@ class Garre2014:
 
 
 def _word_nodes(aims: Aims) -> int:
-    """Enough for any number of threads that a word may mean."""
+    """Return a size that is enough for any number of threads that a word may mean."""
     return max(1024, aims.sizes[0])
 
 
 def _part_entries(aims: Aims) -> list[dict[str, Any]]:
-    """A step without its springs and one without its integration: under the first policy of each solver that
-    the model takes apart, of serial under all.
+    """Return steps without springs, and steps without integration, for the solvers that the cost model takes
+    apart: under the first policy, and for serial under all.
     """
     entries: list[dict[str, Any]] = []
     for policy in aims.policies:
@@ -124,7 +124,7 @@ def _part_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
-    """T_switch, by the microbenchmark."""
+    """Return the microbenchmarks that measure T_switch."""
     return [
         {"probe": "switch", "policy": policy, "duration": aims.paced_duration, "warm-up": "50ms"}
         for policy in aims.policies
@@ -132,9 +132,7 @@ def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
-    """The same fall again and again, each time some steps longer: where the nodes are then is what the page
-    shows.
-    """
+    """Return the same fall many times, each some steps longer: the page shows the nodes at each end."""
     solver = HALO if HALO in aims.solvers else aims.solvers[0]
     return [
         tire_entry(
@@ -145,10 +143,9 @@ def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Fig.
+    """Return the steps of fig. 8, which shows how many threads are too many.
 
-    8: how many threads are too many? Under the last policy (the paper's is OTHER), a quarter of the time
-    each.
+    They run under the last policy (the paper has OTHER), for a quarter of the time each.
     """
     if SEMAPHORE not in aims.solvers or len(aims.threads) == 1:
         return []
@@ -164,8 +161,8 @@ def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _map_entries(record: Record, steps: Sequence[Step], aims: Aims) -> list[dict[str, Any]]:
-    """The paper's solver (or the one that was asked for) under each policy: sizes about the predicted
-    frontier of each number of threads.
+    """Return sizes around the predicted frontier of each policy and number of threads, for the paper's solver
+    (or the chosen one).
     """
     solver = SEMAPHORE if SEMAPHORE in aims.solvers else aims.solvers[-1]
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1

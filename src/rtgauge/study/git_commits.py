@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commits of a Git repository, halved by `git bisect`."""
+"""Commits of a Git repository, which `git bisect` halves."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rtgauge.errors import InputError, MeasureError
 
 
 class GitError(MeasureError):
-    """git refused."""
+    """A git command failed."""
 
 
 class GitRepository:
-    """A clone whose commits are checked out one after the other."""
+    """A clone in which commits are checked out one after the other."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises InputError if there is no repository."""
+        """Open the repository that holds `folder`. Raises InputError if there is none."""
         if shutil.which("git") is None:
             raise InputError("git is not installed")
         self.folder = folder
@@ -29,7 +29,7 @@ class GitRepository:
             raise InputError(f"{folder} is not in a Git repository; name one with --repository") from None
 
     def git(self, *words: str) -> str:
-        """What a git command prints. Raises GitError."""
+        """Run a git command and return its output. Raises GitError if it fails."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         done = subprocess.run(
             ["git", *words],
@@ -47,15 +47,17 @@ class GitRepository:
         return done.stdout.strip()
 
     def commit(self, name: str, option: str) -> str:
-        """The whole name of a commit. Raises InputError."""
+        """Return the full hash of the commit `name`; `option` names the option in the error. Raises
+        InputError.
+        """
         try:
             return self.git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
         except GitError:
             raise InputError(f"{option} {name} is not a commit of {self.folder}") from None
 
     def check(self, good: str, bad: str) -> None:
-        """Raises InputError if nothing can be searched here: changed files, another search, or no way from
-        `good` to `bad`.
+        """Raise InputError if files are changed, another bisect is under way, or `good` is not an ancestor of
+        `bad`.
         """
         if self.git("status", "--porcelain", "--untracked-files=no"):
             raise InputError(f"{self.folder} has changes that are not committed; commit or remove them first")
@@ -69,28 +71,28 @@ class GitRepository:
         return bool(self.git("for-each-ref", "refs/bisect"))
 
     def here(self) -> str:
-        """What is checked out: a branch, or a commit."""
+        """Return the branch or commit that is checked out."""
         try:
             return self.git("symbolic-ref", "--short", "HEAD")
         except GitError:
             return self.git("rev-parse", "HEAD")
 
     def check_out(self, commit: str) -> None:
-        """Files that are not tracked stay. Raises GitError."""
+        """Check out a commit; untracked files stay. Raises GitError."""
         self.git("checkout", "--quiet", "--detach", commit)
 
     def put_back(self, before: str) -> None:
-        """End the search, and check out what was before it."""
+        """End the bisect, and check out `before`."""
         self.git("bisect", "reset")
         self.git("checkout", "--quiet", before)
 
     def subject(self, commit: str) -> str:
-        """The first line of its message."""
+        """Return the first line of a commit's message."""
         return self.git("show", "--no-patch", "--format=%s", commit)
 
 
 class BisectedCommits:
-    """A `git bisect` that is begun anew. It checks nothing out: ends are measured between."""
+    """A new `git bisect` that checks nothing out, because the ends are measured between its commits."""
 
     def __init__(self, repository: GitRepository, good: str, bad: str) -> None:
         self._git = repository.git
@@ -98,22 +100,22 @@ class BisectedCommits:
         self._git("bisect", "start", "--no-checkout", bad, good)
 
     def _open(self) -> list[str]:
-        """The commits that may be the first bad one, the last of them first."""
+        """Return the commits that may be the first bad one, the newest first."""
         goods = self._git("for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
         return self._git("rev-list", "refs/bisect/bad", "--not", *goods).split()
 
     def count(self) -> int:
-        """How many may be the first bad one."""
+        """Return how many commits may be the first bad one."""
         return len(self._open())
 
     def next(self) -> str | None:
-        """The commit that halves the others; None: nothing is left to place."""
+        """Return the commit to test next; None if none is left."""
         skipped = set(self._git("for-each-ref", "--format=%(objectname)", "refs/bisect/skip-*").split())
         left = [commit for commit in self._open()[1:] if commit not in skipped]
         return self._git("rev-parse", "BISECT_HEAD") if left else None
 
     def mark(self, commit: str, word: str) -> None:
-        """`word`: good, bad or skip."""
+        """Mark a commit; `word` is good, bad or skip."""
         try:
             self._git("bisect", word, commit)
         except GitError:
@@ -121,5 +123,5 @@ class BisectedCommits:
                 raise  # it also fails once only skipped commits are left
 
     def first_bad(self) -> list[str]:
-        """The first bad commit, or all that may be it."""
+        """Return the first bad commit, or every commit that may be it."""
         return self._open()

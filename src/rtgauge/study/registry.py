@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The studies by name: what packages register as entry points in the group `rtgauge.studies` (a study's name
-= the study), imported when it is used.
-"""
+"""Finds studies by name. Packages register them as entry points; a study is imported when it is used."""
 
 from __future__ import annotations
 
@@ -17,17 +15,17 @@ from rtgauge.study.adaptive import AdaptiveStudy, Study
 from rtgauge.suggest import nearest
 
 GROUP = "rtgauge.studies"
-"""The group of entry points in which a package registers its studies."""
+"""The group of entry points: the name of a study, and its object."""
 
 
 @cache
 def studies() -> dict[str, EntryPoint]:
-    """Name -> what holds the study, in the order of the names."""
+    """Return the entry point of every study, sorted by name."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
 def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
-    """The study of that name.
+    """Return the study `name`.
 
     Raises InputError if there is none, or the package that registers it cannot be imported.
     """
@@ -47,9 +45,9 @@ def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
 
 
 def study_of_record(run: Run) -> AdaptiveStudy | None:
-    """The study that a record was begun by; None for the record of a plan.
+    """Return the study that made a record; None if a plan did.
 
-    Raises InputError for a study that is not there.
+    Raises InputError if the study is not registered.
     """
     state = study_of(run)
     if state is None:

@@ -14,16 +14,16 @@ from rtgauge.target.address import parse_address
 from rtgauge.units import parse_duration_ns
 
 SECONDS_A_STALL = 0.1
-"""The time that a stall takes of its step: about 60 ms to the next one, and the loss at the ends."""
+"""The time of a step that one stall needs: about 60 ms to the next one, and the loss at both ends."""
 ABOVE_SHARE = 0.3
-"""Of a stall's length: latencies above it are explained."""
+"""Latencies above this share of a stall's length are explained."""
 LEAST_LENGTH_NS = 100_000
 STOPPED_S, STOPPED_EVERY_S = 0.2, 1.5
-"""How long a guest is stopped, and how often about: each stop is a latency on each of its CPUs, of which 200
-a step are kept.
+"""The length of a guest's stop, and about the time to the next. Each stop is a latency on each of its CPUs; a
+step keeps 200.
 """
 THROTTLED_S = 8
-"""Throttling comes once a second (sched_rt_period_us)."""
+"""The kernel throttles once a second (sched_rt_period_us)."""
 WATCHED = ("fault", "catch-up")
 """Kinds whose own program is measured (load/stall_program.py)."""
 MOST_A_STEP = 80
@@ -31,14 +31,14 @@ MOST_A_STEP = 80
 
 
 def stopped_guest(kinds: str | None, target: str) -> str | None:
-    """The guest of the lab that is to be stopped from outside; None: none is."""
+    """Return the lab guest that is to be stopped from outside, if any."""
     address = parse_address(target)
     return None if address is None or (kinds or "").strip() != OUTSIDE else address.guest
 
 
 def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, target: str) -> Plan:
-    """About `count` stalls of these kinds (`hog,timers`; None: all that a load makes), each about `length`
-    (`1ms`) long, on `cpu` (None: the last one). Raises InputError.
+    """Plan about `count` stalls of these kinds (`hog,timers`; None: all that a load makes), each about
+    `length` (`1ms`) long, on `cpu` (None: the last one). Raises InputError.
     """
     chosen = list(KINDS) if kinds is None else [kind.strip() for kind in kinds.split(",")]
     possible = [*KINDS, OUTSIDE]
@@ -61,7 +61,7 @@ def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, 
 
 
 def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[str, object]]:
-    """A step a kind, or several where it would be too long."""
+    """Return one step for each kind, or several if one would hold too many stalls."""
     if kinds == [OUTSIDE]:
         seconds = count * STOPPED_EVERY_S
         return [

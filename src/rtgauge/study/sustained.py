@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The highest frequency that is sustained (Adam et al.
+"""The study that searches for the highest sustained frequency (Adam et al. 2021, sec. 7.1 to 7.3).
 
-2021, sec. 7.1 to 7.3), by search: a coarse look, then ever nearer to where losses begin.
+It measures a coarse grid of periods, then halves the interval in which losses begin.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 
 GRID = ("10ms", "5ms", "2ms", "1ms", "500us", "200us", "100us", "50us", "20us")
-"""Adam's 10 ms, and shorter."""
+"""From the paper's 10 ms downwards."""
 WIDEST = 2.5
-"""How far the periods of the grid are apart at most."""
+"""The largest ratio of neighbouring periods of the grid."""
 REPEATS = 3
 DEFAULT_CYCLES = 2_000
 PROBE = "response"
 
 
 def probe_of(overrides: Overrides) -> str:
-    """The probe that is searched with. Raises InputError if it has no period."""
+    """Return the probe whose period is searched. Raises InputError if it has none, or an option sets its
+    period.
+    """
     name = str(overrides.parameters.get("probe", PROBE))
     paced = [probe.name for probe in probes.PROBES.values() if probe.pace is not None]
     if name not in paced:
@@ -63,14 +65,12 @@ def _entry(probe: str, period_ns: int, load: str, cycles: int) -> dict[str, Any]
 
 
 def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> list[dict[str, Any]]:
-    """The first steps of the search, under each load."""
+    """Return the first steps of the search, for each load."""
     return [_entry(probe, parse_duration_ns(period), load, cycles) for load in loads for period in GRID]
 
 
 def plan_of(name: str, steps: list[dict[str, Any]], overrides: Overrides, **more: Any) -> Plan:
-    """A plan of these steps; `overrides` except for the loads, which the steps have already, apply to all of
-    them.
-    """
+    """Make a plan of these steps with the `overrides`, except the loads, which the steps already have."""
     repeats = {} if overrides.repeats is not None else {"repeats": REPEATS}
     return make_plan(
         {"name": name, "step": steps, **repeats, **more}, f"study {name}", replace(overrides, loads=None)
@@ -78,13 +78,13 @@ def plan_of(name: str, steps: list[dict[str, Any]], overrides: Overrides, **more
 
 
 def _of_repeat(record: Record, steps: Sequence[Step], repeat: int) -> int | None:
-    """The next period of one repeat; None: its search is over."""
+    """Return the next period of one repeat; None if its search is over."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     return next_period(repeat_result(points, repeat))
 
 
 def next_keys(record: Record) -> list[StepKey]:
-    """The next steps of the searches of a record, one for each search and repeat."""
+    """Return the next steps of a record's searches, one for each search and repeat."""
     wanted: list[StepKey] = []
     for steps in period_series(record):
         key = steps[0].key
@@ -98,8 +98,8 @@ def next_keys(record: Record) -> list[StepKey]:
 
 
 def later_keys(planned: Sequence[StepKey]) -> list[StepKey]:
-    """As many steps as the searches are likely to take from now on: each halves the widest gap of the grid
-    until it is within the resolution.
+    """Return as many steps as the searches probably still need: each halves the widest gap of the grid until
+    the gap is within the resolution.
     """
     probe = PROBE if any(key.probe == PROBE for key in planned) else planned[0].probe
     pace = _pace(probe)
@@ -112,7 +112,7 @@ def later_keys(planned: Sequence[StepKey]) -> list[StepKey]:
 
 
 class Sustained:
-    """The search alone: response over `loop:eventfd`, idle, unless the command line says otherwise."""
+    """The search alone; by default of response over `loop:eventfd`, idle."""
 
     name = "sustained"
     description = (
@@ -122,7 +122,7 @@ class Sustained:
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """The same periods, from long to short, in every repeat. Raises InputError."""
+        """Return the plan of the grid, from long to short periods in every repeat. Raises InputError."""
         probe = probe_of(overrides)
         parameters = {key: value for key, value in overrides.parameters.items() if key != "probe"}
         return plan_of(
@@ -130,13 +130,13 @@ class Sustained:
         )
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Halfway between if nothing is lost and where something is, in each repeat that is not near
-        enough.
+        """Return the next period of each repeat whose search is not over: halfway between one without loss
+        and one with loss.
         """
         return next_keys(record)
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """The rest of the searches."""
+        """Return the steps that the searches probably still need."""
         return later_keys(planned)
 
 

@@ -251,7 +251,7 @@ def test_a_taken_address_is_said_and_the_port_is_free_afterwards(state):
     with LiveServer(state, LOOPBACK) as server:
         port = int(server.url.rsplit(":", 1)[1].strip("/"))
         with (
-            pytest.raises(InputError, match=r"cannot be listened on .*--live 0"),
+            pytest.raises(InputError, match=r"cannot be used .*--live 0"),
             LiveServer(state, Address("127.0.0.1", port)),
         ):
             pass
