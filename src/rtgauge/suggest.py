@@ -6,11 +6,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MOST_LISTED = 30
+"""A longer list of known names does not help: the nearest ones are named instead."""
+
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the end of an error message: `; did you mean 'interval'?`, or the list of known names if none is
-    similar.
+    """Return the end of an error message: `; did you mean 'interval'?`. If no known name is similar, it lists
+    them, or the three nearest if there are too many.
     """
     candidates = sorted(known)
     close = difflib.get_close_matches(word, candidates, n=1)
-    return f"; did you mean '{close[0]}'?" if close else f"; there are: {', '.join(candidates)}"
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    if len(candidates) <= MOST_LISTED:
+        return f"; there are: {', '.join(candidates)}"
+    three = difflib.get_close_matches(word.lower(), candidates, n=3, cutoff=0)
+    return f"; the nearest are {', '.join(three)}"

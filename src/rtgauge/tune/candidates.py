@@ -21,7 +21,7 @@ from rtgauge.system.deployment.trial_settings import trial_settings
 from rtgauge.system.facts import facts_by
 from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
 from rtgauge.target.open_target import reader
-from rtgauge.units import parse_cpu_list
+from rtgauge.units import format_cpu_list, parse_cpu_list
 
 NEVER = (
     "the network by which the machine is reached",
@@ -30,6 +30,7 @@ NEVER = (
     "the disk of the root file system",
 )
 """What no rule may touch. A test compares the rules with it."""
+ISOLATED = "cpu.isolated"
 SEVERITIES = ("serious", "moderate", "minor")
 
 
@@ -99,14 +100,19 @@ def offer(facts: Facts, files: Mapping[str, Any], machine: Machine, scope: Scope
             raise InputError(f"no setting '{name}'{nearest(name, tried_rules())}; --dry-run lists them")
     if cpus is not None and not set(parse_cpu_list(cpus)) <= set(machine.online):
         raise InputError(f"--cpus {cpus}: not all of them are online")
-    audited, purpose = Audited(facts, files), purpose_of(facts)
+    purpose = purpose_of(facts)
+    audited = Audited(facts, files)
+    real_time = parse_cpu_list(cpus) if cpus is not None else machine.online[1:]
+    with_isolated = Audited(_as_isolated(facts, real_time), files)
     candidates: list[Candidate] = []
     not_tried: list[NotTried] = []
     for rule in sorted(read_rules(), key=lambda rule: SEVERITIES.index(rule.severity)):
         trial = rule.trial
         about_cpus = trial is not None and trial.needs_cpus
-        # The trial itself looks at the real-time CPUs; the audit knows only isolated ones.
-        judged = judge(rule.model_copy(update={"when": []}) if about_cpus else rule, purpose, audited)
+        # A rule about isolated CPUs is about the real-time ones here.
+        meant = about_cpus or cpus is not None
+        applies = any(check.fact == ISOLATED for check in rule.when)
+        judged = judge(rule, purpose, with_isolated if meant and applies else audited)
         why = _why_not(rule, judged, machine, scope)
         if trial is not None and why is None:
             count = len(trial_settings([rule.id], machine, cpus, scope.pid))
@@ -116,6 +122,12 @@ def offer(facts: Facts, files: Mapping[str, Any], machine: Machine, scope: Scope
         elif why:
             not_tried.append(NotTried(rule, why))
     return Offer(facts, candidates, not_tried)
+
+
+def _as_isolated(facts: Facts, cpus: list[int]) -> Facts:
+    """The facts of the same machine if these CPUs were isolated."""
+    update = {"isolated": format_cpu_list(cpus), "isolated_count": len(cpus)}
+    return facts.model_copy(update={"cpu": facts.cpu.model_copy(update=update)})
 
 
 def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:

@@ -12,6 +12,7 @@ from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts
 from rtgauge.tune.candidates import Offer, Scope, offer
+from rtgauge.tune.known import rule_of
 from rtgauge.tune.study import deployment_name
 from tests.unit.system import machines
 
@@ -59,3 +60,20 @@ def test_candidates_make_one_deployment() -> None:
 def test_a_setting_about_the_real_time_cpus_names_them() -> None:
     deployment = parse_deployment(deployment_name(["settings=workqueues", "isolate=1"], "1"))
     assert (deployment.rt_cpus, deployment.isolate, deployment.rules) == ("1", "1", ["workqueues"])
+
+
+def test_rules_about_isolated_cpus_are_about_the_real_time_ones() -> None:
+    files = machines.badly_set_rt() | {
+        "/sys/devices/virtual/workqueue/cpumask": {"text": "f\n"},
+        "/proc/sys/vm/stat_interval": {"text": "1\n"},
+    }
+    about = {"workqueues", "default-irq-affinity"}
+    assert about | {"vmstat-interval"} <= names(offered(files, cpus="1"))
+    without = offered(files)
+    assert {"--cpus" in each.why for each in without.not_tried if each.rule.id in about} == {True}
+    assert "vmstat-interval" not in names(without)
+
+
+def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"no setting 'NOTHING'; the nearest are [a-z-]+, [a-z-]+, [a-z-]+;"):
+        rule_of("NOTHING")
