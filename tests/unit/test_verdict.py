@@ -190,6 +190,17 @@ def test_a_series_without_more_than_one_percent_of_its_activations_holds_nothing
     assert verdict(HARD, [50_000] * ENOUGH, marks=other).word == VerdictWord.MARGINAL
 
 
+def test_a_series_without_any_of_its_activations_says_why():
+    detail = "for 40 of 40 activations the kernel did not trace when they began to run"
+    untold = mark("activations-untold", Severity.DOUBTFUL, detail).model_copy(update={"series": 0})
+    result = verdict(HARD, [], marks=[untold])
+    assert result.word == VerdictWord.CANNOT_TELL
+    assert result.reason == f"no latency was measured: {detail}"
+    assert result.next == untold.remedy
+    nothing = verdict(HARD, [])
+    assert nothing.reason == "the step has no activations"
+
+
 def test_a_doubt_on_a_series_of_another_metric_leaves_this_one():
     """Responses of a watched program are complete although its latencies are not."""
     missing = mark("switches-missing", Severity.DOUBTFUL, "of 3 of 10,000").model_copy(update={"series": 7})

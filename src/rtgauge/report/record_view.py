@@ -62,14 +62,15 @@ def common_quantity(steps: Iterable[Step]) -> str:
 
 
 def series_name(summary: SeriesSummary) -> str:
-    """The name of a series for people: "CPU 0", or its labels."""
+    """The name of a series for people: "CPU 0", "CPU 0, cause task", "Task reader"."""
     cpu = summary.labels.get("cpu")
     known = summary.labels.get("segment") or summary.labels.get("role")
     if known is not None:  # the value alone is clear
         where = f" on {summary.labels['machine']}" if "machine" in summary.labels else ""
         return str(known).replace("-", " ") + where + (f", CPU {cpu}" if cpu is not None else "")
-    others = [f"{words(key)} {part}" for key, part in summary.labels.items() if key != "cpu"]
-    return " ".join(([f"CPU {cpu}"] if cpu is not None else []) + others) or summary.metric
+    others = [f"{words(key).lower()} {part}" for key, part in summary.labels.items() if key != "cpu"]
+    name = ", ".join(([f"CPU {cpu}"] if cpu is not None else []) + others)
+    return name[:1].upper() + name[1:] or summary.metric
 
 
 @dataclass(frozen=True)

@@ -343,7 +343,19 @@ def judge_metric(
         next=NextStep(done, step, requirement, facts),
         cpu=cpu if isinstance(cpu, int) else None,
     )
+    judged = {summary.series for summary in series}
+    untold = next(
+        (
+            mark
+            for mark in step.doubts_on(requirement.metric)
+            if mark.kind is MarkKind.ACTIVATIONS_UNTOLD and mark.series in judged
+        ),
+        None,
+    )
     if case.violations.activations == 0:
+        if untold is not None:
+            reason = f"no {requirement.metric} was measured: {untold.detail}"
+            return _without_figures(requirement, step, reason, next_for_mark(untold))
         return _without_figures(requirement, step, "the step has no activations", case.next.with_more(None))
     if facts.machine.emulated or step.emulated:
         reason = (
@@ -360,11 +372,6 @@ def judge_metric(
         named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
         word = VerdictWord.MARGINAL if verdict.word == VerdictWord.HOLDS else verdict.word
         following = next_for_mark(doubts[0]) if verdict.word == VerdictWord.HOLDS else verdict.next
-        judged = {summary.series for summary in series}
-        untold = next(
-            (mark for mark in doubts if mark.kind is MarkKind.ACTIVATIONS_UNTOLD and mark.series in judged),
-            None,
-        )
         # More than 1 % of the activations are missing in such a series: it proves nothing.
         if untold is not None and word == VerdictWord.MARGINAL:
             reason = f"{verdict.reason}; but {untold.detail}"

@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rtgauge.analysis.microbenchmarks import Cost, Microbenchmarks, System
+from rtgauge.record.summary import summarise_step
 from rtgauge.report.microbenchmark_tables import conclusion
+from rtgauge.report.record_view import series_name
+from tests.unit.windows import info, row, windows_of
 
 
 def system(name: str, **worst_ns: int) -> System:
@@ -34,3 +39,16 @@ def test_of_one_system_the_largest_is_named_and_of_none_nothing():
         "Largest worst case of 2 operations: preempt, 4.00 us on rt, fifo."
     )
     assert conclusion(Microbenchmarks(systems=[], inversion=[])) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "name"),
+    [
+        ({"cpu": 1, "cause": "task"}, "CPU 1, cause task"),
+        ({"task": "reader", "lock_kind": "mutex"}, "Task reader, lock kind mutex"),
+        ({"cpu": 0}, "CPU 0"),
+    ],
+)
+def test_labels_of_a_series_are_apart(labels: dict[str, str | int], name: str) -> None:
+    summary = summarise_step(windows_of(row([5_000])), [info(0, "gap", **labels)])
+    assert [series_name(series) for series in summary.series] == [name]
