@@ -129,7 +129,7 @@ def faults() -> list[Fault]:
     elsewhere = frozenset({"rt-tasks-elsewhere"})
     found = [
         Fault("FIFO hog, priority 99", hog("SCHED_FIFO", 99, 0.02, 0.4), elsewhere),
-        Fault("round-robin hog, priority 98", hog("SCHED_RR", 98, 0.05, 1.5), elsewhere),
+        Fault("round-robin hog, priority 98", hog("SCHED_RR", 98, 0.05, 0.5), elsewhere),
         Fault(
             "throttling by a task of priority 1",
             hog("SCHED_FIFO", 1, 0.97, 0.03),
@@ -339,7 +339,7 @@ def a_kill(number: int) -> dict[str, Any]:
     return {"after_s": round(after_s, 2), "changed": len(changed), "different": different}
 
 
-PARTS = {"fault": (a_fault, 20), "nothing": (nothing, 60), "kill": (a_kill, 50)}
+PARTS = {"fault": (a_fault, 12), "kill": (a_kill, 50), "nothing": (nothing, 60)}
 
 
 def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
@@ -398,7 +398,12 @@ def main() -> None:
         for number in range(done, tries):
             if time.monotonic() - begin > given.most_s:
                 break
-            line = {"part": part, **make(number)}
+            try:
+                line = {"part": part, **make(number)}
+            except RuntimeError as error:
+                # Another program took the machine's settings or its lock: said, and tried again.
+                print(f"  {number + 1} ended early: {error}", flush=True)
+                line = {"part": part, **make(number)}
             lines.append(line)
             with given.results.open("a") as file:
                 file.write(json.dumps(line) + "\n")

@@ -15,12 +15,14 @@ from typer.core import TyperGroup
 
 from rtgauge.cli.options import Json, Target, WaitForLock, duration_option, wait_s
 from rtgauge.errors import InputError
+from rtgauge.target.address import LAB
 from rtgauge.tune.candidates import Scope, read_offer
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Plan
     from rtgauge.record.reader import Record
+    from rtgauge.runner.run import RunOptions
     from rtgauge.tune.candidates import Offer
     from rtgauge.tune.result import TuneResult
 
@@ -113,6 +115,14 @@ def tune(
             metavar="SETTING", help="Print the advice for and against it, and what was measured here."
         ),
     ] = None,
+    reboot: Annotated[
+        bool,
+        typer.Option(
+            "--reboot",
+            help="Boot a lab guest for each set of settings, and try boot parameters too. Any other "
+            "machine: you boot it before the confirmation.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be tried; change nothing.")
     ] = False,
@@ -168,7 +178,8 @@ def tune(
     if command and require is None:
         raise InputError('say what the program must keep: --require "latency<=100us"')
     with _program(command, watch, target) as pid:
-        scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without))
+        by_boot = reboot and target.startswith(LAB)
+        scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without), by_boot)
         offer = read_offer(target, scope)
         if dry_run:
             _print_offer(offer, details=details)
@@ -177,7 +188,9 @@ def tune(
             raise InputError('say what the machine must keep: --require "period=1ms latency<=100us"')
         first, other = ("cpu", "scheduler") if pid is None else ("idle", "cpu")
         loads = (load or first, confirm_load or other)
-        plan = _plan(require, offer, scope, loads, (budget, duration), larger_than, target, seed)
+        plan = _plan(
+            require, offer, scope, loads, (budget, duration), larger_than, target, seed, reboot=reboot
+        )
         record = _begun(plan, duration_option("--duration", duration), out, wait_s(wait))
     _finish(record, files, json=json)
 
@@ -278,6 +291,8 @@ def _plan(
     larger_than: str,
     target: str,
     seed: int | None,
+    *,
+    reboot: bool,
 ) -> Plan:
     """Make the plan. `loads`: of search and confirmation; `times`: budget and duration. Raises InputError."""
     from rtgauge.tune.wish import tune_plan
@@ -300,6 +315,7 @@ def _plan(
         larger_than=matters,
         target=target,
         seed=seed,
+        reboot=reboot,
     )
 
 
@@ -312,7 +328,7 @@ def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
     wish = TuneWish.model_validate(plan.written[KEY])
     typer.echo(resolution(wish, duration_ns), err=True)
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
-    return measured_record(partial(start_run, plan, options, more=next_runs))
+    return _after_boot(measured_record(partial(start_run, plan, options, more=next_runs)), options)
 
 
 def _resumed(named: Path, waits_s: float) -> Record:
@@ -326,7 +342,41 @@ def _resumed(named: Path, waits_s: float) -> Record:
     if record.run.state == "complete" and not play(record).next:
         return record
     options = RunOptions(out=folder.parent, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
-    return measured_record(partial(resume_run, folder, options, more=next_runs))
+    if not play(record).awaits_boot:
+        record = measured_record(partial(resume_run, folder, options, more=next_runs))
+    return _after_boot(record, options)
+
+
+def _after_boot(record: Record, options: RunOptions) -> Record:
+    """Measure the confirmation that awaits another boot: a lab guest is booted here. The same record if none
+    does, or if the machine was not booted since.
+    """
+    from rtgauge.cli.gate import measured_record
+    from rtgauge.runner.run import resume_run
+    from rtgauge.target.open_target import reader
+    from rtgauge.target.target import BOOT_ID
+    from rtgauge.tune.study import next_runs, play
+
+    (target,) = record.run.targets
+    if not play(record).awaits_boot or record.run.state != "complete":
+        return record
+    if target.startswith(LAB):
+        _boot_guest(target)
+    else:
+        with reader(target) as (_, read):
+            now = str(read([BOOT_ID]).get(BOOT_ID, {}).get("text", "")).strip()
+        if now == record.system(target).boot_id:
+            return record
+    return measured_record(partial(resume_run, record.path, options, more=partial(next_runs, booted=True)))
+
+
+def _boot_guest(target: str) -> None:
+    from rtgauge.lab.boot_guest import Reboots
+    from rtgauge.target.engine_path import installed_engines
+
+    typer.echo(f"{target} boots for the confirmation", err=True)
+    reboots = Reboots(target.removeprefix(LAB), installed_engines(), lambda _: None)
+    reboots.boot(reboots.append)
 
 
 def _print_offer(offer: Offer, *, details: bool) -> None:

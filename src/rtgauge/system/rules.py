@@ -175,6 +175,8 @@ class Trial(Strict):
     """The settings to write."""
     deployment: Annotated[str, Field(pattern=r"^[a-z-]{1,20}=[a-z{}-]{1,20}$")] | None = None
     """A part of a deployment, such as `c-states=off`; `{cpus}` are the real-time CPUs."""
+    boot: bool = False
+    """Whether the rule's boot parameters are tried, where rtgauge boots the machine."""
     cost: Annotated[str, Field(min_length=3)]
     """What the user gives up for it."""
     against: Annotated[str, Field(min_length=3)] | None = None
@@ -188,8 +190,8 @@ class Trial(Strict):
 
     @model_validator(mode="after")
     def _one_way(self) -> Trial:
-        if bool(self.set) == (self.deployment is not None):
-            raise ValueError("a trial needs set or deployment, and not both")
+        if bool(self.set) + (self.deployment is not None) != 1 and not self.boot:
+            raise ValueError("a trial needs set, deployment or boot, and set and deployment not both")
         return self
 
     @property
@@ -247,6 +249,8 @@ class Rule(Strict):
     def _checked_or_tried(self) -> Rule:
         if not self.checks and self.trial is None:
             raise ValueError("a rule needs checks, or a trial")
+        if self.trial is not None and self.trial.boot and self.boot is None:
+            raise ValueError("a trial by boot needs boot parameters")
         return self
 
 

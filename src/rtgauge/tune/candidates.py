@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge.record.facts import Facts
+from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.suggest import nearest
 from rtgauge.system.audit import Finding, judge, purpose_of
 from rtgauge.system.checks import Machine as Audited
 from rtgauge.system.deployment.apply import read_files
+from rtgauge.system.deployment.boot_parameters import why_not_by_boot
 from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.deployment.trial_settings import trial_settings
@@ -70,13 +71,14 @@ class Offer:
 @dataclass(frozen=True)
 class Scope:
     """What the user lets be tried. `cpus`: the real-time CPUs as a list; `pid`: the watched program; `only`,
-    `without`: ids of rules.
+    `without`: ids of rules; `by_boot`: the machine may be booted for each set of settings.
     """
 
     cpus: str | None = None
     pid: int | None = None
     only: Collection[str] = ()
     without: Collection[str] = ()
+    by_boot: bool = False
 
 
 def read_offer(target: str, scope: Scope) -> Offer:
@@ -113,12 +115,13 @@ def offer(facts: Facts, files: Mapping[str, Any], machine: Machine, scope: Scope
         meant = about_cpus or cpus is not None
         applies = any(check.fact == ISOLATED for check in rule.when)
         judged = judge(rule, purpose, with_isolated if meant and applies else audited)
-        why = _why_not(rule, judged, machine, scope)
+        why = _why_not(rule, judged, machine, scope, facts.kernel.architecture or UNKNOWN)
         if trial is not None and why is None:
             count = len(trial_settings([rule.id], machine, cpus, scope.pid))
-            counted = trial.deployment is None and (about_cpus or not rule.checks)
+            counted = trial.deployment is None and count and (about_cpus or not rule.checks)
             found = f"{count} to change" if counted else judged.found
-            candidates.append(Candidate(rule, trial, found, _part(rule, trial, cpus)))
+            part = _part(rule, trial, cpus) if count or trial.deployment is not None else f"boot={rule.id}"
+            candidates.append(Candidate(rule, trial, found, part))
         elif why:
             not_tried.append(NotTried(rule, why))
     return Offer(facts, candidates, not_tried)
@@ -136,7 +139,7 @@ def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
     return trial.deployment.replace("{cpus}", cpus or "")
 
 
-def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope) -> str | None:
+def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, architecture: str) -> str | None:
     """Why a rule is not tried; None: it is; empty: there is nothing to say, as the machine keeps it."""
     trial, cpus = rule.trial, scope.cpus
     if trial is None:
@@ -151,12 +154,21 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope) -> str
         return "the program would have to be moved onto the isolated CPUs"
     if trial.deployment is not None:
         deployment = parse_deployment(_part(rule, trial, cpus))
-        cannot = why_not(deployment, machine)
+        cannot = (
+            why_not_by_boot(deployment, machine, architecture)
+            if scope.by_boot
+            else why_not(deployment, machine)
+        )
         if cannot is not None:
             return cannot.reason
         if cpus is not None and not set(parse_cpu_list(cpus)) <= set(kept_cpus(deployment, machine)):
             return f"it takes a CPU of {cpus} offline"
-    elif not trial_settings([rule.id], machine, cpus, scope.pid):
+    elif trial_settings([rule.id], machine, cpus, scope.pid):
+        pass
+    elif trial.boot and judged.result == "differs":
+        if not scope.by_boot:
+            return _elsewhere(rule)
+    else:
         return "this machine has no such setting" if judged.result == "differs" and rule.checks else ""
     if scope.only and rule.id not in scope.only:
         return "not in --only"

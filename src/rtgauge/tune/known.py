@@ -40,6 +40,9 @@ def advice(rule: Rule) -> list[str]:
     if trial is None:
         how = f"it takes a boot: {rule.boot}" if rule.boot is not None else "it cannot be set and put back"
         return [*lines, f"tune does not try it: {how}"]
+    if trial.boot:
+        how = "it takes a boot" if not trial.set else "or by a boot"
+        lines.append(f"{how}: {rule.boot}; tune --reboot tries it on a lab guest")
     lines.append(f"Against it: {trial.against}" if trial.against else "Against it: no advice is known here")
     lines.append(f"Costs: {trial.cost}")
     if trial.conflicts:

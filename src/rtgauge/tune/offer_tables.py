@@ -43,7 +43,10 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
             for each in offer.not_tried
             if details or each.rule.trial is not None or each.rule.boot is not None
         ],
-        [f"Never touched: {', '.join(NEVER)}."],
+        [
+            "With --reboot, a guest of the lab tries what takes a boot.",
+            f"Never touched: {', '.join(NEVER)}.",
+        ],
     )
     return [tried, others]
 

@@ -188,6 +188,13 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
     tuned, wish = played.search.result, played.wish
     again = f"rtgauge tune --resume {shlex.quote(str(record.path))}"
     spent = f"{plural(len(played.runs), 'run')}, {format_span(len(played.runs) * wish.run_s)}"
+    if played.awaits_boot:
+        return result.ending(
+            TuneOutcome.UNFINISHED,
+            EXIT_INTERRUPTED,
+            f"{', '.join(tuned.final)}: better after {spent}; to be confirmed after another boot",
+            f"boot the machine, then {again}",
+        )
     if not tuned.finished:
         if record.run.state == "complete":
             why = "; ".join(result.left_out) or "its steps were left out"
@@ -228,7 +235,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         if tuned.together
         else ""
     )
-    confirmed = _confirmation(result)
+    confirmed = _confirmation(result, booted=wish.confirm_after_boot)
     if tuned.confirmation is not None and tuned.confirmation.found is Found.WORSE:
         return result.ending(
             TuneOutcome.NOTHING, EXIT_FAILS, f"{names} helped, but hurt{confirmed}; do not keep it"
@@ -248,8 +255,8 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
     )
 
 
-def _confirmation(result: TuneResult) -> str:
-    loads = ", ".join(result.confirm_loads)
+def _confirmation(result: TuneResult, *, booted: bool) -> str:
+    loads = ", ".join(result.confirm_loads) + (", after another boot" if booted else "")
     if result.confirmed is None:
         return f"not confirmed under {loads}"
     test = result.tests[-1]

@@ -45,6 +45,13 @@ class Played:
     """What was measured, in order: the first has the number 1."""
     next: Sequence[Visit]
 
+    @property
+    def awaits_boot(self) -> bool:
+        """Whether the confirmation comes next, which takes another boot first."""
+        begins = self.next and self.next[0].loads == self.wish.confirm_loads
+        begun = any(visit.loads == self.wish.confirm_loads for visit in self.runs)
+        return self.wish.confirm_after_boot and bool(begins) and not begun
+
 
 def play(record: Record) -> Played:
     """Play the search again. Raises InputError for the record of another run, RecordError."""
@@ -75,9 +82,14 @@ def play(record: Record) -> Played:
             return Played(wish, search, culprits, runs, ())
 
 
-def next_runs(record: Record) -> Sequence[StepKey]:
-    """The steps of the next runs; none: the search is done, or can get no further."""
+def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:
+    """The steps of the next runs; none: the search is done, can get no further, or awaits another boot.
+
+    `booted`: the machine was booted after the search.
+    """
     played = play(record)
+    if played.awaits_boot and not booted:
+        return []
     first = next(key for key in record.run.planned if key.repeat == 1)
     number = len(played.runs)
     return [
@@ -99,9 +111,12 @@ def deployment_name(parts: Sequence[str], cpus: str | None, pid: int | None = No
     """The name of the deployment with these parts; without any, `as-is`. Raises InputError."""
     if not parts:
         return AS_IS
-    rules = [part.removeprefix("settings=") for part in parts if part.startswith("settings=")]
-    words = [part for part in dict.fromkeys(parts) if not part.startswith("settings=")]
+    rules, boots = (
+        [part.removeprefix(key) for part in parts if part.startswith(key)] for key in ("settings=", "boot=")
+    )
+    words = [part for part in dict.fromkeys(parts) if not part.startswith(("settings=", "boot="))]
     words += [f"settings={','.join(rules)}"] if rules else []
+    words += [f"boot={','.join(boots)}"] if boots else []
     trials = [tried_rules()[rule].trial for rule in rules if rule in tried_rules()]
     if any(trial is not None and trial.needs_cpus for trial in trials):
         words.append(f"rt-cpus={cpus}")

@@ -12,8 +12,10 @@ from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.alternation import BLOCK
 from rtgauge.record.model import Run, StepKey
 from rtgauge.record.strict_model import Model
+from rtgauge.runner.deployments import BOOT_S
 from rtgauge.runner.step_loop import expected_s
 from rtgauge.system.rules import tried_rules
+from rtgauge.target.address import LAB
 from rtgauge.tune.search import SearchWish
 from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.requirement import Requirement, parse_requirement
@@ -53,6 +55,7 @@ class TuneWish(Model):
     most_runs: int = Field(description="the budget, in runs")
     run_s: float = Field(description="how long one run takes, about")
     larger_than: float = Field(default=0.2, gt=0, description="the gain that matters: 0.2 is 20 %")
+    confirm_after_boot: bool = Field(default=False, description="the confirmation is made after another boot")
 
     @property
     def bound(self) -> Requirement:
@@ -94,8 +97,13 @@ def tune_plan(
     larger_than: float,
     target: str,
     seed: int | None,
+    reboot: bool = False,
 ) -> Plan:
-    """The first run: the machine as it is, explained. Raises InputError."""
+    """The first run: the machine as it is, explained. Raises InputError.
+
+    `reboot`: a lab guest is booted for each set of settings; any other machine is booted by its user before
+    the confirmation.
+    """
     if pid is None and requirement.metric != "latency":
         raise InputError(f"tune measures latency, not {requirement.metric}: write latency<=TIME")
     if set(loads) & set(confirm_loads):
@@ -113,7 +121,9 @@ def tune_plan(
         "dma-latency": "off",
         "explain": True,
     }
-    overrides = Overrides(targets=[target], seed=seed)
+    in_lab = target.startswith(LAB)
+    by_boot = reboot and in_lab
+    overrides = Overrides(targets=[target], seed=seed, deployments_by="boot" if by_boot else None)
     steps = [{"load": load} for load in loads]
     plan = make_plan(
         {"name": KEY, "order": "as-written", "defaults": defaults, "step": steps}, KEY, overrides
@@ -121,6 +131,7 @@ def tune_plan(
     check_answerable(requirement, plan.steps, KEY)
     make_plan({"name": KEY, "step": [{"load": load} for load in confirm_loads]}, "--confirm-load", overrides)
     run_s = sum(expected_s(plain(key), plan.load_warm_up_ns) for key in plan.steps)
+    run_s += BOOT_S if by_boot else 0.0
     most_runs = int(budget_ns / NS_PER_S / run_s)
     if most_runs < LEAST_RUNS:
         raise InputError(
@@ -137,6 +148,7 @@ def tune_plan(
         most_runs=most_runs,
         run_s=run_s,
         larger_than=larger_than,
+        confirm_after_boot=(reboot or in_lab) and not by_boot,
     )
     plan.written[KEY] = wish.model_dump(mode="json")
     return plan

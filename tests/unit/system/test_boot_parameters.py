@@ -168,3 +168,16 @@ def test_a_plan_may_say_it(tmp_path: Any) -> None:
     file.write_text('deployments-by = "magic"\n[matrix]\nload = "idle"\n')
     with pytest.raises(InputError, match="deployments-by"):
         load_plan(str(file), Overrides())
+
+
+def test_rules_that_take_a_boot_become_their_parameters() -> None:
+    deployment = parse_deployment("boot=skew-tick,threaded-interrupts,isolate=1")
+    assert deployment.boot_rules == ["threaded-interrupts", "skew-tick"]
+    four = machine([[0], [1], [2], [3]])
+    assert [*boot_words(deployment, four, X86)][-2:] == ["threadirqs", "skew_tick=1"]
+    assert why_not_by_boot(deployment, four, X86) is None
+    cannot = why_not(deployment, four)
+    assert cannot is not None
+    assert "takes a boot" in cannot.reason
+    with pytest.raises(InputError, match="boot has no 'thp'"):
+        parse_deployment("boot=thp")

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Plan
 from rtgauge.record.alternation import BLOCK
-from rtgauge.record.model import Mark, Severity, Step
+from rtgauge.record.model import Mark, Run, Severity, Step
+from rtgauge.record.reader import Record
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.candidates import Candidate
 from rtgauge.tune.search import Visit
-from rtgauge.tune.study import seen_of, value_ns
+from rtgauge.tune.study import Played, next_runs, play, seen_of, value_ns
 from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan
 from rtgauge.units import NS_PER_S
 from rtgauge.verdict.requirement import Requirement, parse_requirement
@@ -112,3 +114,43 @@ def test_the_worst_load_counts_and_a_missing_one_leaves_no_value() -> None:
     assert seen_of([quiet], Visit((), ["idle", "cpu"]), requirement).value_ns is None
     invalid = measured([20_000], marks=[Mark(name="throttled", severity=Severity.INVALID, detail="why")])
     assert seen_of([invalid], Visit((), ["idle"]), requirement).value_ns is None
+
+
+def no_moments(_: Step) -> None:
+    """Nothing was explained."""
+
+
+def searched(plan: Plan, *, booted: bool) -> Played:
+    """A search on a machine where thp takes 2/3 of the latency away."""
+    plain_run = records.run().model_dump()  # pyright: ignore[reportUnknownMemberType]
+    run = Run.model_validate(plain_run | {"plan": plan.written, "planned": plan.steps, "seed": plan.seed})
+    steps: list[Step] = []
+    record = cast("Record", SimpleNamespace(run=run, steps=steps, moments=no_moments))
+    planned = [*plan.steps]
+    while planned:
+        for key in planned:
+            latency_ns = 100_000 if "thp" in key.deployment else 300_000
+            steps.append(measured([latency_ns] * 100).model_copy(update={"key": key}))
+        planned = [*next_runs(record, booted=booted)]
+        run.planned += planned
+    return play(record)
+
+
+@pytest.mark.parametrize(("target", "reboot"), [("lab:debian", False), ("local", True)])
+def test_the_confirmation_awaits_another_boot(target: str, *, reboot: bool) -> None:
+    plan = planned(target=target, reboot=reboot)
+    assert not plan.by_boot
+    waits = searched(plan, booted=False)
+    assert waits.awaits_boot
+    assert waits.search.result.final == ("thp",)
+    assert {load for visit in waits.next for load in visit.loads} == {"memory"}
+    done = searched(plan, booted=True)
+    assert not done.awaits_boot
+    assert done.search.result.confirmation is not None
+
+
+def test_a_lab_guest_that_is_booted_for_each_run_needs_no_other_boot() -> None:
+    plan = planned(target="lab:debian", reboot=True, budget_ns=90 * MINUTE_NS)
+    assert plan.by_boot
+    assert not searched(plan, booted=False).awaits_boot
+    assert not searched(planned(), booted=False).awaits_boot

@@ -94,7 +94,15 @@ def command_line(
     words += _cores(deployment, machine)
     words += _isolation(deployment, machine, xenomai=xenomai, tickless=tickless)
     words += [f"cpufreq.default_governor={deployment.governor}"] if deployment.governor is not None else []
-    return words
+    return list(dict.fromkeys([*words, *_of_rules(deployment)]))
+
+
+def _of_rules(deployment: Deployment) -> list[str]:
+    if not deployment.boot_rules:
+        return []
+    from rtgauge.system.rules import tried_rules  # Few deployments keep any rule.
+
+    return [word for name in deployment.boot_rules for word in (tried_rules()[name].boot or "").split()]
 
 
 def not_by_boot(deployment: Deployment) -> list[str]:
@@ -159,7 +167,7 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
 
 def left_to_set(deployment: Deployment) -> Deployment:
     """Return the settings to make after the boot: boot parameters cannot make them on every kernel."""
-    return replace(deployment, c_states=None, smt=None, cores=None, isolate=None)
+    return replace(deployment, c_states=None, smt=None, cores=None, isolate=None, boot=None)
 
 
 def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,8 @@ class Deployment:
 
     `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (except the
     first CPU), or a CPU list. `settings`: rules of the audit to keep, separated by commas; `rt_cpus`: the
-    real-time CPUs, which some of these rules need.
+    real-time CPUs, which some of these rules need. `boot`: rules to keep by the boot parameters of their
+    remedy.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Deployment:
     rt_cpus: str | None = None
     rt_pid: str | None = None
     settings: str | None = None
+    boot: str | None = None
 
     @property
     def words(self) -> str:
@@ -51,6 +53,11 @@ class Deployment:
     def rules(self) -> list[str]:
         """The ids of the audit's rules that it keeps."""
         return self.settings.split(",") if self.settings else []
+
+    @property
+    def boot_rules(self) -> list[str]:
+        """The ids of the rules that it keeps by boot parameters."""
+        return self.boot.split(",") if self.boot else []
 
     @property
     def isolates(self) -> bool:
@@ -117,7 +124,25 @@ def _settings(key: str, value: str) -> str:
     """Check the names of rules, and sort them."""
     from rtgauge.system.rules import tried_rules
 
-    known = [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.set]
+    return _rules(
+        key,
+        value,
+        [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.set],
+    )
+
+
+def _boot(key: str, value: str) -> str:
+    """Check the names of rules that take a boot, and sort them."""
+    from rtgauge.system.rules import tried_rules
+
+    return _rules(
+        key,
+        value,
+        [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.boot],
+    )
+
+
+def _rules(key: str, value: str, known: Sequence[str]) -> str:
     names = {name.strip() for name in value.split(",")}
     for name in sorted(names - {*known}):
         raise InputError(
@@ -148,6 +173,7 @@ CHECKS = {
     "rt-cpus": _rt_cpus,
     "rt-pid": _rt_pid,
     "settings": _settings,
+    "boot": _boot,
 }
 
 
@@ -319,6 +345,11 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
 
 def why_not(deployment: Deployment, machine: Machine) -> Cannot | None:
     """Return why the machine does not support the deployment, if that shows beforehand; None otherwise."""
+    if deployment.boot is not None:
+        return Cannot(
+            f"{deployment.boot} takes a boot",
+            "measure a lab guest with --deployments-by boot, or boot with `rtgauge deploy cmdline`",
+        )
     for check in (smt_cannot, c_states_cannot, _cores_cannot, _isolation_cannot):
         cannot = check(deployment, machine)
         if cannot is not None:
