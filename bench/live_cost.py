@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `--live` costs the measurement: the same step with and without the page, by turns, on the same CPU.
+"""What `--live` costs the measurement: the same step with and without the page, alternately, on the same CPU.
 
     python bench/live_cost.py [--rounds 12] [--seconds 4] [--cpu N] [--probe wakeup|tire] [--watching]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The solvers of the tire side by side: node-steps a second of one thread and of two, by turns, and the
+"""The solvers of the tire side by side: node-steps a second of one thread and of two, alternately, and the
 largest tire that keeps 100 Hz.
 """
 

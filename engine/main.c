@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Picks the verb. */
+/* Selects the verb. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static void usage(FILE *out)
 }
 
 /*
- * A closed standard stream would give its number to the next file that is opened, and the stream would be
- * written into it. In its place: an input that is at its end, an output that refuses.
+ * Opens closed standard streams: otherwise the next file would get their number, and output would go into
+ * it. Input is then at its end, and output fails.
  */
 static void fill_standard_streams(void)
 {

@@ -128,7 +128,7 @@ uint64_t board_time_us(void)
 
 void board_wake_at(uint64_t time_us)
 {
-	/* Cleared before it is set: one that goes off before the core sleeps still wakes it. */
+	/* Cleared before it is set: an interrupt before the core sleeps still wakes it. */
 	REGISTER(TIMER_INTR) = 1;
 	REGISTER(TIMER_ALARM0) = (uint32_t)time_us;
 	/* An alarm in the past would fire in 71 minutes. */
@@ -143,7 +143,7 @@ void board_sleep(bool (*pending)(void))
 		if (watched_pins & (1u << pin))
 			REGISTER(IO_BANK0_INTR(pin)) = IO_BANK0_EDGES(pin);
 	NVIC_ISER = WAKING_INTERRUPTS;
-	/* What came before the flags were cleared is in the rings by now, and `pending` sees it. */
+	/* The rings have everything from before the flags were cleared, and `pending` sees it. */
 	if (!pending())
 		__asm__ volatile("wfi" ::: "memory");
 	__asm__ volatile("cpsie i" ::: "memory");

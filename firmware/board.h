@@ -14,18 +14,18 @@
 enum pull { PULL_NONE, PULL_UP, PULL_DOWN };
 
 void board_start(void);
-/* The number that the flash chip was made with: 8 bytes. */
+/* The serial number of the flash chip: 8 bytes. */
 void board_unique_id(uint8_t id[8]);
 void board_led(bool on);
-/* Into the boot ROM's drive for UF2 files; does not return. */
+/* Restarts into the boot ROM's drive for UF2 files; does not return. */
 void board_bootloader(void);
 
 /* Microseconds since the start of the program; does not wrap. */
 uint64_t board_time_us(void);
-/* The core is woken at this time at the latest. */
+/* The core wakes at this time at the latest. */
 void board_wake_at(uint64_t time_us);
-/* Sleeps until the timer, the USB controller or an edge at a watched pin has something. `pending` is looked
- * at once more with interrupts off. */
+/* Sleeps until the timer, the USB controller or an edge at a watched pin has something. `pending` is
+ * checked once more with interrupts off. */
 void board_sleep(bool (*pending)(void));
 
 void board_pin_input(unsigned pin, enum pull pull);

@@ -8,17 +8,17 @@
 #define STREAM_COUNT 4u
 #define RING_BITS 13u /* bytes, as the DMA counts them */
 #define RING_WORDS (1u << (RING_BITS - 2u))
-/* A ring is full this early, so that nothing is overwritten while a few edges are worked on. */
+/* A ring counts as full this early, so that nothing is overwritten while a few edges are processed. */
 #define RING_SLACK 512u
-/* A DMA channel moves so many words before the other one of the pair goes on: a multiple of the ring. */
+/* A DMA channel moves this many words before the other one of the pair continues: a multiple of the ring. */
 #define BLOCK_WORDS 0x80000000u
 #define MARGIN_TICKS (2ull * TICKS_PER_US)
-/* The turn of a 32-bit time is told by the timer's, which may be so much too early. */
+/* The timer's time tells the turn of a 32-bit time; it may be too early by this much. */
 #define TURN_MARGIN (1u << 20)
 
-/* Even cycles begin at LOW, odd ones at ODD: one cycle later. X is what is left; ~X counts the looks. In the
- * loop of a low level the look comes first, in that of a high level the count; the 6 cycles from one loop to
- * the other count 3. */
+/* Even cycles begin at LOW, odd ones at ODD, one cycle later. X is the rest; ~X counts the looks. In the
+ * loop of a low level the look comes first, in the loop of a high level the count; the 6 cycles from one
+ * loop to the other count 3. */
 enum {
 	ODD = 0,
 	ROSE = 1,
@@ -42,16 +42,16 @@ static const uint16_t program[] = {
 	[FELL + 3] = PIO_JMP_X_DECREMENT(FELL + 4),
 	[FELL + 4] = PIO_JMP_X_DECREMENT(LOW),
 	[LOW] = PIO_JMP_PIN(ROSE),
-	[LAST] = PIO_JMP_X_DECREMENT(LOW), /* wraps to LOW also where X was 0 */
+	[LAST] = PIO_JMP_X_DECREMENT(LOW), /* wraps to LOW also if X was 0 */
 };
 
 /*
- * Two a line: even and odd cycles. Times here are the low 32 bits of ticks, which wrap after 34 s: all that
- * waits in the rings is younger, and they are compared by their difference.
+ * Two for each line: even and odd cycles. Times here are the low 32 bits of ticks, which wrap after 34 s;
+ * everything in the rings is younger, and times are compared by their difference.
  */
 struct stream {
 	uint32_t visible; /* words that may be read, counted since the start of the capture */
-	uint32_t written; /* words that were there at the last look */
+	uint32_t written; /* words seen at the last look */
 	uint32_t read;
 	uint32_t head; /* time of the next word */
 	bool waiting;  /* there is a next word */
@@ -73,7 +73,7 @@ static bool running;
 
 static uint32_t written_words(unsigned stream)
 {
-	/* The two channels of a pair move blocks in turn. One that is done reads 0, which is where the other
+	/* The two channels of a pair move blocks in turn. A finished one reads 0, the place where the other
 	 * begins. */
 	unsigned channel = stream;
 
@@ -198,7 +198,7 @@ bool capture_look(void)
 
 	reference = now + TURN_MARGIN;
 	next_horizon = now > MARGIN_TICKS ? now - MARGIN_TICKS : 0;
-	/* What the last look saw may be read now: by then it has surely arrived in memory. */
+	/* What the last look saw may be read now: by now it has surely arrived in memory. */
 	for (unsigned i = first_stream; i < STREAM_COUNT; i++) {
 		streams[i].visible = streams[i].written;
 		streams[i].written = written_words(i);
@@ -236,7 +236,7 @@ bool capture_next(struct edge *edge)
 		unsigned index = first_stream == 0 ? earlier(0) : STREAM_COUNT;
 		unsigned answer = earlier(2);
 
-		/* Of edges at the same time that of the stimulus comes first. */
+		/* Of simultaneous edges, the stimulus's comes first. */
 		if (index == STREAM_COUNT ||
 		    (answer != STREAM_COUNT && (int32_t)(streams[answer].head - streams[index].head) < 0))
 			index = answer;
@@ -255,7 +255,7 @@ bool capture_next(struct edge *edge)
 		if (!edge->single)
 			fetch(index ^ 1u);
 		fetch(index);
-		/* The level at the start is none. */
+		/* The level at the start is not an edge. */
 		if (edge->time - base > 1u)
 			return true;
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every edge of up to two lines, with its time in ticks of 8 ns.
+ * Captures every edge of up to two lines, with its time in ticks of 8 ns.
  *
- * A line is watched by two state machines of PIO0. Each looks at the pin in every second cycle and counts
- * these looks down; one looks in the even cycles, the other in the odd ones. The earlier of their two times
- * is the cycle of the edge. A level that lasts for a single cycle is seen by one of them alone: a glitch.
- * After an edge a state machine needs 6 cycles before it looks again.
+ * Two state machines of PIO0 watch each line. Each looks at the pin in every second cycle and counts these
+ * looks down; one looks in the even cycles, the other in the odd ones. The earlier of their two times is
+ * the cycle of the edge. Only one of them sees a level that lasts a single cycle: a glitch. After an edge a
+ * state machine needs 6 cycles before it looks again.
  *
- * The times go through DMA into rings; the core is not in their way. The counts have 32 bits and wrap after
- * 68 s; the microsecond timer, of the same crystal, tells which turn it is.
+ * DMA moves the times into rings, without the core. The counts have 32 bits and wrap after 68 s; the
+ * microsecond timer, of the same crystal, tells which turn it is.
  */
 #ifndef CAPTURE_H
 #define CAPTURE_H
@@ -26,23 +26,23 @@ struct edge {
 };
 
 struct capture_losses {
-	uint64_t edges;	   /* lost in full rings, at least so many */
+	uint64_t edges;	   /* lost in full rings, at least this many */
 	uint32_t restarts; /* of the capture, after a loss */
 };
 
-/* Watches the lines at these pins; both may be the same pin. Time 0 is now. With `with_stimulus` false the
- * first line is not watched. */
+/* Watches the lines at these pins; both may be the same pin. Time 0 is now. If `with_stimulus` is false,
+ * the first line is not watched. */
 void capture_start(unsigned stimulus_pin, unsigned answer_pin, bool with_stimulus);
 void capture_stop(void);
 
 /* Looks at the rings. Edges up to this moment, less 2 us, can then be fetched. Returns false if edges were
- * lost: everything that has not been fetched is gone and the capture begins anew; time goes on. */
+ * lost: all unfetched ones are gone, and the capture begins anew while time continues. */
 bool capture_look(void);
 /* The next edge in the order of time. */
 bool capture_next(struct edge *edge);
 /* Whether there are edges that have not been fetched. */
 bool capture_pending(void);
-/* Up to this time every edge has been fetched, as soon as capture_next returns false. */
+/* The time up to which every edge has been fetched, once capture_next returns false. */
 uint64_t capture_horizon(void);
 /* Ticks since the start, by the microsecond timer: at most 2 us off. */
 uint64_t capture_now(void);

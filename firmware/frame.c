@@ -26,8 +26,8 @@ static uint32_t crc32(const uint8_t *bytes, size_t size)
 size_t frame_encode(uint8_t *encoded, uint8_t type, uint8_t token, uint16_t sequence, const uint8_t *body,
 		    size_t length)
 {
-	/* Built one byte on, where COBS leaves it: with at most 254 bytes every zero is replaced by the way
-	 * to the next. */
+	/* Built one byte further on, where COBS leaves it: with at most 254 bytes every zero is replaced by
+	 * the distance to the next. */
 	uint8_t *raw = encoded + 1;
 	size_t size = FRAME_HEADER + length;
 	uint8_t distance = 1;

@@ -15,7 +15,7 @@
 
 struct frame {
 	uint8_t type;
-	uint8_t token; /* of the command that is answered; 0 of frames nobody asked for */
+	uint8_t token; /* of the answered command; 0 in unsolicited frames */
 	uint16_t sequence;
 	const uint8_t *body;
 	size_t length;

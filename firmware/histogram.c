@@ -15,7 +15,7 @@ static uint64_t magnitude_of(int64_t value)
 	return value < 0 ? 0u - (uint64_t)value : (uint64_t)value;
 }
 
-/* The core multiplies 32 bits by 32 to 32 only; the compiler would multiply 64 by 64. */
+/* The core multiplies only 32 by 32 bits; the compiler would multiply 64 by 64. */
 static inline uint64_t square(uint32_t value)
 {
 	uint32_t low = value & 0xffffu;
@@ -54,7 +54,7 @@ void histogram_clear(struct histogram *histogram)
 void histogram_add(struct histogram *histogram, int64_t value, uint64_t time)
 {
 	uint64_t magnitude = magnitude_of(value);
-	/* 34 s and more, which takes a line that stands still for so long, count as that. */
+	/* 34 s and more, which need a line without an edge for so long, count as this. */
 	uint32_t limited = magnitude > UINT32_MAX ? UINT32_MAX : (uint32_t)magnitude;
 	uint64_t squared = square(limited);
 

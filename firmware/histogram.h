@@ -12,15 +12,15 @@
 struct outlier {
 	int64_t value;
 	uint64_t time;
-	uint64_t index; /* the how-manieth value it was, from 0 */
+	uint64_t index; /* its index among all values, from 0 */
 };
 
-/* What every value touches comes first: the core reaches it without an address from memory. */
+/* What every value changes comes first: the core reaches it without loading an address. */
 struct histogram {
 	uint64_t count;
 	int64_t min, max, sum;
 	uint64_t squares_low, squares_high; /* sum of the squares, 128 bits */
-	uint64_t least_magnitude;	    /* of the outlier that goes first */
+	uint64_t least_magnitude;	    /* of the smallest outlier */
 	uint32_t least_place;
 	uint32_t outlier_count;
 	struct outlier outliers[OUTLIER_COUNT];

@@ -28,7 +28,7 @@ static bool send(uint8_t type, uint8_t token, const void *body, size_t length, s
 		return false;
 	uint32_t at = written % RING_SIZE;
 
-	/* Where it is sure to fit before the end, it is encoded in place. */
+	/* If it surely fits before the end, it is encoded in place. */
 	if (at + FRAME_ENCODED_MAX <= RING_SIZE) {
 		written += frame_encode(&ring[at], type, token, sequence++, body, length);
 		return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The main loop: the host's commands, the measurement, what goes to the host. */
+/* The main loop: the host's commands, the measurement, and the output to the host. */
 #include "board.h"
 #include "capture.h"
 #include "events.h"
@@ -150,7 +150,7 @@ static void dump_bins(void)
 		uint64_t count;
 	} bins[FRAME_BODY_MAX / 10u];
 	unsigned count = 0;
-	/* A dump of a running measurement looks at a part of the bins at a time. */
+	/* A dump of a running measurement reads a part of the bins at a time. */
 	unsigned left = 1024;
 
 	while (dump.sign < 2 && count < sizeof(bins) / sizeof(bins[0]) && left-- > 0) {
@@ -207,7 +207,7 @@ static void report_state(void)
 	bool running = measure_running();
 	struct state state;
 
-	/* Where the host does not read, the newest is not worth the room of an answer. */
+	/* If the host does not read, a new state is not worth the room of an answer. */
 	if ((running && now_us >= next_state_us) || (was_running && !running)) {
 		next_state_us = now_us + STATE_EVERY_US;
 		measure_state(&state);

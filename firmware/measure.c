@@ -8,9 +8,9 @@
 #include "stimulus.h"
 
 #define FIRST_STIMULUS_TICKS (1000u * TICKS_PER_US)
-/* A stimulus that has not been seen this long after it was due was lost with a full ring. */
+/* A stimulus that is not seen this long after it was due was lost with a full ring. */
 #define OVERDUE_TICKS (10000ull * TICKS_PER_US)
-/* Edges worked on before the rings are looked at again: capture.c leaves room for as long as that takes. */
+/* Edges processed before the rings are read again: capture.c leaves room for this time. */
 #define EDGES_A_TURN 4u
 #define LONGEST_SLEEP_TICKS (10000ull * TICKS_PER_US)
 
@@ -22,13 +22,13 @@ static struct histogram histogram;
 static uint64_t frozen_now;
 
 static uint32_t random_state;
-static bool driven_high; /* the level that was last asked for on the stimulus line */
-static uint64_t pushed;	 /* edges asked for; with a fixed period they wait in the FIFO of the state machine */
+static bool driven_high; /* the requested level of the stimulus line */
+static uint64_t pushed;	 /* requested edges; with a fixed period they wait in the FIFO of the state machine */
 static uint64_t seen;	 /* edges of the stimulus line */
-static bool scheduled;	 /* random gaps: an edge has been asked for and not been seen */
+static bool scheduled;	 /* random gaps: an edge was requested and not seen yet */
 static uint64_t overdue_at;
-static bool awaiting;	     /* a stimulus was seen, its answer was not */
-static bool awaiting_return; /* the line has gone back, the answer to that is not a measured one */
+static bool awaiting;	     /* a stimulus was seen, but not its answer */
+static bool awaiting_return; /* the line has returned; the answer to that is not measured */
 static uint64_t stimulus_time;
 static bool stimulus_high;
 static bool late_expected;
@@ -196,7 +196,7 @@ static bool answers_return(void)
 	return configuration.answer == ANSWER_FOLLOWS;
 }
 
-/* The stimulus has its answer, or has none. */
+/* The stimulus has its answer, or will have none. */
 static void resolved(void)
 {
 	awaiting = false;
@@ -304,7 +304,7 @@ static void on_edge(const struct edge *edge)
 		events_add(edge, accepted);
 }
 
-/* What came to nothing within its time. */
+/* Handles what had no result within its time. */
 static void check_limits(void)
 {
 	uint64_t horizon = capture_horizon();
@@ -341,8 +341,7 @@ static bool done(void)
 		return false;
 	if (!mode_drives())
 		return histogram.count >= configuration.count;
-	/* Of a fixed period four edges may wait in the FIFO; should one have been lost with a full ring, they
-	 * have had their time. */
+	/* With a fixed period four edges may wait in the FIFO; one lost with a full ring has had its time. */
 	return !more_stimuli() && !awaiting && !awaiting_return &&
 	       (seen >= pushed || capture_horizon() > overdue_at + 4u * (uint64_t)configuration.period_max);
 }

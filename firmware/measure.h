@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The three modes: what becomes of the edges. */
+/* The three modes, which process the edges. */
 #ifndef MEASURE_H
 #define MEASURE_H
 
@@ -9,15 +9,15 @@
 #include "histogram.h"
 #include "protocol.h"
 
-/* NULL if it is right, else what is wrong with it, in a sentence. */
+/* Returns NULL if it is valid, else a sentence that says what is wrong. */
 const char *measure_configure(const struct configuration *configuration);
 const struct configuration *measure_configuration(void);
 bool measure_start(void);
 void measure_stop(void);
-/* Works on the edges that came; call it often. */
+/* Processes the edges that came; call it often. */
 void measure_poll(void);
 bool measure_running(void);
-/* Ticks until it wants to be called at the latest. */
+/* Returns the ticks after which it must be called again at the latest. */
 uint32_t measure_due(void);
 void measure_state(struct state *state);
 const struct histogram *measure_histogram(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the compiler calls by itself. */
+/* Functions that the compiler calls by itself. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the frames say: docs/formats/instrument.md. Everything is little-endian and packed by its order. */
+/* The contents of the frames: docs/formats/instrument.md. Everything is little-endian and packed in this
+ * order. */
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
@@ -38,7 +39,7 @@ enum timing { TIMING_FIXED = 0, TIMING_RANDOM = 1 };
 /* Ticks are of the clock whose rate the identity names: 125,000,000 a second. */
 struct __attribute__((packed)) configuration {
 	uint8_t mode;
-	uint8_t edges;	/* which are stimuli, or are compared in PERIODIC */
+	uint8_t edges;	/* the edges that are stimuli, or are compared in PERIODIC */
 	uint8_t answer; /* an edge to the level of the stimulus, or any edge */
 	uint8_t timing; /* a fixed period, or a random time from the answer to the next stimulus */
 	uint8_t flags;	/* inside: LOOPBACK reads the answer from the stimulus pin */
@@ -48,7 +49,7 @@ struct __attribute__((packed)) configuration {
 	uint32_t period_min; /* ticks, 16 to 2^31 - 1; fixed: the period */
 	uint32_t period_max;
 	uint32_t limit;	  /* ticks after which a stimulus is missed; shorter than a fixed period */
-	uint32_t nominal; /* PERIODIC: what the distances are compared with */
+	uint32_t nominal; /* PERIODIC: the distances are compared with it */
 	uint64_t count;	  /* of stimuli or distances, 0: until it is stopped */
 	uint32_t seed;	  /* of the random times */
 };
@@ -66,7 +67,7 @@ struct __attribute__((packed)) state {
 	uint64_t late;	   /* answers after their limit */
 	uint64_t extra;	   /* edges of the answer line that answer nothing */
 	uint64_t edges;	   /* of the answer line, all */
-	uint64_t glitches; /* edges that one state machine alone saw */
+	uint64_t glitches; /* edges that only one state machine saw */
 	uint64_t voided;   /* stimuli whose edges were lost with a full ring */
 	uint64_t edges_lost;
 	uint64_t events_dropped;

@@ -4,7 +4,7 @@
 #include "pio.h"
 #include "rp2040.h"
 
-/* Cycles of a turn beside those of the loop, which runs once more than X says. */
+/* Cycles of a turn in addition to the loop's, which runs once more than X says. */
 #define OVERHEAD_TICKS 4u
 
 static const uint16_t program[] = {
@@ -22,7 +22,7 @@ void stimulus_start(unsigned pin, bool high)
 		REGISTER(PIO1_BASE + PIO_INSTR_MEM(i)) = program[i];
 	REGISTER(PIO1_BASE + PIO_SM_CLKDIV(0)) = 1u << 16;
 	REGISTER(PIO1_BASE + PIO_SM_EXECCTRL(0)) = PIO_EXECCTRL_WRAP(0, PROGRAM_LENGTH - 1);
-	/* A change of how the FIFOs are joined empties them. */
+	/* Changing how the FIFOs are joined empties them. */
 	REGISTER(PIO1_BASE + PIO_SM_SHIFTCTRL(0)) = PIO_SHIFTCTRL_OUT_RIGHT | PIO_SHIFTCTRL_FJOIN_TX;
 	REGISTER(PIO1_BASE + PIO_SM_SHIFTCTRL(0)) = PIO_SHIFTCTRL_OUT_RIGHT;
 	REGISTER(PIO1_BASE + PIO_SM_PINCTRL(0)) = PIO_PINCTRL_OUT(pin, 1) | PIO_PINCTRL_SET(pin, 1);

@@ -13,8 +13,8 @@
 /* The line begins at this level. */
 void stimulus_start(unsigned pin, bool high);
 void stimulus_stop(void);
-/* The line takes the level `ticks` after the edge before, where that one is still to come, and otherwise
- * after now, exact to some cycles. Returns false if the FIFO is full. */
+/* The line takes the level `ticks` after the previous edge if that is still possible, otherwise after now,
+ * exact to some cycles. Returns false if the FIFO is full. */
 bool stimulus_edge(uint32_t ticks, bool high);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 void usb_start(const uint8_t id[8]);
-/* Does what the controller has to report, and sends what waits. */
+/* Handles the controller's reports, and sends what waits. */
 void usb_poll(void);
 /* Whether usb_poll has something to do. */
 bool usb_pending(void);

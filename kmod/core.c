@@ -216,7 +216,8 @@ static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __
 			 size_t room)
 {
 	struct rtgauge_ring *shared = ring->shared;
-	/* Pairs with the release in rtgauge_keep(). Not that of the page, which users write. */
+	/* Pairs with the release in rtgauge_keep(). The page's own head is not used: users can
+	 * write it. */
 	u64 head = smp_load_acquire(&ring->head);
 	u64 tail = READ_ONCE(shared->tail);
 	size_t done = 0;

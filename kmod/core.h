@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the modules share: a character device for one user, its rings of samples, the state of its
+ * Shared by the modules: a character device for one user, its rings of samples, the state of its
  * measurement, GPIO lines and kernel threads.
  */
 #ifndef RTGAUGE_CORE_H
@@ -38,7 +38,7 @@ struct rtgauge_device {
 	struct miscdevice misc;
 	struct file_operations file_ops;
 	unsigned long opened; /* bit 0 */
-	struct mutex lock; /* of all that follows; never held while copying from or to the user */
+	struct mutex lock; /* protects all that follows; never held while copying from or to the user */
 	struct mutex read_lock; /* one read() at a time */
 	u32 capacity;
 	struct rtgauge_rings *rings;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a task in the kernel needs of what it runs on: a clock, a timer on one CPU, a thread, an
- * interrupt that it raises itself, lines. Linux has them, and, where RTGAUGE_COBALT or RTGAUGE_RTAI
- * is defined, Xenomai's Cobalt core (RTDM) or RTAI's scheduler beside it (no interrupt, no line),
- * whose threads Linux does not delay. All times are on CLOCK_MONOTONIC.
+ * What a task in the kernel needs from its runtime: a clock, a timer on one CPU, a thread, an
+ * interrupt that it raises itself, lines. The runtime is Linux or, if RTGAUGE_COBALT or
+ * RTGAUGE_RTAI is defined, Xenomai's Cobalt core (RTDM) or RTAI's scheduler (no interrupt, no
+ * line), whose threads Linux does not delay. All times are on CLOCK_MONOTONIC.
  */
 #ifndef RTGAUGE_RT_H
 #define RTGAUGE_RT_H

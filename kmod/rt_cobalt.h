@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* rt.h on Xenomai's Cobalt core (RTDM). Included by rt.h alone. */
+/* rt.h on Xenomai's Cobalt core (RTDM). Only rt.h includes it. */
 #ifndef RTGAUGE_RT_COBALT_H
 #define RTGAUGE_RT_COBALT_H
 
@@ -73,7 +73,7 @@ static inline int rt_timer_arm_on(struct rt_timer *timer, s64 time_ns, int cpu)
 	return 0;
 }
 
-/* Its handler does not run any more. */
+/* Its handler does not run after this. */
 static inline void rt_timer_cancel(struct rt_timer *timer)
 {
 	rtdm_timer_stop(&timer->timer);
@@ -123,12 +123,12 @@ static inline void rt_thread_wake(struct rt_thread *thread)
 	rtdm_event_signal(&thread->woken);
 }
 
-/* In the thread: until *woken is not 0, which it returns, or until it is to stop: 0. */
+/* Called in the thread: waits until *woken is not 0 and returns it; 0: it has to stop. */
 static inline s64 rt_thread_wait(struct rt_thread *thread, const struct rt_timer *timer,
 				 const s64 *woken)
 {
 	for (;;) {
-		/* Pairs with the release of whoever wakes it. */
+		/* Pairs with the release of the waking code. */
 		s64 value = smp_load_acquire(woken);
 
 		if (value || rtdm_task_should_stop())
@@ -143,7 +143,7 @@ static inline bool rt_thread_should_stop(const struct rt_thread *thread)
 	return rtdm_task_should_stop();
 }
 
-/* The last that the thread does. */
+/* The last call of the thread. */
 static inline void rt_thread_end(void)
 {
 }
@@ -157,7 +157,7 @@ static inline void rt_thread_stop(struct rt_thread *thread)
 	thread->there = false;
 }
 
-/* An interrupt of the pipeline (Dovetail), which Cobalt takes as it takes that of a device. */
+/* An interrupt of the pipeline (Dovetail), which Cobalt takes as it takes a device's. */
 struct rt_irq {
 	unsigned int number;
 	struct rt_irq *__percpu *mine;
@@ -201,7 +201,7 @@ static inline void rt_irq_raise(struct rt_irq *irq)
 	irq_inject_pipeline(irq->number);
 }
 
-/* Nobody raises it any more. */
+/* Nobody raises it after this. */
 static inline void rt_irq_destroy(struct rt_irq *irq)
 {
 	if (!irq->mine)
@@ -213,8 +213,8 @@ static inline void rt_irq_destroy(struct rt_irq *irq)
 }
 
 /*
- * Linux's GPIO lines cannot be used while Linux itself is interrupted: a line is one of the wire's,
- * whose interrupts Cobalt takes, on the CPU of the edge.
+ * Linux's GPIO lines cannot be used while Linux itself is interrupted. A line is one of the
+ * wire's, whose interrupts Cobalt takes, on the CPU of the edge.
  */
 #define RT_LINE struct pin
 
@@ -263,13 +263,13 @@ static inline void rt_line_set(RT_LINE *line, int level)
 	rt_wire->put(line, level);
 }
 
-/* After it was set, and its time taken: the interrupt at the other end. */
+/* Called after it was set and its time taken: the interrupt at the other end. */
 static inline void rt_line_raise(RT_LINE *line)
 {
 	rt_wire->raise(line);
 }
 
-/* The handler runs at each edge, in hard-irq context, or NULL: not any more. */
+/* The handler runs at each edge, in hard-irq context; NULL: no longer. */
 static inline int rt_line_listen(RT_LINE *line, void (*handler)(void))
 {
 	if (!IS_ERR_OR_NULL(line))
@@ -277,7 +277,7 @@ static inline int rt_line_listen(RT_LINE *line, void (*handler)(void))
 	return 0;
 }
 
-/* Whether the interrupt of a line is one of Linux's, which is requested and moved as such. */
+/* Whether the interrupt of a line is Linux's, and is requested and moved as such. */
 static inline bool rt_line_irqs(void)
 {
 	return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* rt.h on Linux. Included by rt.h alone. */
+/* rt.h on Linux. Only rt.h includes it. */
 #ifndef RTGAUGE_RT_LINUX_H
 #define RTGAUGE_RT_LINUX_H
 
@@ -68,7 +68,7 @@ static inline int rt_timer_arm_on(struct rt_timer *timer, s64 time_ns, int cpu)
 	return smp_call_function_single(cpu, rt_timer_arm_here, timer, true);
 }
 
-/* Its handler does not run any more. */
+/* Its handler does not run after this. */
 static inline void rt_timer_cancel(struct rt_timer *timer)
 {
 	hrtimer_cancel(&timer->timer);
@@ -108,7 +108,7 @@ static inline void rt_thread_wake(struct rt_thread *thread)
 	wake_up_process(thread->task);
 }
 
-/* In the thread: until *woken is not 0, which it returns, or until it is to stop: 0. */
+/* Called in the thread: waits until *woken is not 0 and returns it; 0: it has to stop. */
 static inline s64 rt_thread_wait(struct rt_thread *thread, const struct rt_timer *timer,
 				 const s64 *woken)
 {
@@ -116,7 +116,7 @@ static inline s64 rt_thread_wait(struct rt_thread *thread, const struct rt_timer
 
 	for (;;) {
 		set_current_state(TASK_IDLE);
-		/* Pairs with the release of whoever wakes it. */
+		/* Pairs with the release of the waking code. */
 		value = smp_load_acquire(woken);
 		if (value || kthread_should_stop())
 			break;
@@ -131,7 +131,7 @@ static inline bool rt_thread_should_stop(const struct rt_thread *thread)
 	return kthread_should_stop();
 }
 
-/* The last that the thread does: kthread_stop() needs a thread that still exists. */
+/* The last call of the thread: kthread_stop() needs a thread that still exists. */
 static inline void rt_thread_end(void)
 {
 	for (;;) {
@@ -173,7 +173,7 @@ static inline void rt_irq_raise(struct rt_irq *irq)
 	irq_work_queue(&irq->work);
 }
 
-/* Nobody raises it any more. */
+/* Nobody raises it after this. */
 static inline void rt_irq_destroy(struct rt_irq *irq)
 {
 	if (irq->handler)

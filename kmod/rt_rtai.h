@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* rt.h on RTAI's scheduler: no interrupt that a task raises, no line. Included by rt.h alone. */
+/* rt.h on RTAI's scheduler, without an interrupt that a task raises, and without lines. Only rt.h
+ * includes it. */
 #ifndef RTGAUGE_RT_RTAI_H
 #define RTGAUGE_RT_RTAI_H
 
@@ -10,9 +11,9 @@
 
 #define RT_SUFFIX "_rtai"
 #define RT_STACK 8192
-#define RT_LOWEST 99 /* of the priorities that are used: 0 is RTAI's highest */
+#define RT_LOWEST 99 /* of the priorities in use: 0 is RTAI's highest */
 
-/* RTAI has timers for its tasks alone: this one only keeps the time until which the task sleeps. */
+/* RTAI has timers only for its tasks: this one only keeps the time until which the task sleeps. */
 struct rt_timer {
 	s64 time_ns;
 };
@@ -24,8 +25,8 @@ struct rt_thread {
 };
 
 /*
- * The processor's counter, which RTAI counts in, from a reading of CLOCK_MONOTONIC on: Linux's own
- * clock may just be written when the task interrupts it.
+ * The processor's counter, in which RTAI counts, from a reading of CLOCK_MONOTONIC on: Linux may
+ * be writing its own clock when the task interrupts it.
  */
 static struct {
 	s64 begun_ns;
@@ -72,7 +73,7 @@ static inline void rt_thread_main(long argument)
 	struct rt_thread *thread = (struct rt_thread *)argument;
 
 	thread->run(thread);
-	/* Pairs with the acquire of who stops it. */
+	/* Pairs with the acquire of the code that stops it. */
 	smp_store_release(&thread->ended, true);
 	rt_task_suspend(rt_whoami());
 }
@@ -95,7 +96,8 @@ static inline void rt_thread_wake(struct rt_thread *thread)
 {
 }
 
-/* In the thread: until the timer's time; 0: it is to stop. There is no handler that sets *woken. */
+/* Called in the thread: waits until the timer's time; 0: it has to stop. There is no handler that
+ * sets *woken. */
 static inline s64 rt_thread_wait(struct rt_thread *thread, const struct rt_timer *timer,
 				 const s64 *woken)
 {
@@ -109,12 +111,12 @@ static inline bool rt_thread_should_stop(const struct rt_thread *thread)
 	return READ_ONCE(thread->stop);
 }
 
-/* The last that the thread does. */
+/* The last call of the thread. */
 static inline void rt_thread_end(void)
 {
 }
 
-/* By Linux. It sleeps, or is about to: then it is woken at the next try. */
+/* Called by Linux. The task sleeps, or is about to: then it is woken at the next try. */
 static inline void rt_thread_stop(struct rt_thread *thread)
 {
 	if (!thread->there)
@@ -129,7 +131,7 @@ static inline void rt_thread_stop(struct rt_thread *thread)
 	thread->there = false;
 }
 
-/* There are no lines that it could use. */
+/* RTAI has no lines that it could use. */
 #define RT_LINE struct rtgauge_line
 
 static inline RT_LINE *rt_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,

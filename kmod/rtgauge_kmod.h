@@ -20,13 +20,13 @@
 #define RTGAUGE_NO_LINE 0xffff
 #define RTGAUGE_ANY_CPU (-1)
 
-/* What every device answers: who it is, and how its rings are laid out. */
+/* The answer of every device: its identity, and the layout of its rings. */
 struct rtgauge_info {
 	__u32 abi;
 	__u32 sample_size;
-	__u32 rings;	/* one a possible CPU */
+	__u32 rings;	/* one for each possible CPU */
 	__u32 capacity; /* samples a ring holds */
-	__u64 map_size; /* what mmap() takes */
+	__u64 map_size; /* size for mmap() */
 	char module[32];
 };
 
@@ -34,9 +34,9 @@ struct rtgauge_info {
 struct rtgauge_sample {
 	__u64 number; /* from 0; a gap is an activation that was missed or a sample that was lost */
 	__s64 time_ns[RTGAUGE_STAMPS];
-	__u16 cpu;  /* which wrote it */
-	__u16 line; /* wire: that saw the edge */
-	__u16 from; /* wire: that made it */
+	__u16 cpu;  /* the CPU that wrote it */
+	__u16 line; /* wire: the line that saw the edge */
+	__u16 from; /* wire: the line that made it */
 	__u16 flags;
 };
 
@@ -47,7 +47,7 @@ struct rtgauge_sample {
 #define RTGAUGE_PERIODIC_DONE 3	  /* the line is toggled */
 
 /* Time stamps of rtgauge_response */
-#define RTGAUGE_RESPONSE_IRQ 0 /* entry of the top half; 0 where the kernel made a thread of it */
+#define RTGAUGE_RESPONSE_IRQ 0 /* entry of the top half; 0 if the kernel made a thread of it */
 #define RTGAUGE_RESPONSE_THREAD                                                                    \
 	1 /* entry of the threaded handler, or the kernel thread runs; 0 in context irq */
 #define RTGAUGE_RESPONSE_DONE 2	    /* the answer is out */
@@ -134,7 +134,7 @@ enum rtgauge_reason {
 	RTGAUGE_REASON_NONE = 0,
 	RTGAUGE_REASON_STOPPED = 1,
 	RTGAUGE_REASON_COUNT = 2,
-	RTGAUGE_REASON_OVERLOAD = 3, /* activations left nothing to the CPU */
+	RTGAUGE_REASON_OVERLOAD = 3, /* activations left no time to the CPU */
 };
 
 struct rtgauge_status {
@@ -146,7 +146,7 @@ struct rtgauge_status {
 			 */
 	__u64 lost;	/* samples for which a ring had no room */
 	__s64 start_ns; /* periodic: of activation 0; else when it was started */
-	__s64 end_ns;	/* 0: it runs */
+	__s64 end_ns;	/* 0: it is running */
 	__s32 irq;	/* response: the interrupt's number; 0: none */
 	__s32 thread;	/* the kernel thread; 0: none */
 	__u32 reserved[8];
@@ -155,12 +155,12 @@ struct rtgauge_status {
 /* A line of rtgauge_wire. */
 struct rtgauge_wire_line {
 	__u32 offset; /* which */
-	__u32 peer;   /* what it is joined to, or RTGAUGE_NO_LINE */
+	__u32 peer;   /* the joined line, or RTGAUGE_NO_LINE */
 	__u32 output; /* else an input */
 	__u32 level;
-	__u64 edges;   /* that it saw as an input */
-	__u64 merged;  /* of these: while the interrupt of the edge before was not raised yet */
-	__u64 ignored; /* of these: nobody waited */
+	__u64 edges;   /* edges that it saw as an input */
+	__u64 merged;  /* of these: before the previous edge's interrupt was raised */
+	__u64 ignored; /* of these: without a waiting task */
 };
 
 struct rtgauge_wire_ends {
@@ -181,9 +181,9 @@ struct rtgauge_wire_ends {
 #define RTGAUGE_IOC_LINE _IOWR(RTGAUGE_IOC, 0xa9, struct rtgauge_wire_line)
 
 /*
- * What mmap() shows: this header, then `rings` rings of `stride` bytes each from `first`. Whoever
- * maps it reads `head` with acquire, reads samples[tail % capacity] up to it, and writes `tail`
- * with release.
+ * What mmap() shows: this header, then `rings` rings of `stride` bytes each from `first`. The
+ * user reads `head` with acquire, reads samples[tail % capacity] up to it, and writes `tail` with
+ * release.
  */
 #define RTGAUGE_MAP_MAGIC 0x67757472 /* "rtug" */
 #define RTGAUGE_CAPACITY_MIN 16

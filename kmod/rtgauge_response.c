@@ -152,7 +152,7 @@ static void thread_run(struct rt_thread *thread)
 		s64 now_ns = rt_now_ns();
 		u64 arrived;
 
-		/* A full barrier: an edge that comes from here on wakes it again. */
+		/* A full barrier: an edge after this wakes it again. */
 		xchg(&task.woken, 0);
 		arrived = take_edges();
 		if (arrived != before)
@@ -259,7 +259,7 @@ static int irq_move(int cpu)
 
 static void irq_back(void)
 {
-	/* This fails if those CPUs went offline; then it stays where it is. */
+	/* This fails if those CPUs went offline; the affinity then stays. */
 	if (task.moved)
 		rt_line_irq_move(task.irq, task.affinity_before);
 	task.moved = false;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lines without hardware, any two of which can be joined. An input sees the output it is joined to,
- * and an edge raises the input's interrupt. Every edge is time-stamped when it is made and when its
- * interrupt is raised. What users and tasks in the kernel see of the lines is the front's (wire.h).
+ * Lines without hardware, any two of which can be joined. An input sees the output to which it is
+ * joined, and an edge raises the input's interrupt. Every edge is time-stamped when it is made,
+ * and when its interrupt is raised. A front (wire.h) makes the lines usable for users and tasks
+ * in the kernel.
  */
 #include <linux/irq.h>
 #include <linux/module.h>
@@ -24,12 +25,12 @@ MODULE_PARM_DESC(join, "lines that are joined from the beginning: 0-1,2-3");
 struct line wire_line[WIRE_LINES_MAX];
 
 static struct {
-	/* Of all that follows and of the lines; nests inside an interrupt's own lock. */
+	/* Protects all that follows and the lines; nests inside an interrupt's own lock. */
 	RTGAUGE_SPINLOCK lock;
 	bool recording;
 	u64 edges; /* since the recording began */
 	u64 kept;
-	u64 count; /* of samples, after which the recording ends; 0: never */
+	u64 count; /* samples after which the recording ends; 0: never */
 } wire;
 
 unsigned long wire_lock(void)
@@ -48,7 +49,8 @@ void wire_unlock(unsigned long flags)
 	rtgauge_irqs_back(flags);
 }
 
-/* With the lock held: whether its interrupt is still to be raised, which the caller then does. */
+/* Called with the lock held: returns whether its interrupt still has to be raised, which the
+ * caller then does. */
 static bool take_due(struct line *line)
 {
 	bool due = line && line->due;
@@ -63,7 +65,7 @@ void wire_unlock_raise(struct line *line, unsigned long flags)
 	struct line *peer = line->peer;
 	bool own = take_due(line), peers = take_due(peer);
 
-	/* The handlers run without the lock; until then nothing comes in between. */
+	/* The handlers run without the lock; nothing comes between. */
 	__acquire(&wire.lock);
 	raw_spin_unlock(&wire.lock);
 	if (own)
@@ -258,7 +260,7 @@ static int ends_cut(unsigned int a, unsigned int b)
 		wire_line[b].peer = NULL;
 		update(&wire_line[a], now_ns);
 		update(&wire_line[b], now_ns);
-		/* They are no peers any more. */
+		/* They are no longer peers. */
 		other = &wire_line[b];
 	}
 	wire_unlock_raise(&wire_line[a], flags);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The wire: lines, any two of which can be joined, and the time of every edge (wire.c). What makes
- * them usable is a front: a GPIO chip of Linux (wire_chip.c), or, on Cobalt, RTDM's GPIO devices
+ * The wire: lines, any two of which can be joined, and the time of every edge (wire.c). A front
+ * makes them usable: a GPIO chip of Linux (wire_chip.c) or, on Cobalt, RTDM's GPIO devices
  * (wire_rtdm.c).
  */
 #ifndef RTGAUGE_WIRE_H
@@ -19,7 +19,7 @@ struct line {
 	struct line *peer;
 	bool output;
 	bool value;   /* of an output */
-	bool pull_up; /* the level of an input that nothing drives */
+	bool pull_up; /* the level of an input without a driver */
 	bool seen;
 	/* The interrupt */
 	bool unmasked;
@@ -37,30 +37,30 @@ extern struct rtgauge_device wire_device;
 extern struct line wire_line[WIRE_LINES_MAX];
 extern unsigned int wire_lines;
 
-/* All of a line and of its peer is read and changed between these two, with interrupts off. */
+/* A line and its peer are read and changed only between these two, with interrupts off. */
 unsigned long wire_lock(void);
-/* If the line made an edge, wire_raise_due() is to follow. */
+/* If the line made an edge, wire_raise_due() must follow. */
 void wire_unlock(unsigned long flags);
-/* The interrupts of edges that the line made, of its own or of its peer. */
+/* Raises the interrupts of edges that the line made, of its own or of its peer. */
 void wire_raise_due(struct line *line);
 /* Both at once. */
 void wire_unlock_raise(struct line *line, unsigned long flags);
 
-/* With the lock held. */
+/* Called with the lock held. */
 bool wire_level(const struct line *line);
 void wire_put(struct line *line, bool value); /* of an output */
 void wire_make_input(struct line *line);
 void wire_make_output(struct line *line, bool value);
 void wire_pull(struct line *line, bool up);
 
-/* The interrupt of a line: in hard-irq context, on the interrupt's CPU. */
+/* The interrupt of a line, in hard-irq context, on the interrupt's CPU. */
 void wire_interrupt(struct line *line);
 
 /* The front: */
 void wire_front_prepare(void);
 int wire_front_add(void);
 void wire_front_remove(void);
-/* Has wire_interrupt() called. On the CPU of the edge, whose interrupts are off. */
+/* Lets wire_interrupt() be called. Runs on the CPU of the edge, with its interrupts off. */
 void wire_front_raise(struct line *line);
 /* Runs the handlers of the line. */
 void wire_front_handle(struct line *line);

@@ -238,7 +238,7 @@ static void do_nothing(void *unused)
 {
 }
 
-/* No line is in use any more, but interrupts may still be pending. */
+/* No line is in use now, but interrupts may still be pending. */
 static void settle(void)
 {
 	unsigned int i;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The wire on Xenomai's Cobalt core: each line is a device /dev/rtdm/rtgauge_wire/gpioN with the
- * interface of Xenomai's own GPIO drivers (rtdm/gpio.h), whose read and write stay in primary mode;
- * tasks in the kernel take lines by wire_rtdm.h. It needs no GPIO library of Linux.
+ * interface of Xenomai's own GPIO drivers (rtdm/gpio.h), whose read and write stay in primary
+ * mode; tasks in the kernel take lines by wire_rtdm.h. It needs no GPIO library of Linux.
  *
- * An edge injects an interrupt into Dovetail's pipeline on the CPU of the edge, which Cobalt takes
- * as it takes that of a device: before Linux, whatever Linux does.
+ * An edge injects an interrupt into Dovetail's pipeline on the CPU of the edge. Cobalt takes it
+ * like a device's, before Linux, whatever Linux does.
  */
 #include <linux/irq_pipeline.h>
 #include <linux/irqdomain.h>
@@ -28,7 +28,8 @@ struct pin {
 	bool has_direction;
 	bool stamped;
 	void (*handler)(void); /* of a task in the kernel */
-	/* Edges that were not read yet; there are some where the event is set. Of all: nklock. */
+	/* Edges that were not read yet; there are some if the event is set. nklock protects all
+	 * of them. */
 	rtdm_event_t event;
 	struct edge {
 		s64 time_ns;
@@ -54,7 +55,7 @@ static struct pin *pin_of(struct rtdm_fd *fd)
 	return container_of(rtdm_fd_device(fd), struct pin, device);
 }
 
-/* Where nobody reads, the oldest is lost. */
+/* If nobody reads, the oldest is lost. */
 static void keep_edge(struct pin *pin, bool level)
 {
 	s64 now_ns = rtdm_clock_read_monotonic();
@@ -68,7 +69,7 @@ static void keep_edge(struct pin *pin, bool level)
 	cobalt_atomic_leave(flags);
 }
 
-/* false: there is none. */
+/* Returns false if there is none. */
 static bool take_edge(struct pin *pin, struct edge *edge)
 {
 	spl_t flags;
@@ -123,8 +124,8 @@ static irqreturn_t injected(int number, void *due)
 void wire_front_raise(struct line *line)
 {
 	/*
-	 * In a handler of Cobalt's, of a timer or another interrupt, an interrupt would wait until
-	 * after the handler, and after the scheduler has looked: nobody would look again.
+	 * In one of Cobalt's handlers, of a timer or another interrupt, an interrupt would wait
+	 * until after the handler and after the scheduler has looked: nobody would look again.
 	 */
 	if (running_oob() && oob_irqs_disabled()) {
 		wire_interrupt(line);
@@ -169,11 +170,11 @@ static void nothing(void *unused)
 {
 }
 
-/* By Linux: no handler of the line runs any more when this returns. */
+/* Called by Linux: no handler of the line runs when this returns. */
 static void silence(struct pin *pin)
 {
 	set_interrupt(pin, 0);
-	/* They run with interrupts off: none does once every CPU has answered this. */
+	/* They run with interrupts off: after every CPU has answered this, none runs. */
 	on_each_cpu(nothing, NULL, true);
 	WRITE_ONCE(pin->handler, NULL);
 }

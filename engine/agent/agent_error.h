@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* How the agent says what went wrong: a function gives 0 or an errno, or one of these, which Linux has no
- * number for. It becomes a name only in what is printed. */
+/* Errors of the agent: functions return 0, an errno, or one of these, for which Linux has no number. Only
+ * the output has names. */
 #ifndef RTGAUGE_AGENT_ERROR_H
 #define RTGAUGE_AGENT_ERROR_H
 
 /* Above every errno of Linux. */
 enum agent_error {
 	AGENT_ALIVE = 4096, /* a program could not be ended */
-	AGENT_DIFFERS,	    /* a setting was written and reads otherwise */
-	AGENT_IN_USE,	    /* a program that could not be ended may be using the module */
-	AGENT_MULTI_LINE,   /* a kernel file of several lines, which cannot be written back */
+	AGENT_DIFFERS,	    /* a setting was written but reads differently */
+	AGENT_IN_USE,	    /* a program that could not be ended may use the module */
+	AGENT_MULTI_LINE,   /* the kernel file has several lines, so it cannot be written back */
 };
 
 /* The name of an errno ("EACCES") or of one of these ("multi-line"); NULL for 0. */

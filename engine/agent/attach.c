@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Joins a connection that may break to a guard that outlives it: words of the connection go into the guard's
- * FIFO, the file that the program writes goes out. Wakes only where there is something to carry, since it
- * runs beside a measurement.
+ * Joins a connection that may break to a guard that outlives it: the host's words go into the guard's FIFO,
+ * and the file that the program writes goes to the host. It wakes only if there is something to copy,
+ * because it runs during a measurement.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,13 +27,13 @@
 #include "base/json.h"
 #include "base/verbs.h"
 
-#define PIECE 4096 /* PIPE_BUF: where poll sees room, so much is written without waiting */
+#define PIECE 4096 /* PIPE_BUF: if poll reports room, this much can be written without waiting */
 #define STATUS_MAX (1 << 20)
 #define NO_PIDFD_MS 250
 #define KILLED 137
 
 struct attach {
-	int input, output, status, notify, end; /* end: a pidfd, -1 where the kernel has none */
+	int input, output, status, notify, end; /* end: a pidfd, -1 if the kernel has none */
 	pid_t pid;
 	int64_t start; /* of that process; -1: it has ended */
 	int64_t idle_ns, heard;
@@ -94,7 +94,7 @@ static void watch(struct attach *a, const char *folder)
 		inotify_add_watch(a->notify, path, IN_MODIFY);
 }
 
-/* A word of the host: `end` is for the guard itself, everything else goes to its input. */
+/* A word of the host: `end` is for the guard, everything else goes to its input. */
 static void take_line(struct attach *a)
 {
 	size_t len = a->used;
@@ -111,12 +111,12 @@ static void take_line(struct attach *a)
 		return;
 	}
 	a->line[len] = '\n';
-	/* A FIFO that is full has a guard that does not read: it is ending. */
+	/* A guard whose FIFO is full does not read: it is ending. */
 	if (write(a->input, a->line, len + 1) < 0)
 		return;
 }
 
-/* Returns false where the host is gone. */
+/* Returns false if the host is gone. */
 static bool take_input(struct attach *a)
 {
 	char buffer[PIECE];
@@ -135,7 +135,7 @@ static bool take_input(struct attach *a)
 	return n > 0;
 }
 
-/* Fetches the next piece of the output, where the last one is written. */
+/* Reads the next piece of the output if the last one is written. */
 static void fill(struct attach *a)
 {
 	ssize_t n;
@@ -190,8 +190,8 @@ static int timeout_ms(const struct attach *a)
 	return (int)(ms < longest ? ms : longest);
 }
 
-/* Tells this verb's own words from the program's: the first line of all, and the last one, on standard error.
- */
+/* Distinguishes this verb's own words from the program's: they are the first line of all, and the last one
+ * on standard error. */
 static void say(FILE *out, const char *event, int status)
 {
 	struct json j;
@@ -206,14 +206,15 @@ static void say(FILE *out, const char *event, int status)
 	json_line(&j);
 }
 
-/* Until the guard has ended and all it wrote is carried, or the host is gone. Returns the exit status. */
+/* Runs until the guard has ended and all of its output is copied, or the host is gone. Returns the exit
+ * status. */
 static int carry(struct attach *a)
 {
 	char events[PIECE];
 	bool ended = false;
 
 	for (;;) {
-		/* First whether it has ended, then what it wrote: nothing comes after. */
+		/* Whether it has ended comes first, then its output: nothing can follow. */
 		ended = ended || over(a);
 		fill(a);
 		if (ended && a->drained && a->piece_done == a->piece_len) {
@@ -244,7 +245,7 @@ static int carry(struct attach *a)
 
 static int verb_attach(int argc, char **argv)
 {
-	/* Large: were a value given here, all of it would lie in the program's file. */
+	/* Large, so not initialised here: it would be stored in the program's file. */
 	static struct attach a;
 	const char *folder = NULL;
 	int64_t pid = 0, from = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Control groups, version 1 and 2: making and removing one, and moving tasks between them. */
+/* Control groups of version 1 and 2: makes and removes groups, and moves tasks between them. */
 #ifndef RTGAUGE_CGROUP_H
 #define RTGAUGE_CGROUP_H
 
@@ -10,19 +10,19 @@
 /* The folder is on a file system of control groups. */
 bool cgroup_is(const char *dir);
 
-/* Moves a task (0: the calling process) into the group. 0 or an errno. */
+/* Moves a task (0: the calling process) into the group. Returns 0 or an errno. */
 int cgroup_put(const char *dir, pid_t task);
 
 struct cgroup_moved {
 	size_t moved, refused;
-	pid_t last_refused[64]; /* the first of those that refused in the last pass */
+	pid_t last_refused[64]; /* the first task that refused in the last pass */
 	int last_errors[64];
 };
 
-/* Moves all tasks of a group into another one, again until none comes after. 0 or an errno. */
+/* Moves all tasks of a group into another, and repeats until no more arrive. Returns 0 or an errno. */
 int cgroup_move_all(const char *from, const char *to, struct cgroup_moved *result);
 
-/* Removes a group; its tasks go to the one above. 0 or an errno. */
+/* Removes a group; its tasks move to its parent. Returns 0 or an errno. */
 int cgroup_remove(const char *dir);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Moves the tasks of a control group into a new one below it, which restore removes again, tasks and all. */
+/* Moves the tasks of a control group into a new group below it. Restore removes that group, and moves the
+ * tasks back. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

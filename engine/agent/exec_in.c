@@ -12,7 +12,7 @@
 
 #define CPUS "cpus:"
 
-/* A control group (*cpus is empty then) or CPUs; false: it is neither. */
+/* Parses a control group (*cpus is then empty) or CPUs; returns false for anything else. */
 static bool parse_place(const char *place, struct cpuset *cpus)
 {
 	cpuset_clear(cpus);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads files whole, also those of /proc and /sys, which say their size is 0. Never hangs on a FIFO or a
- * device. */
+/* Reads whole files, also in /proc and /sys, where the size is 0. Never blocks on a FIFO or a device. */
 #ifndef RTGAUGE_FILE_H
 #define RTGAUGE_FILE_H
 
@@ -10,13 +9,14 @@
 struct bytes {
 	char *data; /* malloc'ed, with a NUL after the last byte */
 	size_t len;
-	bool more; /* the file goes on */
+	bool more; /* the file is longer */
 };
 
-/* At most `max_len` bytes of a regular file. Returns 0 or an errno; EINVAL: not a regular file. */
+/* Reads at most `max_len` bytes of a regular file. Returns 0 or an errno; EINVAL if it is not a regular
+ * file. */
 int file_read(const char *path, size_t max_len, struct bytes *bytes);
 
-/* At most `max_len` bytes of an open descriptor, from its position. */
+/* Reads at most `max_len` bytes from a descriptor's position. */
 int file_read_fd(int fd, size_t max_len, struct bytes *bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns with * ? [ ] to paths. glob(3) does this too, and brings a quarter of a megabyte of user databases
- * into a static program. */
+/* Expands patterns with * ? [ ] to paths. glob(3) does this too, but adds a quarter of a megabyte of user
+ * databases to a static program. */
 #ifndef RTGAUGE_GLOB_H
 #define RTGAUGE_GLOB_H
 
@@ -12,8 +12,8 @@ struct glob_paths {
 };
 
 /*
- * Adds what the pattern matches, as a shell would (a leading dot only where the pattern has it; \ takes the
- * meaning away); the pattern itself where it matches nothing or is no pattern. Returns 0 or ENOMEM.
+ * Adds the matches of a pattern as a shell would (a leading dot must be in the pattern; \ quotes), or the
+ * pattern itself if nothing matches or it has no wildcard. Returns 0 or ENOMEM.
  */
 int glob_expand(const char *pattern, struct glob_paths *paths);
 

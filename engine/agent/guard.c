@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The verb: its options, the lock, and what is said at the beginning and the end. guard_loop.c is what
- * happens between. */
+/* The verb `guard`: its options, the lock, and its first and last lines. guard_loop.c has everything
+ * between. */
 #include "agent/guard.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ static void json_known(struct json *j, const char *name, int64_t value, bool kno
 		json_null(j, name);
 }
 
-/* The members of the event `waiting` and of the error `locked`. */
+/* Writes the members of the event `waiting` and of the error `locked`. */
 static void write_holder(struct json *j, const struct guard *guard, const struct holder *holder)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), lease_end_ns = holder->heard_ns + holder->lease_ns;
@@ -229,14 +229,14 @@ static int prepare(struct guard *guard)
 	if (guard->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1))
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "the guard cannot start: %s",
 				  errname(errno));
-	/* Away from the terminal or connection that may close; fails only where it leads a process group
-	 * already. */
+	/* Leaves the terminal or connection, which may close; fails only if it already leads a process
+	 * group. */
 	if (guard->detach)
 		setsid();
 	return 0;
 }
 
-/* Where events go: never to a program's standard output. */
+/* The descriptor for events, never a program's standard output. */
 static FILE *open_events(const struct wish *wish)
 {
 	if (wish->status_fd >= 0) {
@@ -247,8 +247,8 @@ static FILE *open_events(const struct wish *wish)
 }
 
 /*
- * Everything is put back, and the lock given up, before a word is said of it: nobody who reads too slowly, or
- * no more, may be in the way.
+ * Restores everything and releases the lock before it writes a word, so that a slow or dead reader cannot
+ * delay that.
  */
 static int finish(struct guard *guard, const struct wish *wish, const char *dir, FILE *events)
 {

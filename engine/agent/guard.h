@@ -10,12 +10,12 @@
 #include "agent/machine_lock.h"
 #include "base/clock.h"
 
-#define LINE_MAX_LEN 4096 /* PIPE_BUF: a line goes into a pipe whole or not at all */
+#define LINE_MAX_LEN 4096 /* PIPE_BUF: a shorter line goes into a pipe as a whole, or not at all */
 
 enum phase {
 	PHASE_RUN,
 	PHASE_CLOSED, /* the program's standard input is closed: programs that read it end now */
-	PHASE_TERM,   /* SIGTERM was sent to all */
+	PHASE_TERM,   /* SIGTERM was sent to all processes */
 	PHASE_KILL,
 };
 
@@ -23,15 +23,15 @@ struct guard {
 	int64_t lease_ns, grace_ns;
 	bool detach;
 	int signals;	     /* signalfd */
-	const char *journal; /* its folder; NULL: no place is known */
+	const char *journal; /* the journal's folder; NULL: none is known */
 	struct machine_lock lock;
 	struct holder self;
-	int64_t wait_ns; /* for the lock, at most */
-	pid_t waiter;	 /* the child that waits for it; 0: none */
+	int64_t wait_ns; /* longest wait for the lock */
+	pid_t waiter;	 /* the child that waits for the lock; 0: none */
 	pid_t program;	 /* 0: a session */
 	int program_in;	 /* -1: closed */
 	int start_error; /* errno of exec */
-	int note_error;	 /* errno of the journal: it was not started */
+	int note_error;	 /* errno of the journal: the program was not started */
 
 	enum phase phase;
 	int64_t lease_end, phase_end;	/* CLOCK_MONOTONIC */
@@ -40,26 +40,26 @@ struct guard {
 	size_t used;
 	bool too_long;
 
-	/* what it says at the end */
-	const char *reason; /* exit, lease, eof, signal, stop, exec; NULL: it has not ended */
+	/* its last report */
+	const char *reason; /* exit, lease, eof, signal, stop or exec; NULL: it has not ended */
 	int status, signal; /* of the program */
 	size_t killed;	    /* processes that SIGKILL was sent to */
-	size_t remaining;   /* processes that did not end even so */
-	size_t dropped;	    /* lines that the program did not take */
+	size_t remaining;   /* processes that survived SIGKILL */
+	size_t dropped;	    /* lines that the program did not read */
 };
 
-/* Starts the program in a session of its own; fills program and program_in, or start_error. */
+/* Starts the program in its own session; sets program and program_in, or start_error. */
 void guard_start(struct guard *guard, char **program);
 
 /*
- * Takes the lock, or waits for it, as long as the host renews and at most wait_ns. 0, or an errno,
- * EWOULDBLOCK if another process still holds it. tell: called with the holder when it is waited for, and for
- * each one after it.
+ * Takes the lock, or waits for it at most wait_ns as long as the host renews. Returns 0 or an errno;
+ * EWOULDBLOCK if another process still holds it. Calls tell with the holder when it begins to wait, and for
+ * each later holder.
  */
 int guard_take_lock(struct guard *guard,
 		    void (*tell)(const struct guard *guard, const struct holder *holder));
 
-/* Until the program and all that came from it are gone, or (a session) until it is to end. */
+/* Runs until the program and all its descendants are gone, or a session has to end. */
 void guard_loop(struct guard *guard);
 
 #endif

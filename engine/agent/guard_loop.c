@@ -20,10 +20,10 @@
 #include "base/cpuset.h"
 #include "base/options.h"
 
-#define KILL_NS (5 * NS_PER_S) /* a process that outlives SIGKILL this long hangs in the kernel */
+#define KILL_NS (5 * NS_PER_S) /* a process that survives SIGKILL for this long hangs in the kernel */
 #define KILL_STEP_MS 10
 #define WAITING_LEASE_NS (60 * NS_PER_S)
-#define LOOK_NS (5 * NS_PER_S / 2) /* at the holder, which changes without a sign */
+#define LOOK_NS (5 * NS_PER_S / 2) /* between two looks at the holder, which may change without notice */
 
 static _Noreturn void become(char **program, int in, int report, int noted, pid_t parent)
 {
@@ -35,7 +35,7 @@ static _Noreturn void become(char **program, int in, int report, int noted, pid_
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
-	/* When the guard is killed with -9 the program goes too; it may have been killed before this call. */
+	/* The program ends if the guard is killed with -9, which may have happened before this call. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent || read(noted, &word, 1) != 1)
 		_exit(127);
@@ -67,13 +67,13 @@ void guard_start(struct guard *guard, char **program)
 	close(in[0]);
 	close(report[1]);
 	close(noted[0]);
-	/* In the journal before it runs. Without the word it ends. */
+	/* The journal has it before it runs. Without the word it ends. */
 	if (child > 0)
 		guard->note_error = program_note(guard->journal, guard->self.run, child);
 	if (child > 0 && !guard->note_error && write(noted[1], "", 1) != 1)
 		guard->note_error = errno;
 	close(noted[1]);
-	/* The pipe ends without a word when exec worked. */
+	/* The pipe closes without a word if exec worked. */
 	while (child > 0 && read(report[0], &error, sizeof(error)) < 0 && errno == EINTR)
 		;
 	close(report[0]);
@@ -118,7 +118,7 @@ static void begin_end(struct guard *guard, const char *reason)
 	enter_phase(guard, guard->exited ? PHASE_TERM : PHASE_CLOSED);
 }
 
-/* While it waits for its turn nothing is lost if it ends: no longer than that is its lease then. */
+/* Nothing is lost if it ends while it waits for the lock, so its lease is no longer than this. */
 static void renew(struct guard *guard)
 {
 	int64_t lease_ns = guard->lease_ns;
@@ -131,7 +131,7 @@ static void renew(struct guard *guard)
 		machine_lock_say_times(&guard->lock, &guard->self);
 }
 
-/* The host says how long it will need. */
+/* The host announces how long it will need. */
 static void expect(struct guard *guard)
 {
 	int64_t left_ns;
@@ -219,7 +219,7 @@ static void take_signals(struct guard *guard)
 	while (read(guard->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD || (info.ssi_signo == SIGHUP && guard->detach))
 			continue;
-		/* Asked a second time: do not wait for those that take theirs. */
+		/* The second request: do not wait for slow processes. */
 		if (guard->asked && guard->phase != PHASE_RUN && guard->phase < PHASE_KILL)
 			enter_phase(guard, PHASE_KILL);
 		guard->asked = true;
@@ -228,7 +228,7 @@ static void take_signals(struct guard *guard)
 	reap(guard);
 }
 
-/* One that outlives SIGKILL may wait for a CPU that a real-time task holds: it may go to any other. */
+/* A process that survives SIGKILL may wait for a CPU that a real-time task holds: let it use any CPU. */
 static void let_run_anywhere(pid_t pid)
 {
 	struct cpuset allowed;
@@ -248,15 +248,15 @@ static void let_run_anywhere(pid_t pid)
 		closedir(tasks);
 }
 
-/* Sends SIGKILL to all that live still, and counts each process once. */
+/* Sends SIGKILL to all processes that still live, and counts each one once. */
 static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 {
 	pid_t *pids;
 	size_t count;
 
 	count = process_tree_list(getpid(), &pids);
-	/* The group at once: it cannot fork away from that. While its leader is not reaped nobody else can
-	 * have its number. */
+	/* To the whole group at once: it cannot fork out of that. Nobody else can get the group's number
+	 * while its leader is not reaped. */
 	if (guard->program && !guard->exited)
 		kill(-guard->program, SIGKILL);
 	for (size_t i = 0; i < count; i++) {
@@ -283,8 +283,8 @@ static int wait_ms(const struct guard *guard)
 		return KILL_STEP_MS;
 	if (left <= 0)
 		return 0;
-	/* Rounded up, so that it does not spin through the last millisecond; once an hour is often enough for
-	 * a long lease. */
+	/* Rounded up, so that it does not spin in the last millisecond; a long lease is checked once an
+	 * hour. */
 	return left > 3600 * NS_PER_S ? 3600000 : (int)((left + 999999) / 1000000);
 }
 
@@ -364,7 +364,7 @@ static bool all_gone(const struct guard *guard)
 	return !count;
 }
 
-/* What could not be ended may still use what the run has set. */
+/* Processes that could not be ended may still use what the run has set. */
 static void note_remaining(const struct guard *guard, const pid_t *pids, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

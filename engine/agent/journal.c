@@ -53,7 +53,7 @@ static int make_dirs(const char *dir)
 			*slash = '/';
 	}
 	free(path);
-	/* A part on a read-only disk, or in a folder of somebody else, may be there already. */
+	/* A part on a read-only disk, or in somebody else's folder, may already exist. */
 	return error && access(dir, F_OK) ? error : 0;
 }
 
@@ -79,7 +79,7 @@ static int lock(int fd)
 	return ETIMEDOUT;
 }
 
-/* The file under this path, locked; another one may take its place (see compact) while this waits for the
+/* Opens the file at this path, locked; another file may replace it (see compact) while this waits for the
  * lock. */
 static int open_locked(struct journal *journal, bool create)
 {
@@ -96,7 +96,7 @@ static int open_locked(struct journal *journal, bool create)
 		error = lock(journal->fd);
 		if (!error && fstat(journal->fd, &opened))
 			error = errno;
-		/* Root obeys what is written here: nobody else may have been able to write it. */
+		/* Root obeys the contents: nobody else may be able to write the file. */
 		if (!error && (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
 			       opened.st_mode & 022 || opened.st_nlink > 1))
 			error = EPERM;
@@ -223,7 +223,7 @@ int journal_append(struct journal *journal, struct entry *entries, size_t count)
 	off_t end = journal->size;
 	int error = 0;
 
-	/* What a crash tore gets its newline, so that it does not take the next line with it. */
+	/* A line that a crash cut off gets its newline, so that it does not join the next line. */
 	if (journal->torn)
 		error = write_all(journal->fd, "\n", 1, end++);
 	for (size_t i = 0; i < count && !error; i++) {
@@ -241,8 +241,8 @@ int journal_append(struct journal *journal, struct entry *entries, size_t count)
 	if (!error && !journal->fleeting && fsync(journal->fd))
 		error = errno;
 	if (error && ftruncate(journal->fd, journal->size))
-		return error; /* entries for what was never written do no harm: the old value is there still
-			       */
+		return error; /* entries whose setting was never written do no harm: the old value is still
+				 there */
 	if (error)
 		return error;
 	journal->appended = true;
@@ -268,8 +268,8 @@ int journal_set_aside(struct journal *journal, const struct damaged *damaged)
 	return write_all(journal->fd, "#", 1, damaged->offset);
 }
 
-/* Writes the lines that still count beside the journal and puts them in its place. Where that fails it stays
- * as it is. */
+/* Writes the lines that still count to a new file, and replaces the journal with it. If that fails, the
+ * journal stays as it is. */
 static void compact(struct journal *journal)
 {
 	char *path = NULL, *dir = NULL, *line;
@@ -305,18 +305,18 @@ static void tidy_up(struct journal *journal)
 {
 	size_t live = 0;
 
-	/* What was appended is not among the entries: left for another time. */
+	/* Appended lines are not among the entries: leave them for another time. */
 	if (!journal->marked || journal->appended)
 		return;
 	for (size_t i = 0; i < journal->count; i++)
 		live += journal->entries[i].state != STATE_OVER;
 	if (!live) {
 		if (ftruncate(journal->fd, 0))
-			return; /* the lines are marked, that is enough */
+			return; /* enough: the lines are marked */
 	} else if (journal->size > COMPACT_FROM && live < journal->count / 2) {
 		compact(journal);
 	}
-	/* If it fails, a crash may lose the marks: the same old values are then put back once more. */
+	/* If it fails, a crash may lose the marks; the same old values are then restored once more. */
 	if (!journal->fleeting)
 		fdatasync(journal->fd);
 }

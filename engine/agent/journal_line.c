@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One line of the journal, there and back. */
+/* Formats and parses one line of the journal. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define CRC_TAIL 18 /* ,"crc":"01234567"} */
 
-/* CRC-32 as in IEEE 802.3, zlib and gzip. */
+/* CRC-32 of IEEE 802.3, zlib and gzip. */
 static uint32_t crc32(const char *text, size_t len)
 {
 	uint32_t crc = 0xffffffff;
@@ -55,8 +55,7 @@ char *journal_line(const struct entry *entry, size_t *len)
 	return text;
 }
 
-/* A path, or a name of a kind of setting, perhaps one that a newer engine knows: that is kept for it, and not
- * damaged. */
+/* A path or a setting's name. A kind that only a newer engine knows is kept for it, and not damaged. */
 static bool is_name(const char *path)
 {
 	size_t len = strspn(path, "abcdefghijklmnopqrstuvwxyz");

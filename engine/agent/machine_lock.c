@@ -21,14 +21,14 @@
 #define RUN_DIR "/run/rtgauge"
 #define TIMES "%020" PRId64 " %020" PRId64 "\n"
 #define TIMES_LEN 42
-#define SILENT_NS (8 * NS_PER_S) /* a host says `renew` every 2.5 s */
+#define SILENT_NS (8 * NS_PER_S) /* a host sends `renew` every 2.5 s */
 
 static bool is_ours(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH);
 }
 
-/* Opens the folder, made first with this mode. 0 or an errno. */
+/* Opens the folder, after making it with this mode if necessary. Returns 0 or an errno. */
 static int open_dir(const char *path, mode_t mode, int *fd)
 {
 	struct stat st;
@@ -100,7 +100,7 @@ int machine_lock_open(struct machine_lock *lock, const char *dir)
 	if (!geteuid())
 		mkdir("/run", 0755);
 	error = open_in(lock, RUN_DIR, 0755);
-	/* root shares one lock with all: only what cannot be there at all is replaced */
+	/* root shares one lock with all users: replace only what cannot be there legitimately */
 	if (!error || (!geteuid() && error != EROFS && error != ENOENT && error != ENOTDIR))
 		return error;
 	snprintf(path, sizeof(path), "/run/user/%u", geteuid());
@@ -111,7 +111,7 @@ int machine_lock_open(struct machine_lock *lock, const char *dir)
 	return open_in(lock, path, 0700);
 }
 
-/* Whether anybody holds the lock of a file that this process may not open, by /proc/locks. */
+/* Returns whether anybody holds the lock of a file that this process may not open, by /proc/locks. */
 static bool is_flocked(dev_t dev, ino_t ino)
 {
 	char line[256], wanted[64];
@@ -153,7 +153,7 @@ pid_t machine_lock_wait(const struct machine_lock *lock)
 		if (errno != EINTR)
 			_exit(1);
 	}
-	_exit(0); /* the parent has the same open file, and with that the lock */
+	_exit(0); /* the parent shares the open file, and so the lock */
 }
 
 void machine_lock_say(const struct machine_lock *lock, const struct holder *self)
@@ -178,7 +178,7 @@ void machine_lock_say(const struct machine_lock *lock, const struct holder *self
 	json_close(&j, '}');
 	json_line(&j);
 	fclose(out);
-	/* What was there of an earlier holder goes first: a full disk leaves nothing that is wrong. */
+	/* The text of an earlier holder is erased first, so that a full disk leaves nothing wrong. */
 	if (!ftruncate(lock->fd, 0) && pwrite(lock->fd, text, len, 0) != (ssize_t)len)
 		(void)!ftruncate(lock->fd, 0);
 	free(text);
@@ -195,7 +195,7 @@ void machine_lock_say_times(const struct machine_lock *lock, const struct holder
 	(void)!pwrite(lock->fd, text, TIMES_LEN, 0);
 }
 
-/* A number of 20 digits. */
+/* Reads a number of 20 digits. */
 static int64_t scan_time(struct scan *scan)
 {
 	int64_t number = 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The two options that verbs with settings share: the run, and the folder of the journal. */
+/* Options of verbs that change settings: the run, and the folder of the journal. */
 #ifndef RTGAUGE_AGENT_OPTIONS_H
 #define RTGAUGE_AGENT_OPTIONS_H
 
 #include "base/options.h"
 
-/* Tables of one option each; the verb gives the place of the value. */
+/* Tables of one option each; the verb sets the place of the value. */
 extern const struct option_entry agent_option_run[], agent_option_journal[];
 
-/* 0, or the exit status after an `error` line: there is no ID, or it is none. */
+/* Returns 0, or the exit status after an `error` line if the ID is missing or not valid. */
 int agent_check_run(const char *run);
 
-/* The journal's folder (malloc'ed): the one given, else the default of this user. 0, or the exit status after
- * an `error` line. */
+/* Sets the journal's folder (malloc'ed): the given one, else this user's default. Returns 0, or the exit
+ * status after an `error` line. */
 int agent_find_journal(const char *given, char **folder);
 
 #endif

@@ -45,7 +45,7 @@ size_t process_tree_list(pid_t root, pid_t **pids)
 	bool more = true;
 
 	*pids = malloc((count + 1) * sizeof(**pids));
-	/* Those found come to the front of the array, until no parent among them has another child. */
+	/* Moves descendants to the front of the array, until no parent among them has another child. */
 	while (*pids && more) {
 		more = false;
 		for (size_t i = found; i < count; i++) {
@@ -77,7 +77,7 @@ size_t process_tree_signal(int signal)
 
 	for (size_t i = 0; i < count; i++) {
 		kill(pids[i], signal);
-		/* One that was stopped hears nothing else. */
+		/* A stopped process handles no other signal. */
 		if (signal != SIGKILL)
 			kill(pids[i], SIGCONT);
 	}

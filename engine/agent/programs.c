@@ -18,7 +18,7 @@
 #define PREFIX "program:"
 #define LOOK_NS (NS_PER_S / 50)
 
-/* SIGTERM to a guard ends its program in order, a second one at once. */
+/* A guard ends its program in order at the first SIGTERM, at once at the second. */
 enum step { STEP_TERM, STEP_KILL, STEP_KILL_GUARD, STEPS };
 
 static const int64_t patience_ns[STEPS] = {
@@ -51,7 +51,7 @@ int program_note(const char *dir, const char *run, pid_t pid)
 	if (!dir || !process_read(pid, &process) || !process_read(getpid(), &self))
 		return 0;
 	error = journal_open(&journal, dir, true);
-	/* What nobody can write has no setting of this run either. */
+	/* If nobody can write it, it holds no setting of this run either. */
 	if (error)
 		return error == ETIMEDOUT ? error : 0;
 	boot_id_read(boot);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs that a run has under guard. Each is in the journal beside the run's settings, as
- * `program:PID:START`, from before it runs until it has ended: nothing of a run is put back while a program
- * may still use it.
+ * The programs that a run has under guard. The journal has each as `program:PID:START`, next to the run's
+ * settings, from before it runs until it has ended. Settings of a run are not restored while a program may
+ * still use them.
  */
 #ifndef RTGAUGE_PROGRAMS_H
 #define RTGAUGE_PROGRAMS_H
@@ -16,30 +16,30 @@
 
 struct program {
 	pid_t pid, guard;
-	int64_t start,
-		guard_start; /* clock ticks since boot: a number alone may be another process's by now */
+	int64_t start, guard_start; /* clock ticks since boot; a pid alone may be reused */
 	char run[129];
-	int error; /* of `programs_end`: why it could not be ended (agent/agent_error.h); 0: it was */
+	int error; /* set by `programs_end`: why it could not be ended (agent/agent_error.h); 0: it was ended
+		    */
 };
 
 /*
- * Notes a program of which this process is the guard, before it runs. Returns 0, also if there is no journal
- * that could be written and this run has nothing to be put back; else an errno: the program must not run.
+ * Notes a program that this process guards, before it runs. Returns 0, also if no journal can be written
+ * and this run has nothing to restore; else an errno, and the program must not run.
  */
 int program_note(const char *dir, const char *run, pid_t pid);
 
 /* Forgets the programs of this guard that have ended. */
 void programs_forget(const char *dir);
 
-/* false: the entry is a setting. */
+/* Returns false if the entry is a setting. */
 bool program_parse(const struct entry *entry, struct program *program);
 
-/* It lives, or the guard does that ends it. */
+/* Returns whether it lives, or the guard does that ends it. */
 bool program_lives(const struct program *program);
 
 /*
- * Ends programs and all that came from them: by their guard if that lives, else by SIGTERM, then by SIGKILL.
- * Each step is waited for only so long: all in all 11 s. Fills `error`.
+ * Ends programs and their descendants: by their guard if that lives, else by SIGTERM, then by SIGKILL. All
+ * waiting together takes at most 11 s. Sets `error`.
  */
 void programs_end(struct program *programs, size_t count);
 

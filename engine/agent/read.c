@@ -22,7 +22,7 @@
 #define FILE_MAX (1 << 20)
 #define PATTERNS_MAX (16 << 20)
 
-/* How much of the text remains where its end may be half a character that was cut through. */
+/* Returns the length of the text without an incomplete character at its end. */
 static size_t whole_characters(const char *text, size_t len)
 {
 	for (size_t back = 1; back <= 3 && back <= len; back++) {
@@ -79,7 +79,7 @@ static void write_file(struct json *j, const char *path)
 	if (len >= 0)
 		json_strn(j, "link", link, (size_t)len);
 	if (!text_is_utf8(path, strlen(path))) {
-		error = EILSEQ; /* its name cannot be said in JSON, so nobody could tell what this is */
+		error = EILSEQ; /* a name that JSON cannot hold would not identify the file */
 	} else if (stat(path, &st)) {
 		error = errno;
 	} else if (S_ISDIR(st.st_mode)) {
@@ -126,7 +126,7 @@ static bool write_all_files(struct glob_paths *paths)
 	return json_line(&j);
 }
 
-/* Patterns on standard input, each ended by a NUL where there is one, else by a newline. */
+/* Reads patterns from standard input; NULs separate them if there are any, else newlines. */
 static int read_patterns(struct glob_paths *paths)
 {
 	struct bytes bytes;

@@ -24,7 +24,7 @@ struct outcome {
 	const char *action;
 	int error; /* of agent/agent_error.h */
 	char *now; /* malloc'ed, may be NULL */
-	bool over; /* the entry is done with */
+	bool over; /* the entry is finished */
 };
 
 static bool is_selected(const struct entry *entry, const struct restore_wish *wish, const char *boot)
@@ -40,7 +40,7 @@ static bool is_selected(const struct entry *entry, const struct restore_wish *wi
 	return wish->stale && (strcmp(entry->boot, boot) || !process_lives((pid_t)entry->pid, entry->start));
 }
 
-/* Somebody set the same path later and has not put it back: what that one found is what this one set. */
+/* If somebody set the same path later and has not restored it, that entry's old value is our value. */
 static bool is_under_another(const struct journal *journal, size_t index)
 {
 	for (size_t i = index + 1; i < journal->count; i++) {
@@ -51,8 +51,8 @@ static bool is_under_another(const struct journal *journal, size_t index)
 	return false;
 }
 
-/* A file of a group that this journal is going to remove: it goes with the group, and could not be emptied
- * while there are tasks in it. */
+/* A file in a group that this journal is going to remove: it goes with the group, and cannot be emptied
+ * while the group has tasks. */
 static bool goes_with_group(const struct journal *journal, size_t index)
 {
 	for (size_t i = 0; i < index; i++) {
@@ -69,8 +69,8 @@ static bool goes_with_group(const struct journal *journal, size_t index)
 	return false;
 }
 
-/* What ended or was removed since has no setting to be put back. A file of /sys/devices may come again with
- * its CPU, and is waited for. */
+/* A thread that ended or a group that was removed has nothing to restore. A file in /sys/devices may return
+ * with its CPU, so its entry stays. */
 static bool is_gone(const struct entry *entry, int error)
 {
 	if (error == ESRCH)
@@ -89,7 +89,7 @@ static struct outcome put_back(const struct entry *entry)
 	if (outcome.error)
 		return outcome;
 	if (!setting_same(outcome.now, entry->old)) {
-		/* Only where it is known that our value arrived can another value be somebody else's. */
+		/* Another value belongs to somebody else only if our value is known to have arrived. */
 		if (entry->state == STATE_SET && !setting_same(outcome.now, entry->wanted)) {
 			outcome.action = "left-changed-by-other";
 			outcome.over = true;
@@ -150,8 +150,8 @@ static void print_count(size_t count, size_t failed, struct json *j)
 	json_line(j);
 }
 
-/* Nothing of a run is put back while its programs live, but only if there is something to be put back: of a
- * run that goes on, `restore` may have nothing to do. */
+/* A run's settings are not restored while its programs live. Without settings to restore, the programs of a
+ * live run are left alone. */
 static bool has_to_end(const struct journal *journal, const struct entry *entry,
 		       const struct restore_wish *wish, const char *boot)
 {
@@ -169,7 +169,7 @@ static bool has_to_end(const struct journal *journal, const struct entry *entry,
 	return false;
 }
 
-/* The programs that have to end first. malloc'ed. */
+/* Lists the programs that have to end first (malloc'ed). */
 static size_t list_programs(const struct journal *journal, const struct restore_wish *wish, const char *boot,
 			    struct program **programs)
 {
@@ -201,8 +201,8 @@ static void print_program(const struct program *program, struct json *j)
 }
 
 /*
- * Ends the programs that may use what is going to be put back. The journal is not held meanwhile: their
- * guards write into it. Returns 0 or an errno: the journal is closed then.
+ * Ends the programs that may use the settings to restore. The journal is not locked meanwhile, because
+ * their guards write to it. Returns 0, or an errno after closing the journal.
  */
 static int end_programs(struct journal *journal, const char *dir, const struct restore_wish *wish,
 			const char *boot, struct json *j, size_t *failed)
@@ -224,7 +224,8 @@ static int end_programs(struct journal *journal, const char *dir, const struct r
 	return error;
 }
 
-/* Programs that have ended are over, whoever's they were. Those of this journal that have not are left. */
+/* Marks all programs that have ended as finished, whoever started them; keeps the ones of this journal that
+ * live. */
 static void forget_programs(struct journal *journal, const char *boot)
 {
 	for (size_t i = 0; i < journal->count; i++) {
@@ -237,7 +238,8 @@ static void forget_programs(struct journal *journal, const char *boot)
 	}
 }
 
-/* A program that could not be ended may be within the module: without it the kernel itself would fail. */
+/* A program that could not be ended may run in the module: without the module the kernel itself would
+ * crash. */
 static bool is_in_use(const struct journal *journal, const struct entry *entry)
 {
 	struct program program;
@@ -360,7 +362,7 @@ static int verb_restore(int argc, char **argv)
 		return status;
 	if (!wish.run)
 		wish.stale = true;
-	/* Nobody who reads too slowly, or no more, may keep settings from being put back. */
+	/* A slow or dead reader must not keep settings from being restored. */
 	signal(SIGPIPE, SIG_IGN);
 	out = open_memstream(&lines, &len);
 	status = out ? restore_settings(dir, &wish, out)

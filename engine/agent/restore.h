@@ -6,14 +6,14 @@
 #include <stdio.h>
 
 struct restore_wish {
-	const char *run; /* what this run set; NULL: none */
-	bool stale;	 /* what was set for owners that live no more */
-	bool held;	 /* what is held on purpose too: of `run`, or all where that is NULL */
+	const char *run; /* settings of this run; NULL: none */
+	bool stale;	 /* settings of owners that no longer live */
+	bool held;	 /* also settings that are held on purpose: of `run`, or all if that is NULL */
 };
 
 /*
- * Puts settings back, the newest first, and writes a line an entry and the last line to `out`.
- * Returns 0, or STATUS_CANNOT where something could not be put back or the journal could not be read.
+ * Restores settings, the newest first; writes a line for each entry and a last line to `out`. Returns 0, or
+ * STATUS_CANNOT if a setting could not be restored, or the journal could not be read.
  */
 int restore_settings(const char *dir, const struct restore_wish *wish, FILE *out);
 

@@ -22,7 +22,7 @@ struct item {
 	int error; /* of agent/agent_error.h */
 };
 
-/* What to write so that it looks as it did: a file on a disk keeps its last newline. */
+/* The value to write so that it looks as before: a file on a disk keeps its last newline. */
 static char *text_for(const struct entry *entry, const char *value)
 {
 	size_t len, value_len;
@@ -56,7 +56,7 @@ static void write_item(struct journal *journal, struct item *item)
 		item->error = unread;
 	else if (!item->error && !setting_same(item->now, entry->wanted))
 		item->error = AGENT_DIFFERS;
-	/* An entry that cannot be marked stays requested, and is put back whatever its value is. */
+	/* An entry that cannot be marked stays requested, and is restored whatever its value is. */
 	if (!item->error)
 		journal_mark(journal, entry, STATE_SET);
 	else if (item->now && !strcmp(item->now, entry->old))
@@ -94,8 +94,8 @@ static int no_journal(const char *dir, int error)
 		dir, errname(error));
 }
 
-/* Reads all old values, keeps them, and only then writes, or with `note` does not. Returns the exit status.
- */
+/* Reads and keeps all old values, and then writes the new ones, except with `note`. Returns the exit
+ * status. */
 static int set_items(const char *dir, struct item *items, size_t count, bool note)
 {
 	struct entry *kept = calloc(count, sizeof(*kept));
@@ -121,7 +121,7 @@ static int set_items(const char *dir, struct item *items, size_t count, bool not
 		if (items[i].error)
 			continue;
 		items[i].entry = kept[n++];
-		/* What was noted stays requested, so that it is put back whatever its value is then. */
+		/* A noted setting stays requested, so that it is restored whatever its value is then. */
 		if (note)
 			items[i].now = items[i].old ? strdup(items[i].old) : NULL;
 		else
@@ -132,7 +132,7 @@ static int set_items(const char *dir, struct item *items, size_t count, bool not
 	return error ? no_journal(dir, error) : 0;
 }
 
-/* What was set or noted for these paths stays as it is now. Returns the exit status. */
+/* Keeps the settings of these paths as they are now. Returns the exit status. */
 static int keep_items(const char *dir, const char *run, int argc, char **argv)
 {
 	struct journal journal;
@@ -167,7 +167,7 @@ static int keep_items(const char *dir, const char *run, int argc, char **argv)
 	return error ? STATUS_CANNOT_MEASURE : 0;
 }
 
-/* Pairs, or `paths` alone. */
+/* Checks pairs, or only paths with `paths`. */
 static int check_items(int argc, char **argv, bool paths)
 {
 	if (!paths && (argc < 2 || argc % 2))
@@ -273,7 +273,7 @@ static int verb_set(int argc, char **argv)
 	common.boot = boot;
 	common.pid = pid;
 	common.start = owner.start;
-	/* A reader that is gone must not stop this between writing a setting and noting it. */
+	/* A closed reader must not stop this between writing a setting and noting it. */
 	signal(SIGPIPE, SIG_IGN);
 	status = keep ? keep_items(dir, common.run, argc - rest, argv + rest)
 		      : set_all(dir, &common, argc - rest, argv + rest, note);

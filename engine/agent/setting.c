@@ -12,7 +12,7 @@
 static const struct setting_kind *const named[] = {&setting_thread, &setting_group, &setting_trace,
 						   &setting_module};
 
-/* NULL: it is the name of no setting. */
+/* Returns NULL if no kind of setting has this name. */
 static const struct setting_kind *kind_of(const char *name, bool is_volatile)
 {
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
@@ -61,7 +61,7 @@ int setting_write(const char *name, bool is_volatile, const char *value)
 	return kind ? kind->write(name, value) : EINVAL;
 }
 
-/* Spaces at the ends removed, those within made one each. malloc'ed. */
+/* Trims the text, and makes each run of spaces inside one space. malloc'ed. */
 static char *tidy(const char *text)
 {
 	char *result = malloc(strlen(text) + 1), *to = result;
@@ -80,8 +80,8 @@ static char *tidy(const char *text)
 	return result;
 }
 
-/* "0x00,0000000F" -> "f": no zeros before, no commas (which precede each eight digits). In place; NULL:
- * no mask. */
+/* "0x00,0000000F" -> "f": removes leading zeros, and the commas before each eight digits. In place; NULL:
+ * not a mask. */
 static char *mask(char *text)
 {
 	char *from = text, *to = text;
@@ -104,7 +104,7 @@ static char *mask(char *text)
 	return text;
 }
 
-/* 1, 0 or -1 where it is neither. */
+/* Returns 1, 0, or -1 if it is neither. */
 static int yes_or_no(const char *text)
 {
 	if (!*text || text[1])

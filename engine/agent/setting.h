@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One setting of any kind (agent/setting_kind.h): how it is read, written and compared. */
+/* Reads, writes and compares one setting of any kind (agent/setting_kind.h). */
 #ifndef RTGAUGE_SETTING_H
 #define RTGAUGE_SETTING_H
 
@@ -8,21 +8,21 @@
 
 #define SETTING_MAX_LEN 4096
 
-/* A path, or the name of another kind of setting. */
+/* Whether it is a path, or the name of another kind of setting. */
 bool setting_is_name(const char *name);
 
-/* Gone after a reboot: a file below /proc, /sys, /dev or /run, and every other kind of setting. */
+/* Whether a reboot resets it: a file in /proc, /sys, /dev or /run, and every other kind of setting. */
 bool setting_is_volatile(const char *name);
 
-/* Reads what has to be written to bring the present value back; *value is malloc'ed, NULL after an error. 0
- * or an error of agent/agent_error.h. */
+/* Reads the value that restores the present state; *value is malloc'ed, NULL after an error. Returns 0 or
+ * an error of agent/agent_error.h. */
 int setting_read(const char *name, bool is_volatile, char **value);
 
-/* 0 or an error of agent/agent_error.h. */
+/* Returns 0 or an error of agent/agent_error.h. */
 int setting_write(const char *name, bool is_volatile, const char *value);
 
-/* The same value, though perhaps written another way: spaces, "0,1" and "0-1", "3" and "00000003", "1" and
- * "Y". */
+/* Whether two texts are the same value in different notation: spaces, "0,1" and "0-1", "3" and "00000003",
+ * "1" and "Y". */
 bool setting_same(const char *a, const char *b);
 
 #endif

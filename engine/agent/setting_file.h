@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What settings that are files share. */
+/* Functions that settings in files share. */
 #ifndef RTGAUGE_SETTING_FILE_H
 #define RTGAUGE_SETTING_FILE_H
 
-/* The text of a file that holds one, malloc'ed. 0 or an errno: EFBIG and EILSEQ if it is too long or is no
- * text. */
+/* Reads a text file, malloc'ed. Returns 0 or an errno: EFBIG if it is too long, EILSEQ if it is not text. */
 int setting_file_text(const char *path, char **text);
 
-/* The word in brackets where the text is a selector, malloc'ed; else NULL. */
+/* Returns the word in brackets if the text is a selector, malloc'ed; else NULL. */
 char *setting_selected(const char *text);
 
 #endif

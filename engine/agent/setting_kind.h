@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kinds of settings. Most are files; the others have names of their own (docs/formats/agent.md). */
+/* The kinds of settings. Most are files; the others have their own names (docs/formats/agent.md). */
 #ifndef RTGAUGE_SETTING_KIND_H
 #define RTGAUGE_SETTING_KIND_H
 
@@ -7,9 +7,8 @@
 
 /* Errors: see agent/agent_error.h. To put a setting back is to write what was read before. */
 struct setting_kind {
-	bool (*is)(const char *name); /* one of this kind has this name */
-	/* Reads what has to be written to bring the present value back; *value is malloc'ed, NULL after an
-	 * error. */
+	bool (*is)(const char *name); /* whether one of this kind has this name */
+	/* Reads the value that restores the present state; *value is malloc'ed, NULL after an error. */
 	int (*read)(const char *name, char **value);
 	int (*write)(const char *name, const char *value);
 };
@@ -17,39 +16,39 @@ struct setting_kind {
 /* A file on a disk: every byte. */
 extern const struct setting_kind setting_disk_file;
 
-/* A file that the kernel shows: its one line without the newline, or of a selector ("always [madvise] never")
- * the word in brackets. */
+/* A kernel file: its single line without the newline, or the word in brackets of a selector ("always
+ * [madvise] never"). */
 extern const struct setting_kind setting_kernel_file;
 
-/* The clock of Xenomai's Cobalt ("gravity: irq=0 kernel=2000 user=2000", and more lines): its gravity as it
- * is written, "0i 2000k 2000u". */
+/* The clock of Xenomai's Cobalt ("gravity: irq=0 kernel=2000 user=2000", and more lines): its gravity in
+ * the form to write, "0i 2000k 2000u". */
 extern const struct setting_kind setting_gravity;
 
 /*
- * `thread:TID:START:policy` ("fifo 50", "other"), `thread:TID:START:affinity` ("0-3"), and of the first
- * thread of a process `thread:PID:START:state` ("running", "stopped": the whole process is). START is the
- * thread's start time, so that another thread which has the number later is left alone. ESRCH: it is gone;
- * ENOTSUP: a deadline policy, which these words cannot say.
+ * `thread:TID:START:policy` ("fifo 50", "other"), `thread:TID:START:affinity` ("0-3"), and for the first
+ * thread of a process `thread:PID:START:state` ("running", "stopped": the whole process). START is the
+ * thread's start time, so that a later thread with the same number is left alone. ESRCH: the thread is
+ * gone; ENOTSUP: a deadline policy, which these words cannot express.
  */
 extern const struct setting_kind setting_thread;
 
 /*
- * Control groups: `group:DIR` is "present" or "absent", `controller:NAME:DIR` is "on" or "off" (whether the
+ * Control groups: `group:DIR` is "present" or "absent"; `controller:NAME:DIR` is "on" or "off" (whether the
  * groups below DIR have it, version 2). EINVAL: not a file system of control groups. The tasks of a group
- * that is made absent go to the one above.
+ * that becomes absent move to its parent.
  */
 extern const struct setting_kind setting_group;
 
 /*
- * `trace:NAME`: an instance of tracefs, "present" or "absent"; `osnoise:FILE`: a setting of the osnoise and
- * timerlat tracers, which all instances share; `osnoise:workload`: their own threads, "on" or "off".
+ * `trace:NAME` is an instance of tracefs, "present" or "absent". `osnoise:FILE` is a setting of the osnoise
+ * and timerlat tracers, which all instances share; `osnoise:workload` are their own threads, "on" or "off".
  */
 extern const struct setting_kind setting_trace;
 
 /*
- * `module:FILE` or `module:FILE PARAMETERS`: a kernel module, "present" or "absent". FILE is its .ko, perhaps
- * compressed (.ko.xz, .ko.gz, .ko.zst); only its name is used to look for the module and to remove it.
- * Errors: what finit_module(2) and delete_module(2) say.
+ * `module:FILE` or `module:FILE PARAMETERS` is a kernel module, "present" or "absent". FILE is its .ko,
+ * perhaps compressed (.ko.xz, .ko.gz, .ko.zst); only its name is used to find and remove the module. Errors
+ * are those of finit_module(2) and delete_module(2).
  */
 extern const struct setting_kind setting_module;
 

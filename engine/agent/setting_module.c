@@ -16,13 +16,13 @@
 #define BUSY_TRIES 100
 #define BUSY_NS (NS_PER_S / 20)
 
-/* What a setting says: the file, the module's name as the kernel has it, and its parameters. */
+/* The parts of a setting: the file, the kernel's name of the module, and its parameters. */
 struct module {
 	char file[PATH_MAX], name[NAME_SIZE];
 	const char *parameters;
 };
 
-/* Of the ending at the end of the first `len` bytes; 0: they end in none. */
+/* Returns the length of the ending of the file's first `len` bytes; 0 if they have none. */
 static size_t ending_length(const char *file, size_t len)
 {
 	static const char *const endings[] = {".ko", ".ko.xz", ".ko.gz", ".ko.zst"};
@@ -36,8 +36,8 @@ static size_t ending_length(const char *file, size_t len)
 	return 0;
 }
 
-/* `module:FILE` or `module:FILE PARAMETERS`: a blank in a folder's name does not end the file. false: it is
- * neither. */
+/* Parses `module:FILE` or `module:FILE PARAMETERS`: a space in a folder's name does not end the file.
+ * Returns false for anything else. */
 static bool parse(const char *setting, struct module *module)
 {
 	const char *file = setting + strlen(PREFIX), *base;
@@ -79,7 +79,7 @@ static int read_setting(const char *name, char **value)
 
 	if (!parse(name, &module))
 		return EINVAL;
-	/* What is built into the kernel has a folder too, without this file. */
+	/* Built-in code has a folder too, but without this file. */
 	snprintf(path, sizeof(path), "/sys/module/%s/initstate", module.name);
 	if (access("/proc/modules", F_OK))
 		return ENOSYS;
@@ -100,7 +100,7 @@ static int insert(const struct module *module)
 	return error;
 }
 
-/* Who used it may be ending at this moment. */
+/* Its last user may be ending at this moment. */
 static int take_out(const char *module)
 {
 	for (int i = 0; i < BUSY_TRIES; i++) {

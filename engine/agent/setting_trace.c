@@ -72,7 +72,7 @@ static int write_osnoise(const char *name, const char *value)
 	return error;
 }
 
-/* Opens tracefs's root; the instance's path below it. 0 or an errno. */
+/* Opens the root of tracefs, and makes the instance's path below it. Returns 0 or an errno. */
 static int locate(const char *name, int *root, char path[128])
 {
 	snprintf(path, 128, "instances/%s", name + strlen(PREFIX));
@@ -101,7 +101,7 @@ static int read_setting(const char *name, char **value)
 	return error ? error : *value ? 0 : ENOMEM;
 }
 
-/* What reads from it may be ending at this moment. */
+/* Its last reader may be ending at this moment. */
 static int remove_instance(int root, const char *path)
 {
 	for (int i = 0; i < BUSY_TRIES; i++) {
@@ -139,9 +139,9 @@ static bool any_records(int root)
 }
 
 /*
- * With each switch the kernel notes the names of both tasks, which costs as much as an event, and which
- * nobody here reads. The option is an instance's own only as long as no event of any instance is on: else the
- * kernel switches it for them too (trace_event_enable_cmd_record), and it stays as it is.
+ * The kernel notes the names of both tasks at each switch, which costs as much as an event, and which the
+ * engine does not read. The option belongs to the instance only while no event of any instance is on;
+ * otherwise the kernel switches it for all of them (trace_event_enable_cmd_record), and it stays as it is.
  */
 static void leave_names(int root, const char *path)
 {

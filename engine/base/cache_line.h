@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far apart two threads write that are not to slow each other down. */
+/* The distance of data that two threads write without slowing each other down. */
 #ifndef RTGAUGE_CACHE_LINE_H
 #define RTGAUGE_CACHE_LINE_H
 

@@ -67,7 +67,7 @@ void commands_leave_to_main(void)
 static void take_byte(char byte)
 {
 	if (byte != '\n') {
-		/* A line that is too long is no word of ours: what is over the end is forgotten with it. */
+		/* A line that is too long is not a command, and is discarded with its rest. */
 		if (line_length < sizeof(line))
 			line[line_length++] = byte;
 		return;

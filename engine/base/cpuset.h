@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of CPU numbers, written and read as the field does: 0-3,6. */
+/* A set of CPU numbers, with the notation of the field: 0-3,6. */
 #ifndef RTGAUGE_CPUSET_H
 #define RTGAUGE_CPUSET_H
 
@@ -19,23 +19,24 @@ void cpuset_add(struct cpuset *set, unsigned int cpu);
 bool cpuset_has(const struct cpuset *set, unsigned int cpu);
 unsigned int cpuset_count(const struct cpuset *set);
 
-/* The first CPU of the set that is >= from; -1 where there is none. */
+/* Returns the first CPU of the set from `from` on; -1 if there is none. */
 int cpuset_next(const struct cpuset *set, unsigned int from);
 
-/* "0-3,6" -> set; an empty text is an empty set. false: not a CPU list (the set is then undefined). */
+/* Parses "0-3,6"; an empty text is an empty set. Returns false if it is not a CPU list; the set is then
+ * undefined. */
 bool cpuset_parse(struct cpuset *set, const char *text);
 
-/* The inverse; what does not fit into size is left out from the first such part on. Returns text. */
+/* The inverse; everything from the first part that does not fit into size is left out. Returns text. */
 char *cpuset_format(const struct cpuset *set, char *text, size_t size);
 
-/* CPUs that are online, that are there, that the machine was booted to isolate, and those that this process
- * may use (affinity). false: cannot be read. */
+/* The CPUs that are online, that are present, that the machine was booted to isolate, and that this process
+ * may use (affinity). Return false if they cannot be read. */
 bool cpuset_online(struct cpuset *set);
 bool cpuset_present(struct cpuset *set);
 bool cpuset_isolated(struct cpuset *set);
 bool cpuset_allowed(struct cpuset *set);
 
-/* Lets a thread (tid 0: the calling one) run on these CPUs only. 0 or an errno. */
+/* Lets a thread (tid 0: the calling one) run only on these CPUs. Returns 0 or an errno. */
 int cpuset_pin(pid_t tid, const struct cpuset *set);
 
 #endif

@@ -9,12 +9,12 @@
 
 #include "base/json.h"
 
-#define HISTOGRAM_BINS 12101 /* the last one counts what is 10 s or more */
+#define HISTOGRAM_BINS 12101 /* the last one counts all values of 10 s or more */
 
 #define HISTOGRAM_PAGE 128
 #define HISTOGRAM_PAGES ((HISTOGRAM_BINS + HISTOGRAM_PAGE - 1) / HISTOGRAM_PAGE)
 
-/* Latencies of a second lie in few places: only pages of bins that were ever counted in have memory. */
+/* Long latencies are in few places: only pages of bins that were ever counted in have memory. */
 struct histogram {
 	uint32_t *page[HISTOGRAM_PAGES];
 	uint32_t low, high; /* bins outside of low..high are empty; low > high: all are */
@@ -26,17 +26,16 @@ uint32_t histogram_bin(int64_t value_ns);
 /* The largest value that a bin holds (ns); INT64_MAX for the last one. */
 int64_t histogram_upper(uint32_t bin);
 
-/* A histogram must be all zero, and cleared, before its first use. Its memory stays with it until it is
- * freed. */
+/* A histogram must be all zero and cleared before its first use. It keeps its memory until it is freed. */
 void histogram_clear(struct histogram *h);
 void histogram_free(struct histogram *h);
 
-/* false: there is no memory, and the value is not counted. Not for measuring threads. */
+/* Returns false if there is no memory; the value is then not counted. Not for measuring threads. */
 bool histogram_add(struct histogram *h, int64_t value_ns);
 
 /*
- * Base64 VLQ (docs/formats/stream.md): in rising order of the values, where bin -b has the negatives of those
- * of bin b (NULL: there are none), how far each bin is from the one before it, the first from 0, and its
+ * Base64 VLQ (docs/formats/stream.md) in ascending order of the values; bin -b has the negatives of bin b
+ * (NULL: there are none). Each entry is the distance to the previous bin (of the first one to 0) and the
  * count.
  */
 void histogram_json(const struct histogram *negatives, const struct histogram *h, const char *key,

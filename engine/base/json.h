@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes JSON to a stdio stream, one value after the other. A NULL key is for a
- * member of an array. Text that is not UTF-8 is written with U+FFFD in place of
- * each wrong byte. Not for measuring threads.
+ * Writes JSON to a stdio stream, value by value. A NULL key is for a member of an array. In text that is
+ * not UTF-8, U+FFFD replaces each wrong byte. Not for measuring threads.
  */
 #ifndef RTGAUGE_JSON_H
 #define RTGAUGE_JSON_H
@@ -26,7 +25,7 @@ void json_real(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 void json_str(struct json *j, const char *key, const char *text);
-/* A text of numbers in Base64 VLQ, as source maps have them (docs/formats/stream.md): json_vlq a number. */
+/* A text of numbers in Base64 VLQ, as in source maps (docs/formats/stream.md); json_vlq adds a number. */
 void json_vlq_open(struct json *j, const char *key);
 void json_vlq(struct json *j, int64_t value);
 void json_vlq_close(struct json *j);
@@ -34,11 +33,11 @@ void json_vlq_close(struct json *j);
 void json_base64(struct json *j, const char *key, const unsigned char *bytes, size_t len);
 void json_strn(struct json *j, const char *key, const char *text, size_t len);
 
-/* Ends the line and flushes it, so that a reader sees whole lines only; false: it could not be written
- * (errno). */
+/* Ends the line and flushes it, so that a reader sees only whole lines. Returns false if it could not be
+ * written (errno). */
 bool json_line(struct json *j);
 
-/* Bytes of a valid UTF-8 sequence at the start of text, 0 where there is none. */
+/* Returns the length of a valid UTF-8 sequence at the start of text; 0 if there is none. */
 size_t json_utf8(const char *text, size_t len);
 
 #endif

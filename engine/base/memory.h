@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-/* Locks all memory of the process, now and later. 0 or an errno. */
+/* Locks all memory of the process, present and future. Returns 0 or an errno. */
 int memory_lock(void);
 
-/* Zeroed memory with every page touched, aligned to cache lines; NULL: none is left. Never freed by measuring
- * code. */
+/* Returns zeroed memory with every page touched, aligned to cache lines; NULL: none is left. Measuring code
+ * never frees it. */
 void *memory_get(size_t size);
 
 #endif

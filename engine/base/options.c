@@ -117,7 +117,7 @@ static bool exists(const struct option_entry *option)
 	return !option->only.choice || *option->only.choice == option->only.value;
 }
 
-/* The option whose choice decides whether this one exists. */
+/* Finds the option whose choice decides whether this one exists. */
 static struct option_entry decisive(const struct option_entry *table, const struct option_entry *option)
 {
 	const struct option_entry *other;
@@ -130,7 +130,7 @@ static struct option_entry decisive(const struct option_entry *table, const stru
 	return *other;
 }
 
-/* What the option is if it is not given; a number that may not be given is none. */
+/* Prints the default value; a number that must be given has none. */
 static void print_default(const struct option_entry *option)
 {
 	int64_t number = option->kind == OPTION_INT ? *(const int64_t *)option->value : 0;
@@ -165,7 +165,7 @@ static void print_help(const struct option_entry *table, const char *operands, c
 	}
 }
 
-/* The option of this name, in `walk`; NULL: there is none. */
+/* Finds the option of this name in `walk`; NULL: there is none. */
 static const struct option_entry *find(struct options_walk *walk, const struct option_entry *table,
 				       const char *name, size_t len)
 {
@@ -179,8 +179,8 @@ static const struct option_entry *find(struct options_walk *walk, const struct o
 	return option;
 }
 
-/* Reads the words once, or, after all of them were read, refuses an option that does not exist with the
- * choices made. */
+/* Reads the words once; or, after all were read, refuses an option that does not exist with the choices
+ * made. */
 static int read_words(const struct option_entry *table, const char *operands, int argc, char **argv,
 		      bool again, int *rest, bool *dashes)
 {

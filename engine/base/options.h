@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A verb's options: one table reads the command line, prints the help and writes `parameters` into the
- * stream. A table ends with an entry that has neither `name` nor `shared`. */
+ * stream. An entry with neither `name` nor `shared` ends a table. */
 #ifndef RTGAUGE_OPTIONS_H
 #define RTGAUGE_OPTIONS_H
 
@@ -28,16 +28,15 @@ struct option_entry {
 	struct {
 		const int *choice; /* the value of an OPTION_CHOICE of the same table; NULL: in any case */
 		int value;
-	} only; /* the option exists only if that choice has this value */
-	const struct option_entry
-		*shared; /* the options of another table stand here; what this entry has
-			  * besides (name, value, help, min, choices, only) replaces theirs */
+	} only;				   /* the option exists only if that choice has this value */
+	const struct option_entry *shared; /* another table's options belong here; what this entry also has
+					      (name, value, help, min, choices, only) replaces theirs */
 };
 
-/* Goes through a table and those that it shares. */
+/* Walks through a table and the tables that it shares. */
 struct options_walk {
 	const struct option_entry
-		*at[3]; /* in the table, in one that it shares, and in one that this shares */
+		*at[3]; /* positions in the table, in a shared one, and in one that this shares */
 	int depth;
 	struct option_entry option;
 };
@@ -45,24 +44,24 @@ struct options_walk {
 /* table NULL: it has no options. */
 void options_walk_begin(struct options_walk *walk, const struct option_entry *table);
 
-/* The next option, valid until the next call; NULL: there are no more. */
+/* Returns the next option, valid until the next call; NULL at the end. */
 const struct option_entry *options_next(struct options_walk *walk);
 
 /*
- * Reads `--name value` and `--name=value`. Returns 0, or the exit status after it wrote an `error` line
- * (wrong input) or, for --help, the help (then -1: the caller ends with STATUS_OK).
+ * Reads `--name value` and `--name=value`. Returns 0; the exit status after an `error` line; or -1 after
+ * the help, and the caller ends with STATUS_OK.
  */
 int options_parse(const struct option_entry *table, int argc, char **argv);
 
 /*
- * The same for a verb with other words behind its options, which end at the first such word or at `--`.
- * *rest: the index of the first word that is no option; *dashes: a `--` is before it. operands: of these
- * words, for the help.
+ * The same for a verb with other words after its options, which end at the first such word or at `--`.
+ * *rest: the index of the first word that is not an option; *dashes: `--` comes before it; operands: these
+ * words in the help.
  */
 int options_parse_operands(const struct option_entry *table, const char *operands, int argc, char **argv,
 			   int *rest, bool *dashes);
 
-/* A whole decimal number; false if the text is anything else or does not fit. */
+/* Parses a whole decimal number; returns false if the text is anything else, or does not fit. */
 bool options_int(const char *text, int64_t *value);
 
 /* Writes the object `parameters` with every option that exists with the choices made. */

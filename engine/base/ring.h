@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rings from one measuring thread to the thread that drains them: of numbers (struct ring), and of anything
- * else that lies in an array of the user's own (struct slot_ring), written and read in place. The two indices
- * have cache lines of their own, and the producer looks at the consumer's only when the ring seems full: in
- * the common case a push is a store of the sample and a store of the index.
+ * else in an array of the user's, written and read in place (struct slot_ring). The two indices have their
+ * own cache lines. The producer reads the consumer's index only if the ring seems full, so a push is
+ * usually one store of the sample and one of the index.
  */
 #ifndef RTGAUGE_RING_H
 #define RTGAUGE_RING_H
@@ -21,9 +21,9 @@ struct ring_indices {
 	size_t tail_seen;
 	/* the consumer's */
 	_Alignas(CACHE_LINE) _Atomic size_t tail;
-	size_t popped; /* of slots: one more than tail while the last that was popped is read */
+	size_t popped; /* in slots: one more than tail while the last popped slot is read */
 	/* constant */
-	_Alignas(CACHE_LINE) size_t mask; /* the size, a power of two, less one */
+	_Alignas(CACHE_LINE) size_t mask; /* the size, a power of two, minus one */
 };
 
 static inline void ring_indices_init(struct ring_indices *r, size_t size)
@@ -34,7 +34,7 @@ static inline void ring_indices_init(struct ring_indices *r, size_t size)
 	r->mask = size - 1;
 }
 
-/* Producer. Where the next one is to be written (its index is *head & mask); false: the ring is full. */
+/* Producer: finds the next index to write (*head & mask); returns false if the ring is full. */
 static inline bool ring_indices_next(struct ring_indices *r, size_t *head)
 {
 	*head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -46,7 +46,7 @@ static inline bool ring_indices_next(struct ring_indices *r, size_t *head)
 	return true;
 }
 
-/* Producer. It is written: the consumer may have it. */
+/* Producer: passes the written entry to the consumer. */
 static inline void ring_indices_publish(struct ring_indices *r, size_t head)
 {
 	atomic_store_explicit(&r->head, head + 1, memory_order_release);
@@ -64,7 +64,7 @@ static inline void ring_init(struct ring *ring, int64_t *slots, size_t size)
 	ring->slots = slots;
 }
 
-/* Producer. false: the ring is full and the value is not in it. */
+/* Producer. Returns false if the ring is full and the value is lost. */
 static inline bool ring_push(struct ring *ring, int64_t value)
 {
 	size_t head;
@@ -76,7 +76,7 @@ static inline bool ring_push(struct ring *ring, int64_t value)
 	return true;
 }
 
-/* Consumer. Copies at most count values, gives the number copied. */
+/* Consumer: copies at most count values; returns the number copied. */
 static inline size_t ring_pop(struct ring *ring, int64_t *values, size_t count)
 {
 	struct ring_indices *r = &ring->indices;
@@ -95,13 +95,13 @@ struct slot_ring {
 	struct ring_indices indices;
 };
 
-/* size: of the array, a power of two. */
+/* size: length of the array, a power of two. */
 static inline void slot_ring_init(struct slot_ring *s, size_t size)
 {
 	ring_indices_init(&s->indices, size);
 }
 
-/* Producer. Gives the slot to write; false: all are taken. */
+/* Producer: finds the slot to write; returns false if all are taken. */
 static inline bool slot_ring_next(struct slot_ring *s, size_t *slot)
 {
 	if (!ring_indices_next(&s->indices, slot))
@@ -110,13 +110,13 @@ static inline bool slot_ring_next(struct slot_ring *s, size_t *slot)
 	return true;
 }
 
-/* Producer. That slot is written: the consumer may have it. */
+/* Producer: passes the written slot to the consumer. */
 static inline void slot_ring_push(struct slot_ring *s)
 {
 	ring_indices_publish(&s->indices, atomic_load_explicit(&s->indices.head, memory_order_relaxed));
 }
 
-/* Consumer. Gives the slot that is to be read, until the next call; false: none is written. */
+/* Consumer: finds the slot to read until the next call; returns false if none is written. */
 static inline bool slot_ring_pop(struct slot_ring *s, size_t *slot)
 {
 	struct ring_indices *r = &s->indices;

@@ -9,13 +9,14 @@
 
 #include "base/series.h"
 
-/* Makes `folder`/samples-<series>.i64; NULL and errno where it cannot. */
+/* Makes `folder`/samples-<series>.i64; NULL with errno if it cannot. */
 FILE *samples_open(const char *folder, unsigned int series);
 
-/* Writes the header; start_ns is known. A failure shows in the stream's error flag. */
+/* Writes the header; start_ns must be known. A failure sets the stream's error flag. */
 void samples_begin(const struct series *s);
 
-/* Writes what the header can only know at the end, and closes. false: not all is on disk. */
+/* Writes the rest of the header, which is known only at the end, and closes. Returns false if not
+ * everything is on disk. */
 bool samples_close(struct series *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of docs/formats/stream.md that every probe writes. */
+/* Writes the lines of docs/formats/stream.md that all probes have. */
 #ifndef RTGAUGE_STREAM_H
 #define RTGAUGE_STREAM_H
 
@@ -14,10 +14,10 @@
 
 enum severity { SEVERITY_NOTE, SEVERITY_DOUBTFUL, SEVERITY_INVALID };
 
-/* Buffers standard output and begins. */
+/* Buffers standard output, and begins. */
 void stream_begin(struct json *j);
 
-/* What every hello has; the caller adds its own and closes the object and the line. */
+/* The common part of hello; the caller adds its own members, and closes the object and the line. */
 void stream_hello(struct json *j, const char *probe, const struct option_entry *table);
 
 /* series < 0: the whole probe. */
@@ -25,15 +25,15 @@ __attribute__((format(printf, 5, 6))) void
 stream_mark(struct json *j, const char *name, enum severity severity, int series, const char *format, ...);
 
 /*
- * A line with an answer that is no distribution. The caller writes its labels, closes that object, opens
- * `values`, writes them and ends the line by stream_result_end.
+ * A line with a result that is not a distribution. The caller writes its labels, closes that object, opens
+ * and writes `values`, and ends the line with stream_result_end.
  */
 void stream_result(struct json *j, const char *name);
 void stream_result_end(struct json *j);
 
 void stream_end(struct json *j, const char *reason, int status);
 
-/* false: standard output took no more (a closed pipe, a full disk). */
+/* Returns false if standard output failed (a closed pipe, a full disk). */
 bool stream_written(void);
 
 #endif

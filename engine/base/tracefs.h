@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's tracing file system, mounted or not. */
+/* Opens the kernel's tracing file system, mounted or not. */
 #ifndef RTGAUGE_TRACEFS_H
 #define RTGAUGE_TRACEFS_H
 
 #include <stdbool.h>
 
 /*
- * A descriptor of its root folder: where it is mounted that one, else a mount of its own that no folder shows
- * and that ends with the descriptor. -1 and errno.
+ * Returns a descriptor of its root folder: of the mounted one, else of a private mount that no folder shows
+ * and that ends with the descriptor. -1 with errno on failure.
  */
 int tracefs_open(void);
 
-/* Whether a text is the name of an instance: 1 to 64 letters, digits, `-` and `_`. */
+/* Whether a text can name an instance: 1 to 64 letters, digits, `-` and `_`. */
 bool tracefs_is_name(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel counted for a thread. */
+/* The kernel's counts for a thread. */
 #ifndef RTGAUGE_USAGE_H
 #define RTGAUGE_USAGE_H
 
@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 
-/* Who counts: Linux, or a co-kernel, which does not tell one kind of switch from the other. Both counts are
- * then of all. */
+/* The counter: Linux, or a co-kernel that does not distinguish kinds of switches. Both counts then include
+ * all. */
 #ifdef RTGAUGE_COKERNEL
 enum { USAGE_OF_COKERNEL = 1 };
 #else
@@ -22,19 +22,19 @@ struct usage {
 	int64_t involuntary_switches;
 	int64_t minor_faults;
 	int64_t major_faults;
-	int64_t run_delay_ns; /* this and other counts -1: cannot be read */
+	int64_t run_delay_ns; /* -1 in this and other counts: cannot be read */
 	int64_t cpu_ns;
 	int64_t mode_switches; /* how often a co-kernel handed the thread to Linux; not set on Linux */
 };
 
-/* A descriptor of the calling thread's schedstat, opened before measuring; -1 where the kernel has none. */
+/* Opens the calling thread's schedstat before measuring; -1 if the kernel has none. */
 int usage_open(void);
 
-/* The calling thread's counts up to now. */
+/* The calling thread's counts so far. */
 void usage_read(int schedstat, struct usage *usage);
 
-/* CPU time of another thread by its clock: on a co-kernel what its thread tid had there; tid 0: by the clock
- * in any case. 0 where it has gone. */
+/* CPU time of another thread by its clock; on a co-kernel, the time that tid had there; with tid 0, always
+ * by the clock. 0 if the thread has ended. */
 int64_t usage_cpu_ns(pid_t tid, clockid_t clock);
 
 /* How often a co-kernel handed another thread, also of another process, to Linux; -1: unknown. */
@@ -48,8 +48,8 @@ static inline int64_t usage_mode_switches(pid_t tid)
 }
 #endif
 
-/* CPU time of the calling thread up to now. On a co-kernel Linux's clock of it would hand the thread to
- * Linux. */
+/* CPU time of the calling thread so far. On a co-kernel, reading Linux's clock for it would hand the thread
+ * to Linux. */
 #ifdef RTGAUGE_COKERNEL
 int64_t usage_own_cpu_ns(void);
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the engine can do, a verb each. A verb registers itself, by one of the two macros at the end of its
- * own file, before main begins: there is no other list of them.
+ * The engine's verbs. A verb registers itself before main begins, by one of the two macros at the end of
+ * its own file; there is no other list.
  */
 #ifndef RTGAUGE_VERBS_H
 #define RTGAUGE_VERBS_H
@@ -11,13 +11,13 @@ enum verb_kind { VERB_PROBE, VERB_AGENT };
 struct verb {
 	const char *name, *help;
 	enum verb_kind kind;
-	/* argv[0] is the verb's own name. Gives the exit status (docs/formats/stream.md, `error`). */
+	/* argv[0] is the verb's name. Returns the exit status (docs/formats/stream.md, `error`). */
 	int (*run)(int argc, char **argv);
 };
 
 #define VERBS_MAX 63
 
-/* Probes first, each kind by name; NULL after the last one. */
+/* Probes come first, each kind sorted by name; NULL after the last one. */
 extern const struct verb *verbs[VERBS_MAX + 1];
 
 void verb_register(const struct verb *verb);
@@ -31,10 +31,10 @@ void verb_register(const struct verb *verb);
 		verb_register(&verb);                                                                        \
 	}
 
-/* What measures. */
+/* A verb that measures. */
 #define PROBE(name, run, help) VERB(VERB_PROBE, name, run, help)
 
-/* What else must happen on a target (docs/formats/agent.md). */
+/* A verb that does something else on a target (docs/formats/agent.md). */
 #define AGENT_VERB(name, run, help) VERB(VERB_AGENT, name, run, help)
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measuring in bursts: the tasks of a probe work for a bounded time at once, into arrays of their own, and
- * wait at their gates while the first thread takes what is in the arrays. No burst is longer than its limit
- * and none follows without a pause, so that a real-time probe on every CPU leaves the machine usable.
+ * Measuring in bursts. The tasks of a probe work for a bounded time at once and store into their own
+ * arrays; then they wait at their gates while the first thread reads the arrays. Each burst has a time
+ * limit, and a pause follows, so that a real-time probe on every CPU leaves the machine usable.
  */
 #ifndef RTGAUGE_HARNESS_BURST_H
 #define RTGAUGE_HARNESS_BURST_H
@@ -31,34 +31,34 @@ struct burst_task {
 
 struct burst {
 	/* the probe's */
-	struct harness harness; /* without `prepare` and `run` */
-	int (*prepare)(
-		struct burst *burst); /* tasks and series: 0, or the exit status after an `error` line */
+	struct harness harness;		     /* without `prepare` and `run` */
+	int (*prepare)(struct burst *burst); /* tasks and series; returns 0, or the exit status after an
+						`error` line */
 	struct burst_task **tasks;
 	unsigned int task_count;
 	int64_t work_ns, pause_ns;
-	void (*ready)(struct burst *burst); /* before each burst, while all tasks wait; or NULL */
-	/* What the burst left; false: it is enough. */
+	void (*ready)(struct burst *burst); /* before each burst, while all tasks wait; may be NULL */
+	/* Takes the samples of the burst; returns false if they are enough. */
 	bool (*drain)(struct burst *burst, struct json *j);
 
 	/* the bursts' */
-	int64_t limit_ns; /* when the burst ends at the latest; constant while it goes on */
+	int64_t limit_ns; /* latest end of the burst; constant during it */
 	_Atomic bool measuring, finished;
 	_Atomic unsigned int arrived_count;
 	sem_t all_arrived, over;
 };
 
-/* Every task of the burst comes here before it measures; the last one does not wait. */
+/* Every task of the burst waits here before it measures, until all have arrived. */
 void burst_meet(struct burst *burst);
 
-/* Memory for a task with an array of `room` times; NULL: there is none. */
+/* Allocates a task with an array of `room` times; returns NULL if there is no memory. */
 struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burst_task *t));
 
-/* The whole life of a probe, as harness_run: with bursts until the time or the count is over. Gives the exit
- * status. */
+/* The whole life of a probe, as harness_run, with bursts until the time or the count is over. Returns the
+ * exit status. */
 int burst_run(struct burst *burst, int argc, char **argv);
 
-/* Feeds one sample and counts it where it was of the measured phase; false: as many as wanted are counted. */
+/* Feeds one sample, and counts it if it is in the measured phase; returns false when enough are counted. */
 bool burst_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json *j);
 
 #endif

@@ -74,7 +74,7 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 	return 0;
 }
 
-/* Why a CPU is not measured. */
+/* Writes why a CPU is not measured. */
 static const char *left_out(const struct probe_cpus *cpus, unsigned int cpu)
 {
 	if (!cpuset_has(&cpus->online, cpu))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which CPUs a probe measures, where two tasks that work together run, and where its other threads go. */
+/* Chooses the CPUs: measured ones, the places of two tasks that work together, and places for other
+ * threads. */
 #ifndef RTGAUGE_HARNESS_CPUS_H
 #define RTGAUGE_HARNESS_CPUS_H
 
@@ -10,30 +11,30 @@
 
 struct probe_cpus {
 	struct cpuset measured;
-	struct cpuset allowed;	 /* may be measured where nobody says which: see probe_cpus_allow */
-	struct cpuset affinity;	 /* that the process was started with */
-	struct cpuset reachable; /* online, and the cpuset lets us go there */
+	struct cpuset allowed;	 /* measured by default: see probe_cpus_allow */
+	struct cpuset affinity;	 /* affinity at the start of the process */
+	struct cpuset reachable; /* online, and allowed by the cpuset */
 	struct cpuset online, present;
-	bool named; /* the measured ones were asked for by number */
+	bool named; /* the measured CPUs were given by number */
 };
 
 /*
- * asked: an empty set means all that are allowed. 0, or the exit status after an `error` line: a CPU is
- * missing, offline or not in the cpuset, or there are more than PROBE_CPUS_MAX.
+ * asked: the wanted CPUs; an empty set means all that are allowed. Returns 0, or the exit status after an
+ * `error` line: a CPU is missing, offline or not in the cpuset, or there are more than PROBE_CPUS_MAX.
  */
 int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus);
 
 /*
- * Sets `allowed`, from `affinity`, `reachable` and the CPUs that the machine was booted to isolate: all that
- * are reachable, the isolated ones too, which no process inherits in its affinity. Where the affinity lacks
- * another one than those it was narrowed on purpose, as by taskset: then it is obeyed.
+ * Sets `allowed` from `affinity`, `reachable` and the isolated CPUs: all reachable CPUs, also the isolated
+ * ones, which no process inherits in its affinity. If the affinity lacks any other CPU, it was narrowed on
+ * purpose, as by taskset, and is kept.
  */
 void probe_cpus_allow(struct probe_cpus *cpus, const struct cpuset *isolated);
 
 /* Writes `cpus` and `cpus_not_measured` of the hello. */
 void probe_cpus_json(const struct probe_cpus *cpus, struct json *j);
 
-/* Keeps the calling thread away from the measured CPUs where there are others. */
+/* Keeps the calling thread away from the measured CPUs, if there are others. */
 void probe_cpus_leave(const struct probe_cpus *cpus);
 
 enum placement { PLACEMENT_SAME_CPU, PLACEMENT_SAME_CORE, PLACEMENT_OTHER_CORE };
@@ -41,17 +42,17 @@ enum placement { PLACEMENT_SAME_CPU, PLACEMENT_SAME_CORE, PLACEMENT_OTHER_CORE }
 extern const char *const placement_names[];
 
 /*
- * The first CPU that was asked for, and the one for the other task: itself, a hardware thread of the same
- * core, or a CPU of another core; of those that were asked for, else of those that are allowed. They are then
- * the measured ones. 0, or the exit status after an `error` line: there is no such CPU.
+ * Chooses the first of the wanted CPUs, and one for the other task: the same, a hardware thread of the same
+ * core, or a CPU of another core; of the wanted CPUs, else of the allowed ones. They are then the measured
+ * CPUs. Returns 0, or the exit status after an `error` line: there is no such CPU.
  */
 int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *second);
 
-/* The hardware threads of this CPU's core; itself alone where the kernel does not say. */
+/* The hardware threads of this CPU's core; only itself if the kernel does not report them. */
 void placement_core(int cpu, struct cpuset *core);
 
-/* For a task beside one on the CPU `first`: a CPU of another core, where there is none another hardware
- * thread, where there is none itself; of the measured CPUs, else of those that are allowed. */
+/* Chooses a CPU for a second task next to the one on `first`: of another core, else another hardware
+ * thread, else the same; of the measured CPUs, else of the allowed ones. */
 int placement_beside(const struct probe_cpus *cpus, int first);
 
 #endif

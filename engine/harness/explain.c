@@ -24,19 +24,19 @@
 #define AFTER_NS (NS_PER_S / 2000)
 #define PAUSE_NS (NS_PER_S / 50)
 #define AT_ONCE 32 /* latencies between two looks */
-/* After so many, or so many bytes, only new maxima of the whole step, up to as many. */
+/* After so many moments, or so many bytes, only new maxima of the whole step are kept, up to this many. */
 #define MOMENTS_MAX INT64_C(200)
 #define BYTES_MAX (INT64_C(32) << 20)
-#define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host takes no line above 4 MiB */
+#define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host accepts no line above 4 MiB */
 #define PAGE_BYTES_MAX (1U << 20)
 #define SERIES_MAX 4096
-#define WAITED_MAX_NS (NS_PER_S / 10) /* of a sleep until another thread woke it, the last part */
+#define WAITED_MAX_NS (NS_PER_S / 10) /* of a sleep until another thread woke it, only the last part */
 
 /*
- * What an interrupt, a softirq, a timer, another task, a page fault or an idle state does to a wake-up.
- * Without preemptirq, which has an event for every section with interrupts or preemption off, and without
- * those that come with each wake-up and tell nothing more: sched_wakeup of a thread that its own CPU wakes,
- * and the timer within the interrupt.
+ * Events of what interrupts, softirqs, timers, other tasks, page faults and idle states do to a wake-up.
+ * Left out are preemptirq, which has an event for every section with interrupts or preemption off, and
+ * events at each wake-up that add nothing: sched_wakeup of a thread that its own CPU wakes, and the timer
+ * within the interrupt.
  */
 #define DEFAULT_EVENTS                                                                                       \
 	"irq/irq_handler_entry,irq/irq_handler_exit,irq/softirq_entry,irq/softirq_exit,irq/softirq_raise,"   \
@@ -49,8 +49,9 @@
 	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
 
 /*
- * A writer that waits for the lock of a program's memory spins first, which contention_begin does not tell.
- * Kernels before 6.14 look up the name of a control group for each of these, with each page fault.
+ * A writer that waits for the lock of a program's memory map spins first, which contention_begin does not
+ * report. Kernels before 6.14 look up the name of a control group for each of these events, at each page
+ * fault.
  */
 #define MEMORY_LOCK_EVENTS                                                                                   \
 	",mmap_lock/mmap_lock_start_locking,mmap_lock/mmap_lock_acquire_returned,"                           \
@@ -58,7 +59,7 @@
 #define MEMORY_LOCK_FORMAT "events/mmap_lock/mmap_lock_start_locking/format"
 #define MEMORY_LOCK_CHEAP "memcg_id"
 
-#define STACK "stack" /* in place of an event: with each timer what it interrupted */
+#define STACK "stack" /* instead of an event: with each timer, a stack of what it interrupted */
 #define STACK_FORMAT "events/ftrace/kernel_stack/format"
 #define STACK_TRIGGER "events/timer/hrtimer_expire_entry/trigger"
 
@@ -120,8 +121,8 @@ static struct {
 	char header_page[TRACE_TEXT_MAX], header_event[TRACE_TEXT_MAX];
 
 	explain_who who;
-	const struct harness *harness; /* whose series they are */
-	pid_t first_task, last_task; /* of the program that is watched, by their numbers; 0: there is none */
+	const struct harness *harness; /* the probe whose series are explained */
+	pid_t first_task, last_task;   /* the watched program's lowest and highest task numbers; 0: none */
 	int64_t *maximum_ns, step_maximum_ns; /* of each series, of all */
 	struct candidate candidates[AT_ONCE];
 	unsigned int candidate_count;
@@ -158,7 +159,7 @@ static bool has_memory_lock(void)
 	       trace_find_field(format, MEMORY_LOCK_CHEAP, &field);
 }
 
-/* The list with the word `default` written out. */
+/* Replaces the word `default` in the list. */
 static unsigned int find_events(void)
 {
 	static char list[4096];
@@ -186,7 +187,7 @@ static unsigned int find_events(void)
 	return trace_events_find(explain.instance, list, explain.events);
 }
 
-/* How the kernel lays out its pages. */
+/* Reads how the kernel lays out its pages. */
 static bool read_layout(int root)
 {
 	struct trace_field data;
@@ -212,7 +213,7 @@ static void switch_events(bool on)
 		trace_event_enable(explain.instance, explain.events[i], on);
 }
 
-/* Of the lock of a memory only what the program does: others map memory some 100,000 times a second. */
+/* Only the program's own use of its memory lock: other programs map memory some 100,000 times a second. */
 static void filter_event(const char *name)
 {
 	char path[200], filter[100];
@@ -235,7 +236,7 @@ void explain_program(pid_t first, pid_t last)
 		filter_event(explain.events[i]);
 }
 
-/* Those that cannot be switched on are left out. */
+/* Leaves out events that cannot be switched on. */
 static bool begin_events(void)
 {
 	unsigned int kept = 0, found = find_events();
@@ -247,7 +248,7 @@ static bool begin_events(void)
 		    !trace_event_enable(explain.instance, explain.events[i], true))
 			continue;
 		if (strcmp(explain.events[i], "exceptions/page_fault_user") !=
-		    0) /* its `ip` is a program's */
+		    0) /* its `ip` is in a program */
 			addresses_add(&explain.addresses, format);
 		explain.events[kept++] = explain.events[i];
 	}
@@ -256,7 +257,7 @@ static bool begin_events(void)
 	return kept || failed("events");
 }
 
-/* Where a kernel has no stacks, it is explained without. */
+/* If a kernel has no stacks, the explanation does without them. */
 static void begin_stack(int root)
 {
 	explain.stack = explain.stack && trace_read(root, STACK_FORMAT, explain.stack_format) &&
@@ -272,11 +273,11 @@ static bool set_buffer(void)
 	if (!trace_write(explain.instance, "tracing_on", "0") ||
 	    !trace_write(explain.instance, "trace_clock", "mono"))
 		return failed("trace_clock");
-	trace_write(explain.instance, "options/overwrite", "1"); /* as it is where nobody changed it */
+	trace_write(explain.instance, "options/overwrite", "1"); /* the default, unless somebody changed it */
 	return trace_write(explain.instance, "buffer_size_kb", number) || failed("buffer_size_kb");
 }
 
-/* Not among the static variables, which are locked in memory also where nothing is explained. */
+/* Not a static variable: those are locked in memory even if nothing is explained. */
 static bool get_memory(void)
 {
 	explain.symbols = memory_get(sizeof(*explain.symbols));
@@ -306,7 +307,7 @@ static bool begin_tracing(void)
 	return trace_write(explain.instance, "tracing_on", "1") || failed("tracing_on");
 }
 
-/* Where offsets from the kernel's text begin. */
+/* Finds the address from which offsets in the kernel's text count. */
 static uint64_t find_text(void)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
@@ -319,7 +320,7 @@ static uint64_t find_text(void)
 
 static void add_candidate(const struct candidate *candidate)
 {
-	/* A maximum that lasted a few ms only is not told beside the one that followed. */
+	/* A maximum that was exceeded within a few ms is not reported, only the larger one. */
 	for (unsigned int i = 0; i < explain.candidate_count && candidate->kind != KIND_ABOVE; i++) {
 		struct candidate *before = &explain.candidates[i];
 
@@ -454,7 +455,7 @@ static bool within_budget(const struct candidate *c)
 	return usual || (c->of_step && more);
 }
 
-/* Whether the kernel has overwritten events of its own CPU between the release and the end: some, or all. */
+/* Whether the kernel has overwritten some or all events of the thread's own CPU between release and end. */
 static bool is_overwritten(const struct candidate *c, const struct ring_page *pages, unsigned int count)
 {
 	int64_t end_ns = c->release_ns + c->latency_ns;
@@ -470,7 +471,7 @@ static bool is_overwritten(const struct candidate *c, const struct ring_page *pa
 	return !reached;
 }
 
-/* Pages of one CPU in the window; *room: what is left for them, in bytes. */
+/* Writes the pages of one CPU in the window; *room: the bytes that are left for them. */
 static void write_pages(int cpu, const struct ring_window *window, const struct ring_page *pages,
 			unsigned int count, struct json *j)
 {
@@ -501,7 +502,8 @@ static size_t bytes_of(int cpu, const struct ring_window *window, const struct r
 	return bytes;
 }
 
-/* Its own CPU first, the others as far as a line may be long; which were left out is told. */
+/* The thread's own CPU first, then the others as far as a line may be long; the line names the ones left
+ * out. */
 static void write_all_pages(const struct candidate *c, const struct ring_page *pages, unsigned int count,
 			    struct json *j)
 {
@@ -531,7 +533,7 @@ static void write_all_pages(const struct candidate *c, const struct ring_page *p
 	json_close(j, ']');
 }
 
-/* Events that the kernel overwrote inside the window, a CPU; -1: some, it does not say how many. */
+/* The number of events that the kernel overwrote inside the window, for each CPU; -1: unknown, but some. */
 static void write_lost(const struct candidate *c, const struct ring_page *pages, unsigned int count,
 		       struct json *j)
 {
@@ -550,7 +552,7 @@ static void write_lost(const struct candidate *c, const struct ring_page *pages,
 	json_close(j, '}');
 }
 
-/* Where the thread slept meanwhile. */
+/* Writes where the thread slept meanwhile. */
 static void write_held(const struct explained *who, struct json *j)
 {
 	json_open(j, "held", '[');
@@ -587,7 +589,7 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_line(j);
 }
 
-/* Leaves those for which there is room in the record. */
+/* Keeps the moments for which the record has room. */
 static void apply_budget(void)
 {
 	unsigned int kept = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moments around the largest latencies (docs/formats/stream.md, `moment`): the kernel records its events in
- * an instance of tracefs that somebody else makes and removes; what it recorded around a latency is copied by
- * the thread that drains. Measuring threads do nothing for it. What it costs them is measured before: in
- * stretches of the warm-up, by turns with events and without.
+ * Moments around the largest latencies (docs/formats/stream.md, `moment`). The kernel records its events in
+ * an instance of tracefs that the caller makes and removes. The thread that drains copies the events around
+ * a latency; measuring threads do nothing. The cost of the events is measured before, in stretches of the
+ * warm-up, alternately with events and without.
  */
 #ifndef RTGAUGE_EXPLAIN_H
 #define RTGAUGE_EXPLAIN_H
@@ -23,10 +23,10 @@ struct explain_options {
 
 extern struct explain_options explain_options;
 
-/* For the table of a probe that can be explained. */
+/* Options for the table of a probe that can be explained. */
 extern const struct option_entry explain_options_table[];
 
-/* A sleep within a latency or a response, and the system call in which it was; empty: in none. */
+/* A sleep within a latency or a response, and its system call; empty: not in one. */
 struct held {
 	int64_t since_ns;
 	char call[24];
@@ -36,47 +36,47 @@ struct held {
 
 struct harness;
 
-/* Whose latencies a series has. */
+/* The thread whose latencies a series has. */
 struct explained {
 	int cpu;
 	pid_t tid;
 	unsigned int held_count;
 	struct held held[HELD_MAX];
 };
-/* false: the latencies of this series are not explained. */
+/* Returns false if the latencies of this series are not explained. */
 typedef bool (*explain_who)(const struct harness *h, const struct series *s, struct explained *who);
 
-/* A word of the options that is wrong: the exit status after an `error` line; 0: none. */
+/* Returns the exit status after an `error` line if a word of the options is wrong; else 0. */
 int explain_check(void);
 
-/* What the warm-up is longer by. */
+/* The time that is added to the warm-up. */
 int64_t explain_warm_up_ns(void);
 
-/* The numbers of the first and the last task of the program that is watched: the waits for the lock of its
- * memory are recorded. May be called again as tasks begin. */
+/* Sets the lowest and highest task numbers of the watched program, whose waits for the lock of its memory
+ * map are recorded. May be called again as tasks begin. */
 void explain_program(pid_t first, pid_t last);
 
-/* Has the kernel record. If it cannot, that is told later and nothing is explained. */
+/* Starts recording. If that fails, it is reported later, and nothing is explained. */
 void explain_open(explain_who who, const struct harness *h);
 
-/* Writes `trace_formats`, or the mark that nothing is explained; nothing where it was not asked for. */
+/* Writes `trace_formats`, or a mark that nothing is explained; nothing if explaining is off. */
 void explain_announce(struct json *j);
 
-/* The probe begins; its warm-up without the part that measures the cost ends at usual_ns. */
+/* The probe begins; the warm-up without the part that measures the cost ends at usual_ns. */
 void explain_go(int64_t usual_ns);
 
-/* The longest pause between two times that the rings are looked at. */
+/* The longest time between two looks at the rings. */
 int64_t explain_pause_ns(int64_t pause_ns);
 
-/* Of a thread that slept until another one woke it: what that one did meanwhile is in the trace as well.
- * inverted: it gave back a lock, and has a lower priority. */
+/* For a thread that slept until another one woke it: the trace also has what that one did. inverted: it
+ * released a lock and has a lower priority. */
 void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bool inverted,
 		   const struct explained *who);
 
 /* After samples were taken: copies the moments of those that are worth it. */
 void explain_take(struct json *j);
 
-/* Ends it: `stretch` lines, `symbols`, `result`. */
+/* Ends: writes `stretch` lines, `symbols`, and `result`. */
 void explain_end(struct json *j);
 
 #endif

@@ -5,8 +5,10 @@
 #include "base/histogram.h"
 
 #define STRETCHES 16
-#define MARGIN_NS (NS_PER_S / 5)   /* to switch events on for good, and for what is late */
-#define SETTLE_NS (NS_PER_S / 200) /* after a switch the kernel's code is changed on all CPUs */
+#define MARGIN_NS (NS_PER_S / 5) /* time to switch events on permanently, and for late samples */
+#define SETTLE_NS                                                                                            \
+	(NS_PER_S / 200) /* time after a switch in which the kernel's code is changed on all CPUs            \
+			  */
 
 static struct {
 	int64_t begin_ns, length_ns;
@@ -14,12 +16,13 @@ static struct {
 	unsigned int begun; /* stretches */
 	bool over;
 	struct {
-		int64_t start_ns, end_ns, count; /* of the samples that count; end 0: it goes on */
+		int64_t start_ns, end_ns,
+			count; /* the samples that count are within; end 0: the stretch is not over */
 		struct histogram histogram;
 	} stretches[STRETCHES];
 } cost;
 
-/* Without, with, with, without: what drifts meanwhile is in both. */
+/* Without, with, with, without: drift affects both alike. */
 static bool has_events(unsigned int stretch)
 {
 	return stretch % 4 == 1 || stretch % 4 == 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel's events cost the latencies: short stretches of the warm-up, by turns without events and
- * with them (without, with, with, without, ...), each with a histogram of its own.
+ * Measures what the kernel's events cost the latencies, in short stretches of the warm-up alternately
+ * without events and with them (without, with, with, without, ...). Each stretch has its own histogram.
  */
 #ifndef RTGAUGE_EXPLAIN_COST_H
 #define RTGAUGE_EXPLAIN_COST_H
@@ -11,19 +11,19 @@
 
 #include "base/json.h"
 
-/* What the warm-up is longer by for stretches of this time in all; 0: there are none. */
+/* The time added to the warm-up for stretches of this total length; 0: none. */
 int64_t explain_cost_ns(int64_t stretches_ns);
 
-/* The stretches lie behind begin_ns. Events are on now, and are switched so. */
+/* The stretches begin after begin_ns. Events are on now, and are switched from then on. */
 void explain_cost_begin(int64_t begin_ns, int64_t stretches_ns, void (*switch_events)(bool on));
 
-/* Switches where the time for it has come. Before, all samples that there are were fed. */
+/* Switches if the time has come. All samples so far must have been fed. */
 void explain_cost_turn(void);
 
-/* A sample of the warm-up. */
+/* Takes a sample of the warm-up. */
 void explain_cost_sample(int64_t release_ns, int64_t value_ns);
 
-/* Writes a line `stretch` for each. */
+/* Writes a `stretch` line for each. */
 void explain_cost_write(struct json *j);
 
 #endif

@@ -40,10 +40,10 @@ static bool takes_policy_other(const struct harness *h)
 	return false;
 }
 
-/* Before anything else is done: may we do it at all? */
+/* Tries before everything else whether the kernel permits the measurement. */
 static int try_permission(const struct harness *h)
 {
-	/* The kernel decides on a deadline task by its numbers: it is tried on the thread itself. */
+	/* The kernel decides on a deadline task by its numbers, so the thread itself tries it. */
 	int error = harness_options.policy == POLICY_DEADLINE
 			    ? 0
 			    : policy_try((enum policy)harness_options.policy, (int)harness_options.priority);
@@ -54,8 +54,8 @@ static int try_permission(const struct harness *h)
 	return error ? refuse_memory_lock(error) : 0;
 }
 
-/* What the options say together: numbers, CPUs and, unless they are only checked, permission and memory lock.
- * 0, or the exit status after an `error` line. */
+/* Checks the options together: numbers, CPUs and, unless only_check, permission and memory lock. Returns 0,
+ * or the exit status after an `error` line. */
 static int check_options(struct harness *h, bool only_check)
 {
 	int status;
@@ -75,8 +75,8 @@ static int check_options(struct harness *h, bool only_check)
 	return try_permission(h);
 }
 
-/* Reads the options, in the runtime that measures. 0, the exit status after an `error` line, or -1: help was
- * printed. */
+/* Reads the options in the measuring runtime. Returns 0, the exit status after an `error` line, or -1 after
+ * the help. */
 static int open_probe(struct harness *h, int argc, char **argv, bool only_check)
 {
 	int status = options_parse(h->table, argc, argv);
@@ -97,16 +97,16 @@ static int open_probe(struct harness *h, int argc, char **argv, bool only_check)
 	return check_options(h, only_check);
 }
 
-/* The thread that drains keeps away from the measured CPUs where there are others, and is no real-time
- * thread. */
+/* Keeps the thread that drains away from the measured CPUs, if there are others, and from real-time
+ * priority. */
 static void settle_drain(void)
 {
 	probe_cpus_leave(&cpus);
 	policy_set(POLICY_OTHER, 0);	   /* whatever the process was started with */
-	setpriority(PRIO_PROCESS, 0, -20); /* where it is refused the ring is what there is */
+	setpriority(PRIO_PROCESS, 0, -20); /* if it is refused, the ring must be enough */
 }
 
-/* Starts the threads. 0, or the exit status after an `error` line. */
+/* Starts the threads. Returns 0, or the exit status after an `error` line. */
 static int start(struct harness *h)
 {
 	commands_begin(!harness_options.go);
@@ -176,7 +176,7 @@ static bool is_latency(const struct series *s)
 	return !s->metric || !strcmp(s->metric, "latency");
 }
 
-/* Whose latencies a series has, if the probe does not say it by itself. */
+/* Finds the thread whose latencies a series has, unless the probe names it. */
 static bool measured_by(const struct harness *h, const struct series *s, struct explained *who)
 {
 	const struct harness_thread *t = h->measurers ? h->measurers[s->id] : NULL;
@@ -187,8 +187,8 @@ static bool measured_by(const struct harness *h, const struct series *s, struct 
 	return true;
 }
 
-/* `hello`, `series`, `armed`; waits for `go`; opens the files of raw samples. 0: go; an exit status after an
- * `error` line; -1: stopped before, and the end is written. */
+/* Writes `hello`, `series` and `armed`, waits for `go`, and opens the files of raw samples. Returns 0 after
+ * `go`; an exit status after an `error` line; -1 if it was stopped before, with the end written. */
 static int arm(struct harness *h, const char *name)
 {
 	struct json *j = &h->j;
@@ -214,7 +214,7 @@ static int arm(struct harness *h, const char *name)
 	return status;
 }
 
-/* A process ends when its last thread does: one that waits for a held CPU may go to any other. */
+/* The process ends when its last thread does, so a thread that waits for a held CPU may run on any other. */
 static void let_threads_run_anywhere(const struct harness *h)
 {
 	for (unsigned int i = 0; i < h->thread_count; i++) {
@@ -223,8 +223,8 @@ static void let_threads_run_anywhere(const struct harness *h)
 	}
 }
 
-/* From `go` to the end, with the threads at their gate before. 0, the exit status after an `error` line, or
- * -1: it was stopped before. */
+/* Runs from `go` to the end; the threads wait at their gate before. Returns 0, the exit status after an
+ * `error` line, or -1 if it was stopped before. */
 static int measure(struct harness *h, const char *name)
 {
 	int status = start(h);
@@ -247,7 +247,7 @@ int harness_run(struct harness *h, int argc, char **argv)
 		return STATUS_OK;
 	if (!status)
 		status = h->prepare(h);
-	/* Until here no thread began, and h->threads may be empty. */
+	/* No thread has begun so far, and h->threads may be empty. */
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	status = measure(h, argv[0]);
@@ -350,7 +350,7 @@ int harness_series_of(const struct harness *h, const struct harness_thread *t)
 	return -1;
 }
 
-/* What was due while a thread did not get its CPU is missed. */
+/* Releases that came while a thread did not get its CPU are missed. */
 static void miss_given_up(struct harness *h)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);

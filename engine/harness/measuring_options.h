@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that measuring probes share: what they set, and the tables that a probe's own table names. */
+/* The options that measuring probes share: their values, and their tables. */
 #ifndef RTGAUGE_MEASURING_OPTIONS_H
 #define RTGAUGE_MEASURING_OPTIONS_H
 
@@ -19,19 +19,19 @@ struct harness_options {
 	bool go;
 };
 
-/* Constant once the threads are started. A probe may set other defaults before it calls harness_run. */
+/* Constant after the threads start. A probe may set other defaults before it calls harness_run. */
 extern struct harness_options harness_options;
 
 extern const char *const harness_on_off[];
 
-/* Where the measured task runs. */
+/* The space of the measured task. */
 enum space { SPACE_USER, SPACE_KERNEL };
 
-/* Tables of one option each. The probe gives the help of `count`, and value and help of `space`. */
+/* Tables of one option each. The probe sets the help of `count`, and value and help of `space`. */
 extern const struct option_entry harness_option_cpu[], harness_option_policy[], harness_option_priority[],
 	harness_option_duration[], harness_option_count[], harness_option_warm_up[], harness_option_space[];
 
-/* How memory, C-states, samples and the beginning are handled. */
+/* Memory, C-states, samples and the beginning. */
 extern const struct option_entry harness_options_machine[];
 
 /* Policy, priority, duration, warm-up and the machine's options. */

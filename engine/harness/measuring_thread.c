@@ -14,11 +14,11 @@
 #include "rt/runtime.h"
 
 #define READY_NS (5 * NS_PER_S)
-#define STACK 24576 /* locked in memory for every measured CPU; the deepest calls take a quarter of it */
+#define STACK 24576 /* locked in memory for every measured CPU; the deepest calls use a quarter of it */
 
 struct harness_shared harness_shared;
 
-static _Atomic unsigned int measuring; /* threads that are not done */
+static _Atomic unsigned int measuring; /* threads that have not ended */
 
 static void *run(void *arg)
 {
@@ -40,7 +40,7 @@ static void *run(void *arg)
 	if (!t->error && t->prepare)
 		t->error = t->prepare(t);
 	t->schedstat = usage_open();
-	usage_read(t->schedstat, &t->before); /* so that the first that counts is quick */
+	usage_read(t->schedstat, &t->before); /* so that the first one that counts is quick */
 	pthread_getcpuclockid(pthread_self(), &t->cpu_clock);
 	atomic_store(&t->ready, true);
 	while (sem_wait(&harness_shared.gate))
@@ -55,7 +55,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* A thread that is not ready within this time is kept from its CPU by somebody above it. */
+/* If a thread is not ready within this time, a task of higher priority holds its CPU. */
 static bool wait_ready(const struct harness_thread *t)
 {
 	int64_t give_up_ns = clock_now_ns(CLOCK_MONOTONIC) + READY_NS;

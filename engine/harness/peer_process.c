@@ -25,11 +25,11 @@
 #include "rt/runtime.h"
 
 #define READY_NS (5 * NS_PER_S)
-#define BUSY_MAX_US 2000000UL /* so long it may run without a sleep at a real-time policy */
+#define BUSY_MAX_US 2000000UL /* the longest time that it may run without a sleep at a real-time policy */
 
 static int64_t before; /* its switches to Linux when it was let go */
 
-/* How far it has come; the first page of what is shared. */
+/* Its progress; the first page of the shared memory. */
 struct start {
 	_Atomic bool ready;
 	_Atomic int error;
@@ -43,7 +43,7 @@ void *peer_process_memory(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Only the engine says when it is over: a signal to both would look as if it died. */
+/* Only the engine ends it: a signal to both would look as if it died. */
 static void leave_signals(void)
 {
 	static const int theirs[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
@@ -52,7 +52,7 @@ static void leave_signals(void)
 		signal(theirs[i], SIG_IGN);
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int settle(int cpu)
 {
 	const struct rlimit busy = {BUSY_MAX_US, 2 * BUSY_MAX_US}, no_core = {0, 0};
@@ -70,7 +70,7 @@ static int settle(int cpu)
 	if (!error && harness_options.memory_lock)
 		error = memory_lock(); /* a lock is not inherited */
 	if (!error && runtime_join())
-		error = EIO; /* it has said why */
+		error = EIO; /* it has reported why */
 	if (!error)
 		error = policy_set((enum policy)harness_options.policy, (int)harness_options.priority);
 	return error ? error : runtime_thread_begin();
@@ -123,8 +123,8 @@ int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *
 	if (atomic_load(&start->error))
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "the slave cannot run on CPU %d: %s",
 				  cpu, strerror(atomic_load(&start->error)));
-	/* The fork made every page of ours one that is copied when it is next written: now, not while we
-	 * measure. */
+	/* The fork marked all our pages for copying at the next write: cause that now, not during the
+	 * measurement. */
 	if (harness_options.memory_lock)
 		memory_lock();
 	return 0;
@@ -163,7 +163,7 @@ void peer_process_end(struct peer_process *peer)
 	if (!peer->pid)
 		return;
 	count_switches(peer);
-	syscall(SYS_kill, peer->pid, SIGKILL); /* Linux's: a co-kernel has a kill of its own */
+	syscall(SYS_kill, peer->pid, SIGKILL); /* Linux's: a co-kernel has its own kill */
 	while (waitpid(peer->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	peer->pid = 0;

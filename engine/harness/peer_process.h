@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second measured process: it has the engine's policy on a CPU of its own, and shares with the engine only
- * what was made by peer_process_memory before. It ends with the engine, however that ends.
+ * A second measured process: it has the engine's policy on a CPU of its own, and shares only what was made
+ * by peer_process_memory before. It ends with the engine, however that ends.
  */
 #ifndef RTGAUGE_HARNESS_PEER_PROCESS_H
 #define RTGAUGE_HARNESS_PEER_PROCESS_H
@@ -16,24 +16,25 @@ struct peer_process {
 	bool started;
 	int cpu;
 	char died[96];	  /* how it ended by itself; empty: it did not */
-	int64_t switches; /* to Linux while it was measured, known when it has ended; -1: unknown */
+	int64_t switches; /* switches to Linux during the measurement, known after it has ended; -1: unknown
+			   */
 };
 
-/* Zeroed memory that the two share; NULL: none is left. Never freed. */
+/* Zeroed memory that both share; NULL: none is left. Never freed. */
 void *peer_process_memory(size_t size);
 
 /*
- * Starts it on this CPU, before any thread is started and before this process joins a co-kernel; it calls
- * prepare(arg), which gives 0 or an errno, and work(arg), which does not return, and is ready in between when
- * this returns. 0, or the exit status after an `error` line.
+ * Starts it on this CPU, before any thread starts and before this process joins a co-kernel. It calls
+ * prepare(arg), which returns 0 or an errno, and then work(arg), which does not return; in between, when it
+ * is ready, this function returns. Returns 0, or the exit status after an `error` line.
  */
 int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *arg), void (*work)(void *arg),
 		       void *arg);
 
-/* It is measured from now on. */
+/* Its measurement begins now. */
 void peer_process_go(struct peer_process *peer);
 
-/* Whether it still runs; `died` says how it ended else. */
+/* Returns whether it still runs; if not, `died` says how it ended. */
 bool peer_process_lives(struct peer_process *peer);
 
 void peer_process_end(struct peer_process *peer);

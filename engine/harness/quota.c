@@ -12,7 +12,7 @@
 #include "base/memory.h"
 
 #define GROUPS_MAX 16
-#define LOOKS 64 /* more than a second of them */
+#define LOOKS 64 /* more than those of a second */
 #define FOLLOWED_MAX 64
 #define FOLDER_MAX 512
 #define STAT_MAX 1024
@@ -30,7 +30,7 @@ struct group {
 	unsigned int count; /* of all looks; the last LOOKS are kept */
 };
 
-/* Not among the static variables, which are locked in memory also where nothing is explained. */
+/* Not a static variable: those are locked in memory even if nothing is explained. */
 struct quota {
 	struct group groups[GROUPS_MAX];
 	unsigned int group_count;
@@ -104,8 +104,8 @@ static void follow_group(const char *folder)
 		close(group->file);
 }
 
-/* Where the controller is mounted: in version 1 alone or with others, as in /proc/PID/cgroup; "": version 2.
- */
+/* Finds where the controller is mounted: in version 1 alone or with others, as in /proc/PID/cgroup; "":
+ * version 2. */
 static bool find_mount(const char *controllers, char *folder, size_t size)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -132,8 +132,7 @@ static bool has_cpu(const char *controllers)
 	return false;
 }
 
-/* From a line of /proc/PID/cgroup, NUMBER:CONTROLLERS:PATH: does this with the group and those that it is in.
- */
+/* Parses a line of /proc/PID/cgroup, NUMBER:CONTROLLERS:PATH, and follows the group and its parents. */
 static void each_folder(char *line, void (*take)(const char *folder, void *context), void *context)
 {
 	char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -210,7 +209,7 @@ static void write_group(const char *folder, void *context)
 	const struct look *before;
 	unsigned int kept, first = 1;
 
-	if (!group) { /* it was moved there: the next time it is known */
+	if (!group) { /* it was moved there: known from the next look on */
 		follow_group(folder);
 		return;
 	}

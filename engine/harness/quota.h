@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long CPU quotas throttled the control groups of explained threads, by the kernel's counters in cpu.stat
- * (Documentation/scheduler/sched-bwc.rst); no tracepoint tells it. Both versions of control groups. The
- * kernel adds the time of a throttling when it ends, one for each CPU.
+ * How long CPU quotas throttled the control groups of explained threads, by the kernel's counters in
+ * cpu.stat (Documentation/scheduler/sched-bwc.rst), because no tracepoint reports it. Both versions of
+ * control groups. The kernel adds the time of a throttling when it ends, one for each CPU.
  */
 #ifndef RTGAUGE_QUOTA_H
 #define RTGAUGE_QUOTA_H
@@ -17,18 +17,18 @@ struct quota_counts {
 	int64_t times, ns; /* periods in which it was throttled; for how long */
 };
 
-/* Reads the text of a cpu.stat; false: it does not tell. */
+/* Parses the text of a cpu.stat; returns false if it lacks the counters. */
 bool quota_parse(const char *text, struct quota_counts *counts);
 
 /* Follows the groups of a thread from now on. */
 void quota_follow(pid_t tid);
 
-/* Reads the counters of all groups that are followed. */
+/* Reads the counters of all followed groups. */
 void quota_look(int64_t now_ns);
 
 /*
- * An array: the groups of a thread of which a throttling ended since the last look before from_ns; an entry
- * for each look that found one.
+ * Writes an array of the thread's groups of which a throttling ended since the last look before from_ns; an
+ * entry for each look that found one.
  */
 void quota_write(const char *key, pid_t tid, int64_t from_ns, struct json *j);
 

@@ -22,7 +22,7 @@ static bool may_nice(void)
 	return !syscall(SYS_capget, &header, sets) && sets[0].effective >> CAP_SYS_NICE & 1;
 }
 
-/* null: there is no limit. */
+/* null: no limit. */
 static void write_limit(struct json *j, const char *name, int resource)
 {
 	struct rlimit limit = {0};
@@ -44,7 +44,8 @@ static void write_cgroup(struct json *j)
 		fclose(file);
 }
 
-/* Whether this is not the first user namespace, in which alone CAP_SYS_NICE counts (user_namespaces(7)). */
+/* Returns whether this is not the first user namespace; only there CAP_SYS_NICE counts
+ * (user_namespaces(7)). */
 static bool in_user_namespace(void)
 {
 	unsigned int inside, outside, count;
@@ -59,8 +60,8 @@ static bool in_user_namespace(void)
 }
 
 /*
- * Whether a seccomp filter refuses the call. The kernel itself answers EINVAL to a process below 0
- * before it looks at the rights, so that any other answer is the filter's.
+ * Returns whether a seccomp filter refuses the call. The kernel itself answers EINVAL to a process below 0
+ * before it checks permissions, so any other answer comes from the filter.
  */
 static bool filtered(long call)
 {
@@ -71,7 +72,7 @@ static bool filtered(long call)
 	return result < 0 && errno != EINVAL;
 }
 
-/* What a container takes. */
+/* What a container takes away. */
 static void write_container(struct json *j, long call)
 {
 	json_bool(j, "user_namespace", in_user_namespace());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a hypervisor took of each CPU, as the guest's kernel counts it: the field `steal` of /proc/stat
- * (Documentation/filesystems/proc.rst), in ticks of 10 ms as a rule.
+ * How much time a hypervisor took of each CPU, by the guest's kernel: the field `steal` of /proc/stat
+ * (Documentation/filesystems/proc.rst), usually in ticks of 10 ms.
  */
 #ifndef RTGAUGE_STEAL_H
 #define RTGAUGE_STEAL_H
@@ -10,13 +10,14 @@
 
 #include "base/json.h"
 
-/* false: nothing was ever stolen here, or it cannot be read. */
+/* Returns false if nothing was ever stolen here, or it cannot be read. */
 bool steal_open(void);
 
 /* Reads it again. */
 void steal_look(void);
 
-/* An object: CPU -> ms that were stolen between the last two looks; CPUs that lost nothing are not in it. */
+/* Writes an object: CPU -> ms that were stolen between the last two looks; CPUs that lost nothing are left
+ * out. */
 void steal_write(const char *key, struct json *j);
 
 void steal_close(void);

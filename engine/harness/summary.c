@@ -5,7 +5,7 @@
 #include "base/stream.h"
 #include "rt/runtime.h"
 
-/* What cannot be read stays -1. */
+/* Unreadable values stay -1. */
 static void subtract_before(int64_t *count, int64_t before)
 {
 	if (*count >= 0)

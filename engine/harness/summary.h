@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a series ends. */
+/* Ends a series. */
 #ifndef RTGAUGE_SUMMARY_H
 #define RTGAUGE_SUMMARY_H
 
@@ -7,8 +7,8 @@
 #include "base/series.h"
 #include "harness/measuring_thread.h"
 
-/* Writes the last window of a series, its outliers and summary with what its thread used (NULL: it has none),
- * and the marks of what was lost or impossible; closes its samples. */
+/* Writes the last window of a series, its outliers, and its summary with its thread's usage (NULL: none);
+ * marks lost and impossible samples; closes its samples. */
 void summary_write(struct series *s, const struct harness_thread *t, struct json *j);
 
 #endif

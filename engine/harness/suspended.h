@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long the machine has been suspended since it booted: the difference of two clocks that cannot be read
- * at once. A thread that is preempted between the readings makes the one too large, the other too small.
+ * How long the machine has been suspended since its boot: the difference of two clocks that cannot be read
+ * at once. Preemption between the readings makes one result too large, the other too small.
  */
 #ifndef RTGAUGE_SUSPENDED_H
 #define RTGAUGE_SUSPENDED_H

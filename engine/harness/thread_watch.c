@@ -47,7 +47,7 @@ static int series_on(const struct harness *h, int cpu)
 	return -1;
 }
 
-/* Says once of each thread that it does not get its CPU, and why. */
+/* Reports once for each thread that it does not get its CPU, and why. */
 void thread_watch_tell(struct harness *h)
 {
 	char holder[160];

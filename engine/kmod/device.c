@@ -18,7 +18,7 @@
 
 const char *const kernel_step_names[KERNEL_STEPS] = {"interrupt-latency", "thread-latency", "service-time"};
 
-/* A request is an unsigned long in glibc and an int in musl, which is no matter to the kernel. */
+/* A request is an unsigned long in glibc and an int in musl; the kernel accepts both. */
 static int ask(const struct kmod_device *device, unsigned long request, void *argument)
 {
 	return RUNTIME_LINUX(ioctl(device->fd, request, argument)) ? errno : 0;
@@ -40,12 +40,12 @@ static int not_open(const char *name, int error)
 			  strerror(error), error == EACCES || error == EPERM ? "; run as root" : "");
 }
 
-/* The device is one of the ABI that this engine was built with. 0 or the exit status. */
+/* Checks that the device has the ABI of this engine. Returns 0 or the exit status. */
 static int check(struct kmod_device *device, struct rtgauge_info *info)
 {
 	int error = ask(device, RTGAUGE_IOC_INFO, info);
 
-	/* The size of what is asked for is part of the command: another ABI may not know it. */
+	/* The command contains the size of its data: another ABI may not know it. */
 	if (error || info->abi != RTGAUGE_KMOD_ABI || info->sample_size != sizeof(struct rtgauge_sample)) {
 		char abi[32] = "another ABI";
 
@@ -107,7 +107,7 @@ static const char *text_of(char *record)
 	return text + 1;
 }
 
-/* What the module last wrote to the kernel's log since the log was opened; empty: nothing. */
+/* What the module last wrote to the kernel's log since that was opened; empty: nothing. */
 static void read_reason(const struct kmod_device *device, char *reason, size_t size)
 {
 	char record[1024];
@@ -181,7 +181,7 @@ bool kmod_look(struct kmod_device *device)
 	struct rtgauge_status status;
 	struct rtgauge_map *map = device->map;
 
-	/* The state first: what is written before the end is then in the rings. */
+	/* The state is read first: everything written before the end is then in the rings. */
 	device->ended = !kmod_status(device, &status) || status.state != RTGAUGE_STATE_RUNNING;
 	device->held_count -= device->given;
 	memmove(device->held, device->held + device->given, device->held_count * sizeof(*device->held));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * inversion: does a task of high priority starve that waits for a lock which a low task holds, while a middle
- * one computes (Garre et al. 2014, sec. 3.2, fig. 2)? Three FIFO tasks on one CPU, a trial a
- * burst: low takes the lock and makes high ready, which asks for the lock; low makes middle ready and goes on
- * in its critical section, which is so much time of its own on the CPU. Middle computes until high has the
- * lock, or to the limit of the probe: high has starved then. High waits from the moment at which it was made
- * ready.
+ * inversion: does a high-priority task starve that waits for a lock which a low task holds, while a middle
+ * one computes (Garre et al. 2014, sec. 3.2, fig. 2)? Three FIFO tasks run on one CPU, one trial a burst.
+ * Low takes the lock and makes high ready, which asks for the lock. Low makes middle ready, and continues
+ * in its critical section, which takes a set time on the CPU. Middle computes until high has the lock, or
+ * to the limit of the probe; high has then starved. High's wait begins when it is made ready.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -68,7 +67,7 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* A kind of lock and what became of its trials. */
+/* A kind of lock, and the results of its trials. */
 struct kind {
 	enum lock_kind lock;
 	int error; /* there is no such lock here */
@@ -83,7 +82,7 @@ struct state {
 	struct burst_task *tasks[TASKS];
 };
 
-/* What the three of a trial share. */
+/* Shared by the three tasks of a trial. */
 static struct lock lock_now;
 static struct {
 	sem_t middle, high;
@@ -92,8 +91,8 @@ static struct {
 	_Atomic bool high_has_it;
 } trial;
 
-/* The critical section: so much time on the CPU, whoever takes it away meanwhile. The middle task ends at the
- * limit, so that this one comes to its end. */
+/* The critical section: this much time on the CPU, even if others take it meanwhile. The middle task ends
+ * at the limit, so this section always ends. */
 static void hold(void)
 {
 	int64_t began_ns = usage_own_cpu_ns();
@@ -176,7 +175,7 @@ static bool drain(struct burst *burst, struct json *j)
 	if (held_ns > kind->held_max_ns)
 		kind->held_max_ns = held_ns;
 	lock_end(&lock_now);
-	/* The kinds in turn, so that a disturbance does not meet one of them only. */
+	/* Takes the kinds in turn, so that a disturbance does not affect only one. */
 	do {
 		state->kind_now = (state->kind_now + 1) % state->kind_count;
 		next = state->kinds[state->kind_now];

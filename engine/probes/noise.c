@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * noise: a task that does nothing but read the clock sees each time that its CPU was taken from it as a gap
- * between two readings. After each gap the kernel's counts for the task and the CPU tell what the kernel
- * knows of it; where it knows of nothing, the gap came from below: hardware, firmware, a hypervisor.
+ * noise: a task that only reads the clock sees each loss of its CPU as a gap between two readings. After
+ * each gap the kernel's counts for the task and the CPU show what the kernel knows of it. If it knows
+ * nothing, the gap came from below: hardware, firmware, a hypervisor.
  */
 #include <string.h>
 
@@ -19,10 +19,10 @@
 #include "rt/interrupts.h"
 
 #define ROOM ((size_t)3 * 8192)
-#define READ_COST_MAX_NS 100000 /* a count of interrupts that costs more would be what is measured */
+#define READ_COST_MAX_NS 100000 /* if counting interrupts takes longer, it would itself be measured */
 #define BUSY_PERCENT_MAX 80
 
-/* Where interrupts are not counted, those gaps and the ones from below are one series, by another name. */
+/* If interrupts are not counted, those gaps and the ones from below are one series with another name. */
 enum cause { CAUSE_TASK, CAUSE_INTERRUPT, CAUSE_BELOW, CAUSES };
 
 static const char *const cause_names[] = {"task", "interrupt", "below"};
@@ -68,7 +68,7 @@ struct watched_cpu {
 	struct interrupts interrupts;
 	bool interrupts_told;
 	int64_t read_cost_ns;
-	/* of the measured phase: in the burst, and in all */
+	/* in the measured phase: of the burst, and in all */
 	int64_t observed_ns, observed_all_ns;
 	int64_t lost;
 };
@@ -82,7 +82,7 @@ struct state {
 	int64_t measured_from_ns, measured_until_ns; /* set before each burst */
 };
 
-/* What the kernel counted up to now. */
+/* The kernel's counts so far. */
 struct counted {
 	int64_t switches, interrupts;
 };
@@ -106,7 +106,7 @@ static enum cause cause_of(const struct watched_cpu *c, const struct counted *be
 	return CAUSE_BELOW;
 }
 
-/* So much of a stretch is of the measured phase. */
+/* The part of a stretch in the measured phase. */
 static int64_t measured_part(const struct state *state, int64_t begin_ns, int64_t end_ns)
 {
 	if (begin_ns < state->measured_from_ns)
@@ -116,7 +116,7 @@ static int64_t measured_part(const struct state *state, int64_t begin_ns, int64_
 	return end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
-/* The measured path: read the clock until the difference to the reading before is long. */
+/* The measured path: reads the clock until a difference is long. */
 static void work(struct burst_task *t)
 {
 	const struct state *state = t->burst->harness.state;
@@ -125,7 +125,7 @@ static void work(struct burst_task *t)
 	struct counted before, after;
 	size_t count = 0;
 
-	burst_meet(t->burst); /* so that none keeps the first thread from opening the gates of the others */
+	burst_meet(t->burst); /* so that no task keeps the first thread from opening the other gates */
 	count_now(c, &before);
 	c->observed_ns = 0;
 	last_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -139,7 +139,7 @@ static void work(struct burst_task *t)
 			c->observed_ns += measured_part(state, now_ns, last_ns);
 			break;
 		}
-		/* A gap counts whole, in the phase in which it begins. */
+		/* A gap counts as a whole, in the phase in which it begins. */
 		if (now_ns >= state->measured_from_ns && now_ns < state->measured_until_ns)
 			c->observed_ns += last_ns - now_ns;
 		count_now(c, &after);
@@ -210,7 +210,7 @@ static void conclude(struct harness *h, struct json *j)
 	}
 }
 
-/* Whether a count of interrupts is cheap enough to follow each gap; on its own CPU, as the task. */
+/* Returns whether counting interrupts is cheap enough after each gap; runs on the task's CPU. */
 static int prepare(struct harness_thread *thread)
 {
 	const struct burst_task *t = container_of(thread, struct burst_task, thread);

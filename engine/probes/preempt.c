@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * preempt: a task of high priority becomes ready while one of low priority runs on its CPU; from the event to
- * its first instruction (Garre et al. 2014, sec. 3.1). The event is the time for which a timer
- * was set, or the moment just before a task on another CPU posts a semaphore.
+ * preempt: a high-priority task becomes ready while a low one runs on its CPU; measures from the event to
+ * its first instruction (Garre et al. 2014, sec. 3.1). The event is the time for which a timer was set, or
+ * the moment just before a task on another CPU posts a semaphore.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -73,9 +73,8 @@ static struct {
 } burst_now;
 
 /*
- * Where nobody counts switches: how often a time stamp of the high task lies between two readings of the
- * clock that the low task made one after the other, so that it was preempted. The high task stores it on this
- * CPU.
+ * If nobody counts switches: how often a time stamp of the high task lies between two successive readings
+ * of the clock by the low task, which was then preempted. The high task stores it on this CPU.
  */
 static int64_t watch_high(const struct burst *burst)
 {
@@ -100,7 +99,7 @@ static int64_t watch_high(const struct burst *burst)
 	return proven;
 }
 
-/* The low task computes until the others have ended, and not for longer than the burst. */
+/* The low task computes until the others have ended, but not longer than the burst. */
 static void run_low(struct burst_task *t)
 {
 	struct usage before, after;
@@ -119,7 +118,7 @@ static void run_low(struct burst_task *t)
 	t->times[0] = after.involuntary_switches - before.involuntary_switches;
 }
 
-/* The measured path: wait until a time, read the clock, store both. */
+/* The measured path: waits until a time, reads the clock, stores both. */
 static void run_high_by_timer(struct burst_task *t)
 {
 	int64_t next_ns, limit_ns = t->burst->limit_ns;
@@ -142,7 +141,7 @@ static void run_high_by_timer(struct burst_task *t)
 	t->count = count;
 }
 
-/* The measured path: come back from wait, read the clock, store. */
+/* The measured path: returns from wait, reads the clock, stores. */
 static void run_high_by_wake_up(struct burst_task *t)
 {
 	struct timespec now;
@@ -153,8 +152,7 @@ static void run_high_by_wake_up(struct burst_task *t)
 		while (sem_wait(&burst_now.wake))
 			;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		/* The post that says that it is over comes after all others, which may still wait to be seen.
-		 */
+		/* The post that ends the burst comes after all others, which may still wait to be seen. */
 		if (atomic_load_explicit(&burst_now.over, memory_order_acquire) && count == burst_now.posts)
 			break;
 		t->times[count++] = timespec_ns(&now);
@@ -240,7 +238,7 @@ static int check_numbers(struct harness *h)
 	return 0;
 }
 
-/* Without real-time priorities, what is low is nice. */
+/* Without real-time priorities, the low task has a nice value. */
 static int be_nice(struct harness_thread *t)
 {
 	return setpriority(PRIO_PROCESS, (id_t)t->tid, 19) ? errno : 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * semaphore: two tasks wake each other in turn; time from one task's post to the other's return from wait
- * (paper row G1; Garre et al. 2014, sec. 3.1, IPC). The same with the other means of a program to wait for
- * another. Each task stores the time at which it comes back and then posts at once, so that one reading of
- * the clock is both the end of a hand-over and the beginning of the next.
+ * semaphore: two tasks wake each other in turn; measures from one task's post to the other's return from
+ * wait (paper row G1; Garre et al. 2014, sec. 3.1, IPC), and the same with other means by which a program
+ * waits. Each task stores the time of its return and posts at once, so that one clock reading ends a
+ * hand-over and begins the next.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +75,7 @@ static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
 } burst_now;
 
-/* What the two share; [n] is what task n waits for, unless it is said otherwise. */
+/* Shared by the two; [n] is what task n waits for, unless noted otherwise. */
 static sem_t semaphores[2];
 static pthread_mutex_t mutexes[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
 				     PTHREAD_MUTEX_INITIALIZER};
@@ -87,8 +87,8 @@ static mqd_t queues[2];
 static sigset_t wake_signal;
 static pthread_t waiters[2];
 
-/* `post` wakes the other task and `wait` waits for it; turn_number counts the hand-overs of the burst, 0 is
- * the first by task 0. What is interrupted is tried again. */
+/* `post` wakes the other task, and `wait` waits for it; turn_number counts the hand-overs of the burst, 0
+ * is the first by task 0. Interrupted calls are repeated. */
 
 static inline void semaphore_post(unsigned int other, size_t turn_number)
 {
@@ -104,8 +104,8 @@ static inline void semaphore_wait(unsigned int own, size_t turn_number)
 }
 
 /*
- * A mutex is given back by who holds it, so that two tasks need three of them: at each turn the one that runs
- * holds two, gives one back, for which the other waits, and waits for the third, which the other holds.
+ * Only its holder can release a mutex, so two tasks need three of them. At each turn the running task holds
+ * two: it releases the one that the other waits for, and waits for the third, which the other holds.
  */
 static inline void mutex_post(unsigned int other, size_t turn_number)
 {
@@ -137,7 +137,7 @@ static inline void condition_wait(unsigned int own, size_t turn_number)
 	pthread_mutex_unlock(&turn_lock);
 }
 
-/* eventfd and pipe; a byte would be enough for a pipe, eight are for both. */
+/* eventfd and pipe; one byte would do for a pipe, here it has eight like eventfd. */
 static inline void file_post(unsigned int other, size_t turn_number)
 {
 	const uint64_t one = 1;
@@ -188,7 +188,7 @@ static inline void signal_wait(unsigned int own, size_t turn_number)
 
 typedef void (*step)(unsigned int task, size_t turn_number);
 
-/* The measured path: come back from wait, read the clock, store, post. Task 0 says when it is over. */
+/* The measured path: returns from wait, reads the clock, stores, posts. Task 0 decides when it is over. */
 static inline __attribute__((always_inline)) void take_turns(struct burst_task *t, step post, step wait)
 {
 	unsigned int own = t->number, other = 1 - own;
@@ -225,10 +225,10 @@ static void take_turns_by_mutex(struct burst_task *t)
 		pthread_mutex_lock(&mutexes[2]);
 	take_turns(t, mutex_post, mutex_wait);
 	if (t->number == 0) {
-		/* It has given the one of its last turn back, and holds the one before it. */
+		/* It has released the mutex of its last turn, and holds the one before it. */
 		pthread_mutex_unlock(&mutexes[(2 * (t->count - 1) + 2) % 3]);
 	} else {
-		/* It was given the one of task 0's last turn, and holds the one after it. */
+		/* It got the mutex of task 0's last turn, and holds the one after it. */
 		pthread_mutex_unlock(&mutexes[2 * t->count % 3]);
 		pthread_mutex_unlock(&mutexes[(2 * t->count + 1) % 3]);
 	}
@@ -259,7 +259,7 @@ static void work_by_method(struct burst_task *t)
 	}
 }
 
-/* Beside the times: how often the task slept, as the kernel counted. */
+/* In addition to the times: how often the task slept, by the kernel's count. */
 static void work(struct burst_task *t)
 {
 	struct state *state = t->burst->harness.state;
@@ -271,7 +271,7 @@ static void work(struct burst_task *t)
 	state->slept_in_round[t->number] = after.voluntary_switches - before.voluntary_switches;
 }
 
-/* The signal is waited for, not handled. */
+/* The task waits for the signal; no handler runs. */
 static int block_signal(struct harness_thread *t)
 {
 	(void)t;
@@ -291,7 +291,7 @@ static int open_queue(unsigned int n)
 	return 0;
 }
 
-/* What one task waits for. 0 or an errno. */
+/* Makes what one task waits for. Returns 0 or an errno. */
 static int open_method(unsigned int n)
 {
 	int ends[2];
@@ -321,8 +321,8 @@ static void ready(struct burst *burst)
 		waiters[i] = burst->tasks[i]->thread.thread;
 }
 
-/* The times of the two alternate: which one ends a hand-over follows from its number, not from clocks of CPUs
- * that may differ. */
+/* The times of the two alternate: the number of a time says which task ended a hand-over, not the clocks of
+ * CPUs, which may differ. */
 static bool drain(struct burst *burst, struct json *j)
 {
 	struct state *state = burst->harness.state;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * switch: tasks of equal priority on one CPU hand it over by sched_yield; the cost of one switch (Garre et
- * al. 2014, sec. 3.1). Each task stores the time before each of its yields. What lies between a time of one
- * task and the next time of any is a yield, a switch where that is another task's, and one reading of the
- * clock.
+ * switch: tasks of equal priority on one CPU yield to each other by sched_yield; measures the cost of one
+ * switch (Garre et al. 2014, sec. 3.1). Each task stores the time before each of its yields. Between a time
+ * of one task and the next time of any task lie a yield, a switch if the other time is another task's, and
+ * one clock reading.
  */
 #include <sched.h>
 
@@ -41,14 +41,14 @@ static const struct option_entry table[] = {
 struct state {
 	struct burst_task *tasks[TASKS_MAX];
 	struct series *series[1];
-	int64_t kept_the_cpu; /* yields after which the same task went on */
+	int64_t kept_the_cpu; /* yields after which the same task continued */
 };
 
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
 } burst_now;
 
-/* The measured path: read the clock, store, yield. */
+/* The measured path: reads the clock, stores, yields. */
 static void work(struct burst_task *t)
 {
 	struct timespec now;
@@ -58,7 +58,7 @@ static void work(struct burst_task *t)
 	burst_meet(t->burst);
 	for (;;) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		/* A task that has ended gave the CPU up by its sleep: what follows was no yield. */
+		/* A task that has ended gave up the CPU by sleeping, so this was not a yield. */
 		if (atomic_load_explicit(&burst_now.over, memory_order_relaxed))
 			break;
 		t->times[count++] = timespec_ns(&now);
@@ -76,7 +76,7 @@ static void ready(struct burst *burst)
 	atomic_store(&burst_now.over, false);
 }
 
-/* The task whose next time is the earliest; -1: there is none. */
+/* Returns the task whose next time is the earliest; -1: none. */
 static int earliest(struct burst_task *const *tasks, const size_t *at)
 {
 	int first = -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A barrier for threads that compute together, again and again. The last one to arrive does what is to be
- * done once, while the others wait; what it writes they may read until they arrive the next time. Who waits
- * spins for a moment where each thread has a CPU of its own, and sleeps after that or where it has none: a
- * thread that spins under FIFO would keep the one it waits for from ever coming.
+ * A barrier for threads that compute together, repeatedly. The last one to arrive does the common work
+ * while the others wait; they may read its results until they arrive the next time. If each thread has its
+ * own CPU, waiting threads spin for a moment, then sleep; otherwise they sleep at once, because a spinning
+ * FIFO thread would keep the others from arriving.
  */
 #ifndef RTGAUGE_BARRIER_H
 #define RTGAUGE_BARRIER_H
@@ -18,7 +18,7 @@ struct barrier {
 	_Alignas(CACHE_LINE) _Atomic unsigned int generation;
 	/* constant */
 	_Alignas(CACHE_LINE) unsigned int threads, spins;
-	sem_t gate[2]; /* by turns: who is early at the next meeting must not take a token of this one */
+	sem_t gate[2]; /* used alternately: a thread that is early at the next meeting must not take a token of this one */
 };
 
 /* cpus: on which the threads run. */

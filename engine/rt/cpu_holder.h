@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that wait for a CPU that another thread does not give up. */
+/* Finds the thread that does not give up a CPU. */
 #ifndef RTGAUGE_CPU_HOLDER_H
 #define RTGAUGE_CPU_HOLDER_H
 
@@ -11,22 +11,22 @@
 struct thread_stat {
 	long long used_ticks; /* user and system time, in clock ticks */
 	pid_t pid, tid;
-	int cpu;      /* on which it runs, or ran last */
+	int cpu;      /* the CPU on which it runs, or ran last */
 	int priority; /* real-time priority; 0: none */
 	int policy;
 	char state;
 	char name[64];
 };
 
-/* Reads one line of a stat file. false: it is none. */
+/* Parses one line of a stat file. Returns false if it is something else. */
 bool thread_stat_parse(const char *line, struct thread_stat *stat);
 
-/* One thread of this process. false: it has gone. */
+/* Reads one thread of this process. Returns false if it has ended. */
 bool thread_stat_own(pid_t tid, struct thread_stat *stat);
 
 /*
- * The thread that runs on this CPU, found by two looks 0.2 s apart at every thread of the machine; those of
- * this process are left out. false: none that /proc shows ran there.
+ * Finds the thread that runs on this CPU, by two looks 0.2 s apart at every thread of the machine except
+ * this process's. Returns false if none in /proc ran there.
  */
 bool cpu_holder_find(int cpu, struct thread_stat *holder);
 

@@ -11,7 +11,7 @@ struct deadline {
 	int64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* Makes a thread (tid 0: the calling one) a deadline task. 0 or an errno. */
+/* Makes a thread (tid 0: the calling one) a deadline task. Returns 0 or an errno. */
 int deadline_set(pid_t tid, const struct deadline *deadline);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers too small for full precision cost many times as much on some processors: a computation whose time
- * is measured takes them as 0. */
+/* Some processors take many times as long for numbers too small for full precision. A computation whose
+ * time is measured treats them as 0. */
 #ifndef RTGAUGE_DENORMALS_H
 #define RTGAUGE_DENORMALS_H
 

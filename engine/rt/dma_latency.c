@@ -14,7 +14,7 @@ int dma_latency_hold(int64_t latency_us)
 	if (fd < 0)
 		return errno;
 	if (write(fd, &wish, sizeof(wish)) == (ssize_t)sizeof(wish))
-		return 0; /* fd stays open: closing it takes the wish back */
+		return 0; /* fd stays open: closing it withdraws the request */
 	error = errno;
 	close(fd);
 	return error;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * Asks for C-states that are left within this many us (0: none but polling), by /dev/cpu_dma_latency
- * (Documentation/power/pm_qos_interface.rst). The wish holds as long as the process lives. 0 or an errno.
+ * Requests C-states that are left within this many us (0: only polling), by /dev/cpu_dma_latency
+ * (Documentation/power/pm_qos_interface.rst), as long as the process lives. Returns 0 or an errno.
  */
 int dma_latency_hold(int64_t latency_us);
 

@@ -13,7 +13,7 @@
 
 #define TEXT_MAX ((size_t)1 << 22)
 
-/* The number after blanks; NULL: there is none. */
+/* Parses the number after blanks; NULL: there is none. */
 static const char *number(const char *at, int64_t *value)
 {
 	int64_t n = 0;
@@ -28,7 +28,7 @@ static const char *number(const char *at, int64_t *value)
 	return at;
 }
 
-/* A line without that many columns (ERR, MIS) is of no CPU. */
+/* A line without that many columns (ERR, MIS) has no CPU. */
 int64_t interrupts_sum(const char *text, int column)
 {
 	uint64_t sum = 0;
@@ -51,7 +51,7 @@ int64_t interrupts_sum(const char *text, int column)
 	return (int64_t)sum;
 }
 
-/* -1: it cannot be read, or not whole. */
+/* Returns -1 if it cannot be read completely. */
 static ssize_t read_text(struct interrupts *interrupts)
 {
 	size_t got = 0;
@@ -71,7 +71,7 @@ static ssize_t read_text(struct interrupts *interrupts)
 	return -1;
 }
 
-/* "           CPU0       CPU1": those that are online. */
+/* " CPU0 CPU1": the online CPUs. */
 static int find_column(const char *text, int cpu)
 {
 	int column = 0;
@@ -92,7 +92,7 @@ static int find_column(const char *text, int cpu)
 int interrupts_open(struct interrupts *interrupts, int cpu)
 {
 	if (RUNTIME_IS_COKERNEL)
-		return EOPNOTSUPP; /* to read them a thread would be handed to Linux */
+		return EOPNOTSUPP; /* reading them would hand a thread to Linux */
 	interrupts->fd = open("/proc/interrupts", O_RDONLY | O_CLOEXEC);
 	if (interrupts->fd < 0)
 		return errno;
@@ -100,7 +100,7 @@ int interrupts_open(struct interrupts *interrupts, int cpu)
 		interrupts->text = memory_get(interrupts->size);
 		if (!interrupts->text)
 			return ENOMEM;
-		/* Twice the room that it takes now: numbers grow. */
+		/* Twice its present size, because numbers grow. */
 		if (read_text(interrupts) >= 0 && strlen(interrupts->text) < interrupts->size / 2) {
 			interrupts->column = find_column(interrupts->text, cpu);
 			return interrupts->column < 0 ? ENODATA : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many interrupts one CPU took, as /proc/interrupts counts. */
+/* Counts the interrupts of one CPU, from /proc/interrupts. */
 #ifndef RTGAUGE_INTERRUPTS_H
 #define RTGAUGE_INTERRUPTS_H
 
@@ -12,13 +12,13 @@ struct interrupts {
 	size_t size;
 };
 
-/* Finds the CPU's column and room for the text. 0 or an errno. */
+/* Finds the CPU's column, and allocates room for the text. Returns 0 or an errno. */
 int interrupts_open(struct interrupts *interrupts, int cpu);
 
-/* All of this CPU up to now; -1: they cannot be read. No allocation. */
+/* Returns all interrupts of this CPU so far; -1: they cannot be read. Allocates nothing. */
 int64_t interrupts_read(struct interrupts *interrupts);
 
-/* The sum of one column (0 is the first CPU) of a text in the form of /proc/interrupts. */
+/* Returns the sum of one column (0 is the first CPU) of a text in the form of /proc/interrupts. */
 int64_t interrupts_sum(const char *text, int column);
 
 #endif

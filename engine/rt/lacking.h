@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a co-kernel does not have of the probes and their options, from its tables in rt/NAME/runtime.c. */
+/* The probes and options that a co-kernel lacks, from its tables in rt/NAME/runtime.c. */
 #ifndef RTGAUGE_LACKING_H
 #define RTGAUGE_LACKING_H
 
@@ -9,15 +9,15 @@
 #include "base/options.h"
 #include "base/verbs.h"
 
-/* A choice of an option that the co-kernel lacks, or, choice NULL, an option of text; verb NULL: of every
- * probe. A table ends with option NULL. */
+/* A choice of an option that the co-kernel lacks, or with choice NULL, an option of text; verb NULL: of
+ * every probe. A table ends with option NULL. */
 struct lacking {
 	const char *verb, *option, *choice;
-	const char *written; /* what people write, where that is not the option and its choice */
+	const char *written; /* what people write, if it is not the option and its choice */
 };
 
-/* 0, or the exit status after an `error` line: the verb is none of these probes, which end with NULL. `name`:
- * the co-kernel's. */
+/* Returns 0, or the exit status after an `error` line if the verb is none of these probes, which end with
+ * NULL. `name`: the co-kernel's. */
 int lacking_probe(const char *name, const char *const *probes, const struct verb *verb);
 
 /* The same for the options that were read. */

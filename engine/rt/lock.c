@@ -57,8 +57,8 @@ void lock_end(struct lock *lock)
 		pthread_mutex_destroy(&lock->mutex);
 }
 
-/* Who waits says so in the word, so that who gives knows whether to wake (U. Drepper, Futexes are tricky,
- * 2011, mutex 2). */
+/* A waiting thread says so in the word, so that the holder knows whether to wake it (U. Drepper, Futexes
+ * are tricky, 2011, mutex 2). */
 static void futex_take(_Atomic int *word)
 {
 	int was = 0;

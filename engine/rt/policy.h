@@ -12,16 +12,16 @@ extern const char *const policy_names[]; /* without deadline, which has no prior
 extern const char *const policy_all_names[];
 
 /*
- * The kernel's call for one thread (tid 0: the calling one); -1 and errno. The C library's own is not for
- * threads by POSIX's rules, and musl's therefore always refuses.
+ * The kernel's call for one thread (tid 0: the calling one); -1 with errno. By POSIX's rules the C
+ * library's own call is not for threads, so musl's always refuses.
  */
 int policy_sched_setscheduler(pid_t tid, int kernel_policy, const struct sched_param *param);
 
-/* Gives the calling thread this policy, which is not POLICY_DEADLINE. 0 or an errno. priority is not looked
- * at for POLICY_OTHER. */
+/* Gives the calling thread this policy, which is not POLICY_DEADLINE. Returns 0 or an errno. POLICY_OTHER
+ * ignores priority. */
 int policy_set(enum policy policy, int priority);
 
-/* Tries the policy and goes back. 0, or the errno. */
+/* Tries the policy and goes back. Returns 0 or the errno. */
 int policy_try(enum policy policy, int priority);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime that the measured threads run on: Linux, or a co-kernel beside it, chosen when the program is
- * built.
+ * The runtime of the measured threads: Linux, or a co-kernel beneath it, chosen when the program is built.
  *
- * Probes call POSIX by its names: threads, semaphores, mutexes, condition variables, message queues, timerfd,
- * clock_gettime, clock_nanosleep, sched_yield. The program of a co-kernel is linked so that these names are
- * the co-kernel's (ld --wrap). What a name cannot say is here and in rt/policy.h and base/usage.h; rt/linux/,
+ * Probes use POSIX's names: threads, semaphores, mutexes, condition variables, message queues, timerfd,
+ * clock_gettime, clock_nanosleep, sched_yield. A co-kernel's program is linked so that these names are the
+ * co-kernel's (ld --wrap). Everything else is here and in rt/policy.h and base/usage.h; rt/linux/,
  * rt/cobalt/ and rt/rtai/ implement it. The ordinary engine has nothing of it in its measured paths.
  */
 #ifndef RTGAUGE_RUNTIME_H
@@ -27,7 +26,7 @@ enum { RUNTIME_IS_COKERNEL = 1 };
 
 #ifdef RTGAUGE_RTAI
 enum {
-	RUNTIME_FIRES_EARLY = 1,     /* its timers are set earlier by what a wake-up usually takes */
+	RUNTIME_FIRES_EARLY = 1,     /* its timers are set earlier by the usual time of a wake-up */
 	RUNTIME_COUNTS_SWITCHES = 0, /* of a thread; and hand-overs to Linux of all threads together */
 	RUNTIME_HANDLES_TIMERS = 0,  /* in kernel space, without a thread */
 };
@@ -35,48 +34,49 @@ enum {
 enum { RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1, RUNTIME_HANDLES_TIMERS = 1 };
 #endif
 
-/* A call of Linux's whose name is the co-kernel's, which refuses it before this process has joined. */
+/* A call of Linux whose name is the co-kernel's, which refuses it before this process has joined. */
 #ifdef RTGAUGE_COBALT
 #define RUNTIME_LINUX(call) __STD(call)
 #else
 #define RUNTIME_LINUX(call) call
 #endif
 
-/* In main, before the verb. 0, or the exit status after an `error` line: the co-kernel is not there or has no
- * such probe. */
+/* Called in main, before the verb. Returns 0, or the exit status after an `error` line: the co-kernel is
+ * missing or has no such probe. */
 int runtime_begin(const struct verb *verb);
 
 /*
- * After that, and after a process beside this one was forked: this process belongs to the co-kernel from now
- * on, whose calls it can make, and must not fork any more. Again: nothing. 0, or the exit status after an
+ * Called after that, and after a second process was forked: this process joins the co-kernel, can make its
+ * calls, and must not fork any more. Repeated calls do nothing. Returns 0, or the exit status after an
  * `error` line.
  */
 int runtime_join(void);
 
-/* After the options are read: what the co-kernel lacks. 0, or the exit status after an `error` line. */
+/* Called after the options are read: checks what the co-kernel lacks. Returns 0, or the exit status after
+ * an `error` line. */
 int runtime_check(const char *verb, const struct option_entry *table);
 
-/* On a measuring thread, before it measures. 0 or an errno. */
+/* Called on a measuring thread before it measures. Returns 0 or an errno. */
 int runtime_thread_begin(void);
 
-/* On a measuring thread, when it has measured. */
+/* Called on a measuring thread after it has measured. */
 void runtime_thread_end(void);
 
-/* On an ordinary thread, before it goes to other CPUs. */
+/* Called on an ordinary thread before it moves to other CPUs. */
 void runtime_thread_moves(void);
 
-/* On the thread that drains: the gate is about to be opened; and how often threads were handed to Linux since
- * then, where that is not counted by the thread (-1: unknown). */
+/* Called on the thread that drains before the gate opens; and returns how often threads were handed to
+ * Linux since then, if that is not counted by thread (-1: unknown). */
 void runtime_go(void);
 int64_t runtime_switches_of_all(void);
 
-/* Ends a sleep of a measuring thread that is to stop. Called by ordinary threads. */
+/* Ends the sleep of a measuring thread that must stop. Called by ordinary threads. */
 void runtime_interrupt(pthread_t thread);
 
-/* A clock that the co-kernel may not have, in ns; called by ordinary threads. */
+/* A clock that the co-kernel may lack, in ns; called by ordinary threads. */
 int64_t runtime_linux_clock_ns(clockid_t clock);
 
-/* Why a measuring thread was handed to Linux; NULL: not known. */
+/* Why a measuring thread was handed to Linux; NULL: unknown. */
 const char *runtime_switch_cause(void);
 
 #else

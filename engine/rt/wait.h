@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 /*
- * Sleeps until `due` on CLOCK_MONOTONIC, or until a signal. The C library's clock_nanosleep is a cancellation
- * point; getting ready for a cancellation and back costs more than all else that the measured path does in
- * user space, and half of it lies between the wake-up and the reading of the clock. Nothing here is ever
- * cancelled. Where time_t is not the kernel's own 64-bit one the C library has to translate. Of a co-kernel
- * only the name is taken (rt/runtime.h).
+ * Sleeps until `due` on CLOCK_MONOTONIC, or until a signal. The C library's clock_nanosleep is a
+ * cancellation point. Preparing for a cancellation costs more than everything else that the measured path
+ * does in user space, and half of that is between the wake-up and the clock reading. Nothing is ever
+ * cancelled here. If time_t is not the kernel's own 64-bit type, the C library must convert. On a co-kernel
+ * only the name is used (rt/runtime.h).
  */
 static inline void wait_until_monotonic(const struct timespec *due)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends the probe where the measuring threads take the machine away: a thread that ran
- * for more than 85 % of 2 s, a drain that wanted to run for 5 s and could not, or a probe that outlives its
- * own length, or the request to stop, by 30 s. First it asks (the stop flag), 2 s later it demotes the
- * threads to SCHED_OTHER, 2 s later it ends the process.
+ * Ends the probe if the measuring threads take the machine: a thread used more than 85 % of 2 s, a drain
+ * wanted to run for 5 s and could not, or a probe exceeds its own length, or the request to stop, by 30 s.
+ * First it sets the stop flag, 2 s later it demotes the threads to SCHED_OTHER, 2 s later it ends the
+ * process.
  *
  * It also finds a measuring thread that wants to run for 3.5 s and cannot, because another thread holds its
- * CPU. When the probe is to end, it moves such a thread to another CPU, so that the thread can end.
+ * CPU. When the probe must end, it moves such a thread to another CPU, so that the thread can end.
  *
- * The watchdog is SCHED_DEADLINE if the kernel takes it, which is above every FIFO priority; else FIFO 99. It
- * stays on the CPU of the thread that starts it, and leaves it if that one is held.
+ * The watchdog is SCHED_DEADLINE if the kernel allows it, which is above every FIFO priority; else FIFO 99.
+ * It stays on the CPU of the thread that starts it, and leaves it if that CPU is held.
  */
 #ifndef RTGAUGE_WATCHDOG_H
 #define RTGAUGE_WATCHDOG_H
@@ -23,15 +23,16 @@
 #include "base/cpuset.h"
 #include "rt/cpu_holder.h"
 
-/* A thread that never sleeps gets less than all: real-time throttling takes 5 %, a hypervisor some more. */
+/* Even a thread that never sleeps gets less than all: real-time throttling takes 5 %, a hypervisor some
+ * more. */
 #define WATCHDOG_HOG_PERCENT 85
 #define WATCHDOG_HOG_TICKS 4
 
 struct watched {
 	pid_t tid;
 	clockid_t cpu_clock;
-	_Atomic bool *done;	      /* the thread has ended: its clock is not read any more */
-	int cpu;		      /* to which it is pinned; -1: to none */
+	_Atomic bool *done;	      /* the thread has ended: its clock is no longer read */
+	int cpu;		      /* the CPU to which it is pinned; -1: none */
 	_Atomic int64_t *given_up_ns; /* set when it is moved from a held CPU: its releases count until then;
 				       * INT64_MAX: to the end of the probe */
 };
@@ -48,31 +49,31 @@ struct watchdog {
 	const struct watched *threads;
 	unsigned int count;
 	int hog_percent;	    /* 0: WATCHDOG_HOG_PERCENT; above 100: a thread may take all */
-	int64_t limit_ns;	    /* from start to the latest end; INT64_MAX: none */
+	int64_t limit_ns;	    /* longest time from start to end; INT64_MAX: none */
 	_Atomic bool *stop;	    /* set to ask the probe to end */
-	_Atomic uint64_t *progress; /* moves as long as the drain lives */
+	_Atomic uint64_t *progress; /* changes as long as the drain lives */
 	clockid_t drain_clock;	    /* CPU time of the drain, which is the first thread of the process */
-	struct cpuset allowed;	    /* where it and a thread from a held CPU may run */
+	struct cpuset allowed;	    /* CPUs for it and for a thread from a held CPU */
 	struct held_thread held;    /* valid while held_found; the reader clears that flag */
 	_Atomic bool held_found;
 	_Atomic bool over; /* it set `stop`, because a held thread cannot end by itself */
 	_Atomic bool bitten;
-	_Atomic bool ended; /* set by the probe: the watchdog goes */
+	_Atomic bool ended; /* set by the probe: the watchdog ends */
 	char why[160];
 };
 
-/* What a thread used and what there was, in the last ticks. */
+/* The use of a thread, and the time available, in the last ticks. */
 struct hog_window {
 	int64_t used_ns[WATCHDOG_HOG_TICKS], elapsed_ns[WATCHDOG_HOG_TICKS];
 	unsigned int ticks; /* so far */
 };
 
-/* Called each tick with what the thread used of that tick. true: it used more than this share of the last
- * WATCHDOG_HOG_TICKS ticks, taken together: what a tick has less for throttling, the next has more. */
+/* Called each tick with the thread's use of that tick. Returns true if it used more than this share of the
+ * last WATCHDOG_HOG_TICKS ticks together: what throttling takes from one tick, the next has in addition. */
 bool hog_window_full(struct hog_window *window, int64_t used_ns, int64_t elapsed_ns, int percent);
 
-/* 0 or an errno. The struct must live until the process ends. The watchdog runs on the CPUs of the calling
- * thread. */
+/* Returns 0 or an errno. The struct must live until the process ends. The watchdog runs on the CPUs of the
+ * calling thread. */
 int watchdog_start(struct watchdog *dog);
 
 #endif

@@ -27,7 +27,7 @@ struct chip {
 	char label[GPIO_MAX_NAME_SIZE];
 };
 
-/* A request is an unsigned long in glibc and an int in musl, which is no matter to the kernel. */
+/* A request is an unsigned long in glibc and an int in musl; the kernel accepts both. */
 static inline int ask(int fd, unsigned long request, void *argument)
 {
 	return ioctl(fd, request, argument);
@@ -64,7 +64,7 @@ static bool line_info(const struct chip *chip, unsigned int offset, struct gpio_
 	return !ask(chip->fd, GPIO_V2_GET_LINEINFO_IOCTL, info);
 }
 
-/* The line's number on the chip; by name, the first that has it. 0 or the exit status. */
+/* Finds the line's number on the chip; by name, the first with that name. Returns 0 or the exit status. */
 static int find_line(const struct chip *chip, const char *line, unsigned int *offset)
 {
 	struct gpio_v2_line_info info;
@@ -102,8 +102,8 @@ static int refused(const struct chip *chip, const char *line, unsigned int offse
 			  chip->spec->chip, input ? "input that waits for edges" : "output", strerror(error));
 }
 
-/* A descriptor of the line as an output at 0, or as an input that waits for both edges. 0 or the exit status.
- */
+/* Opens the line as an output at 0, or as an input that waits for both edges. Returns 0 or the exit
+ * status. */
 static int request(const struct chip *chip, const char *line, const char *consumer, bool input, int *fd)
 {
 	static const uint64_t biases[] = {
@@ -120,7 +120,7 @@ static int request(const struct chip *chip, const char *line, const char *consum
 		return status;
 	request.offsets[0] = offset;
 	snprintf(request.consumer, sizeof(request.consumer), "%s", consumer);
-	/* An output's bias is its chip's own affair: few chips have one. */
+	/* Outputs keep the chip's own bias; few chips have one. */
 	request.config.flags = input ? GPIO_V2_LINE_FLAG_INPUT | GPIO_V2_LINE_FLAG_EDGE_RISING |
 					       GPIO_V2_LINE_FLAG_EDGE_FALLING | biases[chip->spec->bias]
 				     : GPIO_V2_LINE_FLAG_OUTPUT;
@@ -157,7 +157,7 @@ const char *gpio_wanted_lines(enum path_role role, bool both_ways)
 				 : "OUT,IN";
 }
 
-/* The line as a kernel module requests it. 0 or the exit status. */
+/* Sets the line as a kernel module requests it. Returns 0 or the exit status. */
 static int name_for_kernel(const struct chip *chip, const char *name, bool input, struct rtgauge_line *line)
 {
 	static const uint32_t biases[] = {
@@ -233,7 +233,7 @@ static int receive_edge(struct path_end *end, struct edge *edge)
 		return len < 0 ? errno : EIO;
 	count = (size_t)len / sizeof(events[0]);
 	last = &events[count - 1];
-	/* Of what a full buffer dropped, only the numbers tell. */
+	/* Only the numbers reveal edges that a full buffer dropped. */
 	edge->count = end->line_number ? last->line_seqno - end->line_number : (unsigned int)count;
 	end->line_number = last->line_seqno;
 	edge->number = EDGE_UNNUMBERED;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* loop:mqueue: an edge is its number, sent by a POSIX message queue; of a co-kernel that has them its own. */
+/* loop:mqueue: an edge is its number, sent by a POSIX message queue; on a co-kernel that has them, its
+ * own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -12,12 +13,12 @@
 #include "rt/wait.h"
 #include "signal/path.h"
 
-#define MESSAGES 10 /* as many as anybody may have */
+#define MESSAGES 10 /* as many as any user may have */
 
-/* Before the slave becomes a process of its own, so that the two know the same ones. */
-static char names[2][48]; /* of the queue that the slave reads, and of the master's */
+/* Before the slave becomes its own process, so that both know the same names. */
+static char names[2][48]; /* names of the queues that the slave reads, and the master */
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int open_queue(int queue, int flags, int *descriptor)
 {
 	struct mq_attr attr = {.mq_maxmsg = MESSAGES, .mq_msgsize = sizeof(int64_t)};
@@ -26,7 +27,7 @@ static int open_queue(int queue, int flags, int *descriptor)
 	return *descriptor < 0 ? errno : 0;
 }
 
-/* The slave, which is the first, makes the queues; the master takes their names away: they live as long as
+/* The slave, which is first, makes the queues; the master removes their names, so that they live as long as
  * they are open. */
 static int join_mqueue(struct path_end *end)
 {
@@ -65,7 +66,7 @@ static int send_mqueue(struct path_end *end, int64_t number)
 	return mq_send(end->out, (const char *)&number, sizeof(number), 0) ? errno : 0;
 }
 
-/* After a message was received into the edge's number. 0 or an errno. */
+/* Called after a message was received into the edge's number. Returns 0 or an errno. */
 static int received(struct edge *edge, ssize_t length)
 {
 	if (length < 0)
@@ -80,8 +81,8 @@ static int receive_mqueue(struct path_end *end, struct edge *edge)
 	return received(edge, mq_receive(end->in, (char *)&edge->number, sizeof(edge->number), NULL));
 }
 
-/* A co-kernel's queue is no descriptor of Linux that could be waited for beside a time. What came until then
- * is taken by then: a time that has passed does not wait. */
+/* A co-kernel's queue is not a descriptor of Linux that could be polled with a time. Everything that has
+ * come is taken, because a time that has passed does not wait. */
 static int receive_until_mqueue(struct path_end *end, struct edge *edge, int64_t until_ns)
 {
 	const struct timespec until = ns_timespec(until_ns), passed = {0};

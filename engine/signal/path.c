@@ -24,7 +24,7 @@ static const struct path_kind *const kinds[] = {&path_eventfd,	&path_pipe, &path
 #endif
 };
 
-/* The kind that the text begins with; *rest is what follows it. */
+/* Returns the kind with which the text begins; *rest is the text after it. */
 static const struct path_kind *kind_of(const char *text, const char **rest)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -99,7 +99,7 @@ int roles_join(struct path_end *ends)
 {
 	int status = runtime_join(), error = 0;
 
-	/* The slave of both is another process, or in the kernel. */
+	/* With role both, the slave is another process, or in the kernel. */
 	if (!status)
 		error = path_join(&ends[role_options.role == PATH_SLAVE ? PATH_SLAVE : PATH_MASTER]);
 	if (error)
@@ -142,7 +142,7 @@ const struct option_entry roles_option_context[] = {
 	{0},
 };
 
-/* The master's CPU where the slave's was chosen: another one, unless the same was asked for. */
+/* Chooses the master's CPU if the slave's was given: another one, unless the same was requested. */
 static int other_than(const struct cpuset *measured, int slave)
 {
 	int first = cpuset_next(measured, 0), second = cpuset_next(measured, (unsigned int)first + 1);

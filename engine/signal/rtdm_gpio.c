@@ -2,7 +2,7 @@
 /*
  * rtdm:CHIP:LINES, and the wire on Cobalt: GPIO lines that are RTDM devices, /dev/rtdm/CHIP/gpioN, of
  * Xenomai's drivers or of the kernel module rtgauge_wire_cobalt (rtdm/gpio.h). An edge is a write to an
- * output; the other end waits by a read of its input, which gives the kernel's time stamp of the edge. Both
+ * output; the other end waits by reading its input, which returns the kernel's time stamp of the edge. Both
  * stay in primary mode.
  */
 #include <errno.h>
@@ -21,10 +21,11 @@
 #include "signal/gpio_spec.h"
 #include "signal/path.h"
 
-/* The devices of each end, which the process opens that uses it: what is open on Cobalt belongs to one. */
+/* The devices of each end, which the process that uses them opens: on Cobalt an open device belongs to one
+ * process. */
 static char files[2][2][GPIO_TEXT + 32]; /* [slave][input] */
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int open_line(const char *file, bool input, int *fd)
 {
 	int trigger = GPIO_TRIGGER_EDGE_RISING | GPIO_TRIGGER_EDGE_FALLING, low = 0, on = 1;
@@ -48,7 +49,7 @@ static int join(struct path_end *end)
 	return error;
 }
 
-/* 0, or the exit status after an `error` line. */
+/* Returns 0, or the exit status after an `error` line. */
 static int check_line(const char *chip, const char *line, char *file, size_t size)
 {
 	int64_t number;
@@ -123,7 +124,7 @@ static int receive_edge(struct path_end *end, struct edge *edge)
 
 	if (read(end->in, &readout, sizeof(readout)) < 0)
 		return errno;
-	/* A level that is again what it was: the edge before was not seen. */
+	/* The level has not changed: the previous edge was not seen. */
 	edge->count = end->line_number && (end->line_number == 2) == (readout.value != 0) ? 2 : 1;
 	end->line_number = readout.value ? 2 : 1;
 	edge->number = EDGE_UNNUMBERED;
@@ -134,7 +135,7 @@ static int receive_edge(struct path_end *end, struct edge *edge)
 	return 0;
 }
 
-/* A read cannot say whether an edge is waiting; select can, and does not wait. */
+/* A read cannot tell whether an edge is waiting; select can, without waiting. */
 static int receive_edge_until(struct path_end *end, struct edge *edge, int64_t until_ns)
 {
 	const struct timespec until = ns_timespec(until_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The path `wire`: two or four lines of the GPIO chip of the kernel module rtgauge_wire, joined. It is used
- * like any GPIO lines; the module's own time stamps of the edges, taken in the kernel when an output changes,
- * are the reference for what the probes say of themselves.
+ * The path `wire`: two or four joined lines of the GPIO chip of the kernel module rtgauge_wire. Probes use
+ * it like any GPIO lines. The module takes its own time stamps of the edges in the kernel, when an output
+ * changes; they are the reference for the probes' own figures.
  */
 #ifndef RTGAUGE_WIRE_H
 #define RTGAUGE_WIRE_H
@@ -18,34 +18,35 @@
 #define WIRE_LABEL "rtgauge_wire"
 enum wire_line { WIRE_MASTER_OUT, WIRE_MASTER_IN, WIRE_SLAVE_OUT, WIRE_SLAVE_IN, WIRE_LINES };
 
-/* Opens the module's device and joins the lines. 0, or the exit status after an `error` line. */
+/* Opens the module's device and joins the lines. Returns 0, or the exit status after an `error` line. */
 int wire_open(bool both_ways);
 
 /* Whether the path is the wire. */
 bool wire_is_open(void);
 
-/* Opens the lines of a role on the wire, as gpio_open_lines. 0, or the exit status after an `error` line. */
+/* Opens the lines of a role on the wire, as gpio_open_lines. Returns 0, or the exit status after an `error`
+ * line. */
 int wire_open_lines(enum path_role role, bool both_ways, struct path_kernel_end *kernel,
 		    struct path_end *ends);
 
-/* The recording begins, and ends. 0, or the exit status after an `error` line. */
+/* Begins and ends the recording. Return 0, or the exit status after an `error` line. */
 int wire_begin(void);
 void wire_end(void);
 
-/* Takes the edges that were recorded since. */
+/* Takes the edges that were recorded since the last call. */
 void wire_look(void);
 
-/* The edges of a time that is longer ago than this have been recorded, as far as they ever are. */
+/* After this time, an edge has been recorded, or never will be. */
 #define WIRE_SETTLE_NS INT64_C(200000000)
 
 /*
- * When an output of the wire changed for the first time after one time, and not after another; 0: it did not,
- * or this is not known. Edges of that line up to there are forgotten: calls for a line come in order of time.
+ * Returns when an output of the wire first changed after one time and not after another; 0: it did not, or
+ * this is not known. Earlier edges of that line are forgotten: calls for a line come in order of time.
  */
 int64_t wire_edge(enum wire_line output, int64_t after_ns, int64_t until_ns);
 
-/* The result `wire`: how many of what (edges, responses) were compared with its time stamps and how many
- * were not, and a mark where some were not or the wire could not record all. */
+/* Writes the result `wire`: how many of what (edges, responses) were compared with its time stamps and how
+ * many were not; and a mark if some were not, or the wire could not record all. */
 void wire_conclude(int64_t compared, int64_t not_compared, const char *what, struct json *j);
 
 #endif

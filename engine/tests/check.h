@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the measuring part share: a JSON checker, fields of a line, standard output into a file,
- * numbers at random. */
+/* Shared by the tests of the measuring part: a JSON checker, fields of a line, standard output into a file,
+ * random numbers. */
 #ifndef RTGAUGE_CHECK_H
 #define RTGAUGE_CHECK_H
 
@@ -11,17 +11,17 @@
 /* Whether the text is one JSON value (RFC 8259) and nothing else. */
 bool check_json(const char *text);
 
-/* The whole number behind "key": in a line; fails the test where there is none. */
+/* Returns the whole number after "key": in a line; the test fails if there is none. */
 int64_t field_int(const char *line, const char *key);
 double field_real(const char *line, const char *key);
 
-/* Whether the line has "key":value, value as it is there. */
+/* Whether the line has "key":value, exactly as given. */
 bool field_is(const char *line, const char *key, const char *value);
 
-/* A number in Base64 VLQ; *text moves behind it. */
+/* Reads a number in Base64 VLQ; *text moves behind it. */
 int64_t read_vlq(const char **text);
 
-/* Sends standard output into a file until capture_end, which gives its text (to be freed). */
+/* Sends standard output into a file until capture_end, which returns its text (to be freed). */
 void capture_begin(void);
 char *capture_end(void);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The other texts that come from outside: values of settings, /proc/PID/stat, the lock holder's answer. The
- * first byte picks. */
+/* Other texts from outside: values of settings, /proc/PID/stat, the lock holder's answer. The first byte
+ * selects. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Texts from outside (CPU lists, numbers, bytes for JSON) and any sequence of samples. The first byte picks.
- */
+/* Texts from outside (CPU lists, numbers, bytes for JSON) and any sequence of samples. The first byte
+ * selects. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void number(const char *text)
 		abort();
 }
 
-/* What is written has neither a control byte nor a bare quote inside and is UTF-8 throughout. */
+/* The output has no control byte, no bare quote inside, and is UTF-8 throughout. */
 static void json_text(const char *text, size_t len)
 {
 	char *out;

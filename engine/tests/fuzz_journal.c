@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A line of the journal: what is accepted is exactly what would be written again. The checksum is made right,
- * so that the rest is reached. */
+/* A line of the journal: an accepted line is exactly what would be written again. The checksum is
+ * corrected, so that the rest is reached. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

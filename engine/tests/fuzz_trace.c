@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Pages of the kernel's trace buffer and the timerlat events in them: whatever the bytes are, records lie
- * within their page, and every activation comes after the one before, with no release told twice. */
+/* Pages of the kernel's trace buffer and their timerlat events: whatever the bytes are, records lie within
+ * their page, and every activation comes after the previous one, with no release reported twice. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void look_at(const struct timerlat_activation *over, int64_t interval_ns,
 {
 	if (over->missed < 0 || over->lost < 0)
 		abort();
-	/* Where the base comes down so does what is released next, by less than an interval in all. */
+	/* If the base decreases, so does the next release, by less than an interval in all. */
 	if (*last_ns != INT64_MIN && over->release_ns <= *last_ns - interval_ns)
 		abort();
 	*last_ns = over->release_ns;

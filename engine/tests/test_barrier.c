@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A barrier: nobody goes on before all are there, one does what is to be done once, again and again. */
+/* A barrier: no thread continues before all have arrived, one does the common work once, and repeatedly. */
 #include <pthread.h>
 #include <stdbool.h>
 

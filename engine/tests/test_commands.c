@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The first thread's pause ends when it is woken, also when that was before it began. */
+/* The first thread's pause ends when it is woken, also if it was woken before it began. */
 #include "base/commands.h"
 #include "tests/cm.h"
 

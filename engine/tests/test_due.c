@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stimuli of a fixed interval of 100, measured from 1000 to 2000: whose fault it is that one was not made. */
+/* Stimuli of a fixed interval of 100, measured from 1000 to 2000: why one was not made. */
 #include "probes/response/due.h"
 #include "tests/cm.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the drain of the probe periodic makes of the edges that were made and of those that were seen. */
+/* The drain of the probe periodic, with edges that were made and edges that were seen. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,7 +133,7 @@ static void edges_at_once_are_doubled_and_not_lost(void **state)
 	assert_int_equal(count(OTHER_JITTER), 0);
 }
 
-/* What the ring could not take is lost, not missed, and has no release to be seen against. */
+/* Samples that the ring could not hold are lost, not missed, and have no release. */
 static void one_that_could_not_be_kept_is_lost(void **state)
 {
 	(void)state;

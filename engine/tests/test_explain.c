@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What explains a latency: which events, which pages of the rings, names of functions. Folders of files take
- * the place of tracefs. */
+/* The explanation of a latency: its events, its pages of the rings, names of functions. Folders of files
+ * replace tracefs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void remove_folder(struct folder *folder)
 	assert_int_equal(system(command), 0);
 }
 
-/* With the folders above it. */
+/* Makes it with its parent folders. */
 static void write_file(const struct folder *folder, const char *path, const void *bytes, size_t len)
 {
 	char part[128];
@@ -139,7 +139,7 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 	assert_false(pages[0].dropped);
 	assert_int_equal(pages[0].len, DATA + 12);
 	assert_int_equal(pages[1].first_ns, 3000);
-	/* They are read: the newest are known still. */
+	/* They are read again: the newest are still known. */
 	count = ring_copy_take(&late, 1, &pages, &cut);
 	assert_int_equal(count, 2 * cpuset_count(&online));
 	assert_int_equal(pages[0].first_ns, 6000);
@@ -148,7 +148,7 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 	remove_folder(&folder);
 }
 
-/* What the kernel overwrote is in no page: the page before ends with its last event. */
+/* No page has what the kernel overwrote: the page before ends with its last event. */
 static void a_page_before_a_gap_does_not_reach_over_it(void **state)
 {
 	const int64_t before_ns = 1000, after_ns = 9000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The sum of a CPU's column in a text in the form of /proc/interrupts, and in texts that are none. */
+/* The sum of a CPU's column in a text in the form of /proc/interrupts, and in other texts. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What becomes of the samples of the kernel modules, with rings of the test's own in place of a device: their
- * order, what is lost, the steps of a task in the kernel, and the comparison with the wire's time stamps.
+ * The samples of the kernel modules, with rings of the test's own instead of a device: their order, losses,
+ * the steps of a task in the kernel, and the comparison with the wire's time stamps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static char *text;
 static size_t size;
 static struct json j;
 
-/* The linker puts these in the place of the real ones. */
+/* The linker uses these instead of the real ones. */
 int __wrap_ioctl(int fd, unsigned long request, void *argument);
 void __wrap_wire_look(void);
 int64_t __wrap_wire_edge(enum wire_line output, int64_t after_ns, int64_t until_ns);

@@ -66,7 +66,7 @@ static int clear(void **state)
 	return 0;
 }
 
-/* What parsing up to three words says on standard output goes to *said (to be freed). */
+/* Parses up to three words; *said is its standard output (to be freed). */
 static int parse_by(const struct option_entry *by, char **said, const char *a, const char *b, const char *c)
 {
 	char *argv[] = {"verb", (char *)a, (char *)b, (char *)c, NULL};
@@ -246,7 +246,7 @@ static void operands_begin_where_options_end(void **state)
 	assert_int_equal(options_parse_operands(table, " OPERANDS", 7, argv, &rest, &dashes), 0);
 	assert_true(flag && dashes && number == 5 && rest == 6);
 	assert_string_equal(word, "a=b");
-	argv[1] = "-"; /* an operand, as of programs that read from standard input */
+	argv[1] = "-"; /* an operand, for programs that read standard input */
 	assert_int_equal(options_parse_operands(table, " OPERANDS", 7, argv, &rest, &dashes), 0);
 	assert_true(!dashes && rest == 1);
 }

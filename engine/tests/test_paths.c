@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Signal paths: an edge arrives at the other end with what the path says of it; texts that name none. */
+/* Signal paths: an edge arrives at the other end with its data; invalid texts. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void an_edge_goes_there_and_back(void **state)
 	}
 }
 
-/* Where the path puts edges together, it says how many; where it does not, each is taken. */
+/* A path that joins edges says how many; otherwise each one is taken. */
 static void no_edge_is_lost_unsaid(void **state)
 {
 	(void)state;
@@ -98,7 +98,7 @@ static void what_is_no_datagram_of_ours_is_passed_over(void **state)
 	close_ends(ends);
 }
 
-/* The error line goes to standard output; what matters is that there is no path. */
+/* The error line goes to standard output; here it matters only that there is no path. */
 static void texts_that_name_no_path_are_refused(void **state)
 {
 	static const char *const wrong[] = {"",

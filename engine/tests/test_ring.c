@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The ring, alone and between two threads: the second is of most use under the thread sanitizer. */
+/* The ring, alone and between two threads; the second is most useful under the thread sanitizer. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -68,7 +68,7 @@ static void the_indices_may_wrap(void **state)
 		assert_int_equal(out[i], i);
 }
 
-/* Pushes 1, 2, 3, ...; what is refused is lost. Gives how many were. */
+/* Pushes 1, 2, 3, ...; refused values are lost. Returns how many were. */
 static void *produce(void *arg)
 {
 	bool patient = *(const bool *)arg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A series against a plain model: what a measuring thread would push is made at random, every activation is
- * kept in an array, and each window is worked out from that array.
+ * A series against a plain model: random pushes of a measuring thread; every activation is kept in an
+ * array, and each window is calculated from that array.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,23 +21,23 @@
 
 enum fate { MEASURED, MISSED, LOST, IMPOSSIBLE };
 
-/* A case: its parameters, what became of each activation, and what the engine said. */
+/* A case: its parameters, the outcome of each activation, and the engine's output. */
 struct world {
 	int64_t interval, warm_up, total, measured; /* ns, activations, activations, ns */
 	bool stopped;
 	int64_t done; /* activations that were fed */
 	enum fate *fate;
-	int64_t *value; /* the latency of the activation, or the one that a missed one would have had */
+	int64_t *value; /* the latency of the activation; of a missed one, what it would have been */
 	struct series series;
 	char *text;
 	char *samples_dir;
 };
 
-/* How the latencies are spread: one activation in `rare` has one up to `gap_ns`, the others are below the
+/* The spread of the latencies: one activation in `rare` has one up to `gap_ns`, the others are below the
  * interval. */
 struct spread {
 	int64_t rare, gap_ns;
-	bool trouble; /* lost and impossible ones too */
+	bool trouble; /* also lost and impossible ones */
 };
 
 static int64_t choose(uint64_t *random, const struct world *w, const struct spread *spread)
@@ -71,7 +71,7 @@ static void feed(struct world *w, uint64_t seed, const struct spread *spread, in
 		series_feed(&w->series, value, j);
 		w->fate[w->done] = MEASURED;
 		w->value[w->done++] = value;
-		/* A release is missed that lay strictly before the return to waiting. */
+		/* A release is missed if it was strictly before the return to waiting. */
 		for (missed = 1; w->done < w->total && missed * w->interval < value; missed++) {
 			w->fate[w->done] = MISSED;
 			w->value[w->done++] = value - missed * w->interval;
@@ -120,7 +120,7 @@ static void discard(struct world *w)
 	free(w->text);
 }
 
-/* The bins behind key are those of the histogram; gives their sum. */
+/* Compares the bins after key with the histogram; returns their sum. */
 static int64_t check_bins(const char *line, const char *key, const struct histogram *h)
 {
 	char quoted[32];
@@ -163,7 +163,7 @@ struct sums {
 	long double m2;
 };
 
-/* The figures of activations from..to-1, two passes. plain and filled may be NULL. */
+/* The figures of activations from..to-1, in two passes. plain and filled may be NULL. */
 static struct sums naive(const struct world *w, int64_t from, int64_t to, struct histogram *plain,
 			 struct histogram *missed)
 {
@@ -230,7 +230,7 @@ static void check_window(const struct world *w, const char *line)
 	assert_int_equal(check_bins(line, "missed_bins", &missed), s.missed);
 }
 
-/* Windows follow each other without a gap, each phase from index 0, and end where they should. */
+/* Windows follow each other without a gap, in each phase from index 0, and end where they should. */
 static int64_t check_windows(const struct world *w, char **lines, size_t count)
 {
 	int64_t at = START, index = 0, measured_start = START + w->warm_up * w->interval;
@@ -513,8 +513,8 @@ static void nothing_fed_is_nothing_said_but_the_summary(void **state)
 	discard(&w);
 }
 
-/* Reads the file back: values in order; from them, releases and missed ones as docs/formats/stream.md says.
- */
+/* Reads the file back: values in order; from them releases and missed ones, as docs/formats/stream.md
+ * defines. */
 static void the_samples_file_tells_the_same(void **state)
 {
 	char dir[] = "/tmp/rtgauge-test-XXXXXX", path[64];
@@ -529,7 +529,7 @@ static void the_samples_file_tells_the_same(void **state)
 	assert_non_null(w.samples_dir);
 	run(&w, 3, &spread, INT64_MAX);
 	snprintf(path, sizeof(path), "%s/samples-4.i64", dir);
-	assert_null(samples_open(dir, 4)); /* never over a file that is there */
+	assert_null(samples_open(dir, 4)); /* never replaces an existing file */
 	file = fopen(path, "rb");
 	assert_non_null(file);
 	assert_int_equal(fread(header, sizeof(header), 1, file), 1);

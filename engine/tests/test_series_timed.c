@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A series whose samples bring their own time: windows, totals, the end, the samples file. */
+/* A series whose samples have their own times: windows, totals, the end, the samples file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static void a_stop_cuts_at_what_was_reached(void **state)
 	}
 }
 
-/* The clocks of two CPUs may differ: such a sample is told and is in no figure. */
+/* The clocks of two CPUs may differ: such a sample is reported, but is in no figure. */
 static void what_ends_before_it_begins_is_impossible(void **state)
 {
 	struct said said;
@@ -116,7 +116,7 @@ static void what_ends_before_it_begins_is_impossible(void **state)
 	series_free(&s);
 }
 
-/* A sign is kept: bin -b holds the negatives of what bin b holds. */
+/* The sign is kept: bin -b holds the negatives of bin b's values. */
 static void a_signed_series_keeps_its_signs(void **state)
 {
 	struct said said;

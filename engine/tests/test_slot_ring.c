@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The ring of slots, alone and between two threads: the second is of most use under the thread sanitizer. */
+/* The ring of slots, alone and between two threads; the second is most useful under the thread sanitizer. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The lines that every probe writes; the full schema is checked from the host's side. */
+/* The lines that every probe writes; the host's tests check the full schema. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* The one line that was captured, without its end. To be freed. */
+/* Returns the single captured line without its newline. To be freed. */
 static char *one_line(void)
 {
 	char *text = capture_end();

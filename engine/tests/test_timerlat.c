@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Activations from timerlat events: a machine that does what the kernel's wait_next_period does, with delays
- * and losses, against what is put together of its events. */
+/* Activations from timerlat events: a simulated machine does what the kernel's wait_next_period does, with
+ * delays and losses, and its events must give the same activations. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define MS INT64_C(1000000)
 
-/* Feeds one event; gives whether an activation is over. */
+/* Feeds one event; returns whether an activation is finished. */
 static bool event(struct timerlat_track *track, uint32_t number, int context, int64_t release_ns,
 		  int64_t latency_ns, int64_t stamped_after_ns, struct timerlat_activation *over)
 {
@@ -37,7 +37,7 @@ static void each_activation_has_its_latencies(void **state)
 	assert_int_equal(over.missed, 0);
 	assert_int_equal(over.lost, 0);
 	assert_true(timerlat_track_end(&track, &over));
-	assert_int_equal(over.release_ns, 101 * MS + 200); /* stamped sooner: the base came down */
+	assert_int_equal(over.release_ns, 101 * MS + 200); /* stamped sooner: the base decreased */
 	assert_int_equal(over.back_ns, 100 * MS + 300 + 9000);
 	assert_int_equal(over.latency_ns[TIMERLAT_THREAD], TIMERLAT_NONE);
 	assert_false(timerlat_track_end(&track, &over));
@@ -62,7 +62,7 @@ static void skipped_releases_are_missed_and_lost_events_are_lost(void **state)
 	assert_int_equal(over.lost, 2);
 }
 
-/* Stamped 1.4 intervals after its time was read: the next event puts it right. */
+/* Stamped 1.4 intervals after its time was read: the next event corrects it. */
 static void an_event_that_is_stamped_late_is_put_right(void **state)
 {
 	struct timerlat_track track = {.interval_ns = MS};
@@ -88,7 +88,7 @@ static void a_tracer_that_begins_anew_is_not_lost(void **state)
 	assert_int_equal(over.release_ns, MS + 100);
 }
 
-/* The kernel's side of one drawn measurement. */
+/* The kernel's side of one random measurement. */
 struct machine {
 	int64_t interval_ns, release_ns, skipped, dropped;
 	uint32_t number;
@@ -99,7 +99,7 @@ static int64_t draw(int64_t below)
 	return (int64_t)rand() % below;
 }
 
-/* Every release is in the end an activation, a missed one or a lost one, whatever the delays. */
+/* Every release ends as an activation, a missed one or a lost one, whatever the delays. */
 static void nothing_is_lost_unsaid(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The model and its solvers on threads that meet: every one computes the same. */
+/* The model and its solvers on threads that meet: all compute the same. */
 #include <pthread.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "rt/barrier.h"
 #include "tests/cm.h"
 
-/* Measuring code never gives memory back, and here one tire is made after the other. */
+/* Measuring code never frees memory, and here many tires are made. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -139,7 +139,7 @@ static void threads_by_number_and_by_meaning(void **state)
 	unsigned int threads = 0;
 
 	(void)state;
-	/* CPUs that no machine has: each is a core of its own. */
+	/* CPUs that do not exist: each is a core of its own. */
 	cpuset_add(&cpus, 8001);
 	cpuset_add(&cpus, 8003);
 	assert_true(tire_threads_read("17", &cpus, &threads) && threads == 17);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* When a frame of the tire is copied, written, dropped. */
+/* When a frame of the tire is copied, written or dropped. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void make(int64_t nodes)
 	json_start(&j, open_memstream(&text, &length));
 }
 
-/* After the time that lies between two frames. Gives how many bytes were written. */
+/* Called after the least time between two frames. Returns how many bytes were written. */
 static size_t exchange(void)
 {
 	long before = ftell(j.out);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The loops for every kind of processor, and the force and the move that they are made of. */
+/* The loops for every kind of processor, and the force and the move in them. */
 #include <string.h>
 
 #include "probes/tire/kernel.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 
-#define COUNT 603 /* more than two blocks, and no multiple of any vector */
+#define COUNT 603 /* more than two blocks, and not a multiple of any vector */
 
 static double numbers[2][TIRE_ARCS][4][COUNT + 2];
 static struct tire_forces forces;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pages of the kernel's trace buffer: every kind of entry, and pages that are damaged. */
+/* Pages of the kernel's trace buffer: every kind of entry, and damaged pages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ static void the_number_of_dropped_events_is_behind_the_last_one(void **state)
 	word(&b, 0);
 	assert_true(trace_page_open(&page, b.bytes, b.len, DATA));
 	assert_int_equal(page.dropped_count, 77);
-	assert_true(trace_page_open(&page, b.bytes, b.len - 4, DATA)); /* cut: it is not there */
+	assert_true(trace_page_open(&page, b.bytes, b.len - 4, DATA)); /* cut off: not there */
 	assert_true(page.dropped);
 	assert_int_equal(page.dropped_count, 0);
 }

@@ -186,12 +186,12 @@ static void a_thread_that_slept_unseen_begins_anew(void **state)
 	(void)state;
 	waking(&track, 100);
 	assert_true(runs(&track, 110, 0));
-	assert_false(waking(&track, 1100)); /* on its own CPU, which is in another task */
+	assert_false(waking(&track, 1100)); /* on its own CPU, which runs another task */
 	assert_int_equal(track.unended, 1);
 	assert_true(runs(&track, 1105, 0));
 	assert_int_equal(activation.release_ns, 1100);
 	assert_int_equal(activation.period_ns, 1000);
-	assert_false(waking_from(&track, 2100, 1, 3)); /* another CPU's: it may run on */
+	assert_false(waking_from(&track, 2100, 1, 3)); /* another CPU's: it may continue */
 	assert_int_equal(track.unended, 1);
 	assert_true(runs(&track, 2106, 0)); /* it did not */
 	assert_int_equal(track.unended, 2);

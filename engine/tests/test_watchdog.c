@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A thread that takes its CPU is told from one that sleeps, whatever throttling takes. */
+/* Distinguishes a thread that takes its CPU from one that sleeps, whatever throttling takes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 
 #define TICK_NS (NS_PER_S / 2)
 
-/* After how many ticks a thread that uses these shares of a tick by turns is one that takes its CPU; 0:
- * never. */
+/* The number of ticks after which a thread that uses these shares of alternate ticks counts as taking its
+ * CPU; 0: never. */
 static unsigned int ticks_until_full(int first_percent, int second_percent)
 {
 	struct hog_window window = {0};
@@ -34,7 +34,7 @@ static void test_a_thread_that_never_sleeps(void **state)
 static void test_throttling_and_a_hypervisor_do_not_hide_it(void **state)
 {
 	(void)state;
-	/* 50 ms of each second are taken by throttling, 20 ms by the hypervisor. */
+	/* Throttling takes 50 ms of each second, the hypervisor 20 ms. */
 	assert_int_equal(ticks_until_full(88, 98), 4);
 	assert_int_equal(ticks_until_full(98, 75), 4);
 }

@@ -34,7 +34,7 @@ void addresses_add(struct addresses *addresses, const char *format)
 bool addresses_add_stack(struct addresses *addresses, const char *format)
 {
 	static const char offset[] = ";\toffset:";
-	const char *caller = strstr(format, " caller["); /* of so many as this kernel keeps */
+	const char *caller = strstr(format, " caller["); /* of as many as this kernel keeps */
 
 	caller = caller ? strstr(caller, offset) : NULL;
 	if (!caller)
@@ -54,7 +54,7 @@ static void collect_stack(size_t offset, const unsigned char *record, size_t len
 	}
 }
 
-/* Where a pointer has 4 bytes too, as on armhf, a field of 4 bytes is one. */
+/* If a pointer has 4 bytes too, as on armhf, a field of 4 bytes is one. */
 static bool is_offset(size_t size)
 {
 	return size == OFFSET_BYTES && sizeof(void *) != OFFSET_BYTES;
@@ -83,7 +83,7 @@ static void collect(const struct addresses *addresses, unsigned int at, const un
 		if (size > len || offset > len - size)
 			continue;
 		if (!is_offset(size)) {
-			memcpy(&address, record + offset, size); /* little-endian, as all that we know */
+			memcpy(&address, record + offset, size); /* little-endian, as all machines of rtgauge are */
 		} else if (addresses->text) {
 			memcpy(&distance, record + offset, sizeof(distance));
 			address = addresses->text + (uint64_t)(int64_t)distance;

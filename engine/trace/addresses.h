@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The addresses of functions in trace events: of handlers, callers, who runs. */
+/* The addresses of functions in trace events: of handlers, callers and interrupted code. */
 #ifndef RTGAUGE_TRACE_ADDRESSES_H
 #define RTGAUGE_TRACE_ADDRESSES_H
 
@@ -19,22 +19,21 @@ struct addresses {
 			uint16_t offset, size;
 		} fields[ADDRESSES_FIELDS];
 	} events[TRACE_EVENTS_MAX];
-	unsigned int stack_id; /* of events that are a stack; 0: there are none */
+	unsigned int stack_id; /* of stack events; 0: none */
 	size_t stack_offset;
-	uint64_t text; /* what fields of 4 bytes are offsets from, as the kernel's preemptirq has them; 0:
-			  unknown */
+	uint64_t text; /* the base of 4-byte fields that are offsets, as in the kernel's preemptirq; 0: unknown */
 };
 
-/* Adds an event by its format file, where it has such fields. */
+/* Adds an event by its format file, if it has such fields. */
 void addresses_add(struct addresses *addresses, const char *format);
 
-/* Adds the event that is a stack, by its format file; false: it is none. */
+/* Adds the stack event, by its format file; returns false if it is another event. */
 bool addresses_add_stack(struct addresses *addresses, const char *format);
 
 /* Whether some of them are offsets from the beginning of the kernel's text. */
 bool addresses_need_text(const struct addresses *addresses);
 
-/* Wants the name of each in a page. */
+/* Requests the name of each address in a page. */
 void addresses_collect(const struct addresses *addresses, const unsigned char *page, size_t len,
 		       size_t data_offset, struct symbols *symbols);
 

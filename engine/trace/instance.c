@@ -102,7 +102,7 @@ unsigned int trace_event_id(const char *format)
 	return at ? (unsigned int)strtoul(at + 3, NULL, 10) : 0;
 }
 
-/* The first number behind the name; -1: there is none. */
+/* Returns the first number after the name; -1: there is none. */
 static long number_of(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);

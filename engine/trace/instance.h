@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An instance of tracefs that somebody else makes and removes (agent/setting_trace.h): its files, and how
- * what it records is laid out, by the kernel's own description of it (Documentation/trace/events.rst, section
- * 3).
+ * An instance of tracefs that the caller makes and removes (agent/setting_trace.h): its files, and the
+ * layout of its recording by the kernel's own description (Documentation/trace/events.rst, section 3).
  */
 #ifndef RTGAUGE_TRACE_INSTANCE_H
 #define RTGAUGE_TRACE_INSTANCE_H
@@ -12,30 +11,31 @@
 
 #define TRACE_TEXT_MAX 8192
 
-/* Where a field lies in a record, in bytes. */
+/* The place of a field in a record, in bytes. */
 struct trace_field {
 	size_t offset, size;
 };
 
-/* A descriptor of instances/NAME below tracefs's root; -1 and errno. */
+/* Opens instances/NAME below the root of tracefs; -1 with errno. */
 int trace_instance_open(int root, const char *name);
 
-/* A descriptor of the raw ring of a CPU, which does not wait; -1 and errno. */
+/* Opens the raw ring of a CPU, which does not block; -1 with errno. */
 int trace_ring_open(int instance, int cpu);
 
-/* Writes the whole text; false and errno. */
+/* Writes the whole text; returns false with errno. */
 bool trace_write(int folder, const char *path, const char *text);
 
-/* Likewise, and a list that the file holds keeps what is in it. */
+/* The same, but keeps the list in the file and adds to it. */
 bool trace_append(int folder, const char *path, const char *text);
 
-/* Reads a file as a text, which is cut at TRACE_TEXT_MAX - 1; false and errno, and an empty text. */
+/* Reads a file as a text, which is cut at TRACE_TEXT_MAX - 1; on failure returns false with errno, and an
+ * empty text. */
 bool trace_read(int folder, const char *path, char text[TRACE_TEXT_MAX]);
 
-/* Whether the text, words with spaces between, has this word. */
+/* Whether the text, words separated by spaces, has this word. */
 bool trace_has_word(const char *text, const char *word);
 
-/* The field NAME of a format: "... NAME;\toffset:N;\tsize:N;". false: it has none. */
+/* Finds the field NAME of a format: "... NAME;\toffset:N;\tsize:N;". Returns false if there is none. */
 bool trace_find_field(const char *format, const char *name, struct trace_field *field);
 
 /* The id of an event's format, "ID: N"; 0: it has none. */

@@ -18,7 +18,7 @@ static uint32_t word(const unsigned char *at)
 	return value;
 }
 
-/* Of a page before which events were dropped: how many, where the kernel had room for the number. */
+/* For a page before which events were dropped: how many, if the kernel had room for the number. */
 static int64_t dropped_count(const unsigned char *behind, size_t left, uint32_t commit, size_t long_size)
 {
 	uint64_t count = 0;
@@ -38,7 +38,7 @@ bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t
 	if (len < data_offset || data_offset < COMMIT_OFFSET + sizeof(uint32_t))
 		return false;
 	memcpy(&time, bytes, sizeof(time));
-	/* The counter is a long; its lower half says all on the little-endian machines that we know. */
+	/* The counter is a long; its lower half suffices on the little-endian machines of rtgauge. */
 	commit = word(bytes + COMMIT_OFFSET);
 	filled = commit & LENGTH_MASK;
 	page->dropped = commit & MISSED_EVENTS;
@@ -53,7 +53,7 @@ bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t
 	return true;
 }
 
-/* Bytes behind the first word of an event that is one; 0: the page ends here. */
+/* Returns the bytes after the first word of an event; 0: the page ends here. */
 static size_t length_of(const struct trace_page *page, uint32_t type, uint32_t delta)
 {
 	size_t left = (size_t)(page->end - page->at) - 4, length;
@@ -82,7 +82,7 @@ const unsigned char *trace_page_next(struct trace_page *page, int64_t *time_ns, 
 		if (page->at > page->end)
 			page->at = page->end;
 		if (type == TYPE_TIME_STAMP) {
-			/* The upper five bits are not in it. */
+			/* Without the upper five bits. */
 			uint64_t low = ((uint64_t)word(data) << 27) + delta;
 
 			page->time_ns = (page->time_ns & ~((UINT64_C(1) << 59) - 1)) | low;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A page of the kernel's trace buffer, as trace_pipe_raw gives it (include/linux/ring_buffer.h). */
+/* A page of the kernel's trace buffer, as trace_pipe_raw returns it (include/linux/ring_buffer.h). */
 #ifndef RTGAUGE_TRACE_PAGE_H
 #define RTGAUGE_TRACE_PAGE_H
 
@@ -11,13 +11,13 @@ struct trace_page {
 	const unsigned char *at, *end;
 	uint64_t time_ns;
 	bool dropped;	       /* events were lost before this page */
-	int64_t dropped_count; /* how many; 0: the kernel does not say */
+	int64_t dropped_count; /* how many; 0: unknown */
 };
 
-/* data_offset: of the first event, from events/header_page. false: it is no page. */
+/* data_offset: of the first event, from events/header_page. Returns false if it is not a page. */
 bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t len, size_t data_offset);
 
-/* The next event's time and record; NULL: there is none any more. A damaged page ends early. */
+/* Returns the next event's time and record; NULL at the end. A damaged page ends early. */
 const unsigned char *trace_page_next(struct trace_page *page, int64_t *time_ns, size_t *len);
 
 #endif

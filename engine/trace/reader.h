@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what an instance of tracefs records, on all CPUs, as it goes. Its times are those of CLOCK_MONOTONIC.
- */
+/* Reads the recording of an instance of tracefs, on all CPUs, as it grows. Its times are on
+ * CLOCK_MONOTONIC. */
 #ifndef RTGAUGE_TRACE_READER_H
 #define RTGAUGE_TRACE_READER_H
 
@@ -15,13 +15,13 @@ struct trace_reader {
 	unsigned int ring_count;
 	size_t data_offset;
 	unsigned char *page;
-	bool dropped; /* the kernel dropped events; the user sets it back */
+	bool dropped; /* the kernel dropped events; the user resets it */
 };
 
-/* Opens the instance and the ring of each online CPU. NULL, or what could not be had, and errno. */
+/* Opens the instance and the ring of each online CPU. Returns NULL, or the missing thing, with errno. */
 const char *trace_reader_open(struct trace_reader *reader, const char *instance, const char *buffer_kb);
 
-/* Calls take for each record that is there: those of one CPU in the order of time. */
+/* Calls take for each record, in order of time for each CPU. */
 void trace_reader_take(struct trace_reader *reader,
 		       void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
 				    int cpu),

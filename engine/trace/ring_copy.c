@@ -14,16 +14,16 @@
 #include "trace/page.h"
 
 #define CPUS_MAX 1024
-#define HELD 16	       /* pages of a CPU that are looked at again */
+#define HELD 16	       /* pages of a CPU that are read again */
 #define ROOM_PAGES 512 /* for copies, and as many a CPU as here: */
 #define ROOM_PAGES_CPU 16
-#define READS_MAX (1U << 18) /* of one CPU: who is written faster than it is read is left */
+#define READS_MAX (1U << 18) /* of one CPU: a CPU that writes faster than this reads is left */
 
 struct ring {
 	int fd;
 	unsigned char *slots;
 	struct ring_page held[HELD];
-	unsigned int next, count; /* the slot that is read into, the pages held */
+	unsigned int next, count; /* the slot to read into, the pages held */
 };
 
 static struct {
@@ -97,7 +97,7 @@ static void keep(const struct ring_page *page)
 	copy.pages[copy.page_count++].bytes = bytes;
 }
 
-/* Of a page whose end is known. */
+/* For a page whose end is known. */
 static void choose(const struct ring_page *page, const struct ring_window *windows, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++) {
@@ -108,7 +108,7 @@ static void choose(const struct ring_page *page, const struct ring_window *windo
 	}
 }
 
-/* The next page, in a slot of the ring; false: there is none. */
+/* Reads the next page into a slot of the ring; returns false if there is none. */
 static bool read_page(struct ring *ring, int cpu)
 {
 	unsigned char *bytes = ring->slots + ring->next * copy.page_size;

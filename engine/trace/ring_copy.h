@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of what the kernel's trace rings hold of some windows of time. The rings are read while the kernel
- * goes on to write them: nothing is stopped, and there is no time of which nothing is recorded.
+ * Copies the parts of the kernel's trace rings that belong to some windows of time. The rings are read
+ * while the kernel continues to write: nothing is stopped, and no time is left out of the recording.
  */
 #ifndef RTGAUGE_RING_COPY_H
 #define RTGAUGE_RING_COPY_H
@@ -14,27 +14,26 @@ struct ring_window {
 	int64_t from_ns, to_ns;
 };
 
-/* A page as the kernel gives it (trace/page.h). */
+/* A page as the kernel returns it (trace/page.h). */
 struct ring_page {
 	int cpu;
-	int64_t first_ns, until_ns; /* of its first event; to the next page, to its last event where others
-				       were overwritten then, or when it was read */
+	int64_t first_ns, until_ns; /* time of its first event; and until the next page, until its last event if later ones were overwritten, or until it was read */
 	bool dropped;		    /* events before it were overwritten */
-	int64_t dropped_count;	    /* how many; 0: the kernel does not say */
-	size_t len;		    /* behind it there is nothing */
+	int64_t dropped_count;	    /* how many; 0: unknown */
+	size_t len;		    /* it has no successor yet */
 	const unsigned char *bytes;
 };
 
-/* Opens the rings of all CPUs that are online; false and errno. */
+/* Opens the rings of all online CPUs; returns false with errno. */
 bool ring_copy_open(int instance, size_t page_size, size_t data_offset);
 
-/* How many CPUs have rings, and which. */
+/* The number of CPUs that have rings, and their numbers. */
 unsigned int ring_copy_cpus(const int **cpus);
 
 /*
- * Reads all rings to their ends, and gives the pages that overlap one of the windows, each CPU's in order of
- * time. They stay until the next call. The newest pages of a call before are looked at again. *cut: there was
- * no room for all.
+ * Reads all rings to their ends, and returns the pages that overlap one of the windows, in order of time
+ * for each CPU. They stay until the next call. The newest pages of the previous call are read again. *cut:
+ * there was no room for all.
  */
 unsigned int ring_copy_take(const struct ring_window *windows, unsigned int count,
 			    const struct ring_page **pages, bool *cut);

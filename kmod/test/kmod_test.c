@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Speaks with rtgauge's kernel modules for the tests in tests/lab: one verb, then words key=value.
- * What it gets it prints, one line each; whether that is right is the tests' to say. Exit status:
- * 0, or 1 with the errno's name on standard error.
+ * Runs rtgauge's kernel modules for the tests in tests/lab: one verb, then words key=value. It
+ * prints each answer on a line; the tests decide whether it is right. Exit status: 0, or 1 with
+ * the errno's name on standard error.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,7 +92,7 @@ static void stop(int number)
 	ioctl(stopped_fd, RTGAUGE_IOC_STOP);
 }
 
-/* SIGTERM ends the measurement in order: what it took is still read. */
+/* SIGTERM ends the measurement in order: its samples are still read. */
 static void stop_when_told(int fd)
 {
 	struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
@@ -200,12 +200,12 @@ static int measure(int fd, unsigned long request, void *parameters)
 	for (int64_t again = number("again", 1); again > 0; again--) {
 		ask(fd, request, parameters, "start");
 		print_status(fd);
-		if (hold) /* reads nothing until somebody kills it, or lets it go on */
+		if (hold) /* reads nothing until it is killed, or told to continue */
 			while (getchar() != EOF)
 				continue;
 		if (number("stop", 0))
 			ask(fd, RTGAUGE_IOC_STOP, NULL, "stop");
-		if (number("late", 0)) /* reads only when all is over */
+		if (number("late", 0)) /* reads only after the end */
 			while (state(fd) == RTGAUGE_STATE_RUNNING)
 				usleep(10000);
 		if (mapped)
@@ -299,7 +299,7 @@ static int verb_line(void)
 	return 0;
 }
 
-/* A line of a GPIO chip by the kernel's own character device, as any program would. */
+/* A line of a GPIO chip by the kernel's own character device, as any program would use it. */
 static int request_line(unsigned int offset, uint64_t flags)
 {
 	struct gpio_v2_line_request request = {
@@ -379,7 +379,7 @@ static uint64_t random_state;
 
 static uint64_t draw(void)
 {
-	/* xorshift64*: the same seed, the same nonsense */
+	/* xorshift64*: the same seed gives the same nonsense */
 	random_state ^= random_state >> 12;
 	random_state ^= random_state << 25;
 	random_state ^= random_state >> 27;
@@ -492,7 +492,7 @@ static void hostile_map(int fd)
 		munmap(kept, kept_size);
 	kept = map;
 	kept_size = size;
-	/* The kernel believes nothing of what is in there. */
+	/* The kernel trusts nothing in there. */
 	if (size == info.map_size && mprotect(map, size, PROT_READ | PROT_WRITE) == 0)
 		for (unsigned int i = 0; i < 64; i++)
 			*(uint64_t *)(map + draw() % (size / 8) * 8) = draw();
@@ -502,8 +502,8 @@ static void hostile_map(int fd)
 }
 
 /*
- * `count` calls of nonsense to one device by each of `processes`, which share what was opened; one
- * alone opens it anew now and then.
+ * Makes `count` nonsense calls to one device in each of `processes`, which share its descriptors;
+ * one of them opens it anew now and then.
  */
 static int verb_hostile(void)
 {

@@ -148,7 +148,7 @@ def python(*words: str) -> Generator[subprocess.Popen[str]]:
 
 @contextmanager
 def program() -> Generator[subprocess.Popen[str]]:
-    """A Python program with a real-time thread, its first, and another one; both sleep and compute by turns.
+    """A Python program with a real-time thread, its first, and another one; both sleep and compute alternately.
 
     Its CPU is never idle: some kernels in virtual machines do not trace switches from the idle task.
     """

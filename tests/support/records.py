@@ -79,7 +79,7 @@ class Shape:
     seed: int = 1
     sigma: float = 0.35
     alternate: tuple[str, str] | None = None
-    """Two sides by turns: the odd repeats are of the first."""
+    """Two sides alternately: the odd repeats are of the first."""
     factors: tuple[float, ...] = ()
     """What each repeat multiplies the median by."""
     median_ns: dict[str, float] = field(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two sides by turns: the order of their steps, what a side may be, and how their record is compared."""
+"""Two sides alternately: the order of their steps, what a side may be, and how their record is compared."""
 
 from __future__ import annotations
 

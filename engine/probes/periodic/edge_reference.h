@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The edges of the probe periodic as the wire's kernel module time-stamped them (signal/wire.h): latency and
- * jitter by these times, and how far the times of the task and of the observer are from them.
+ * The edges of the probe periodic by the time stamps of the wire's kernel module (signal/wire.h): latency
+ * and jitter by these times, and how far the times of the task and of the observer differ from them.
  */
 #ifndef RTGAUGE_PERIODIC_EDGE_REFERENCE_H
 #define RTGAUGE_PERIODIC_EDGE_REFERENCE_H
@@ -34,14 +34,14 @@ struct edge_reference {
 	int64_t matched, unmatched;
 };
 
-/* false: there is not the memory. */
+/* Returns false if there is no memory. */
 bool edge_reference_make(struct edge_reference *r);
 
-/* An edge was made, and one was seen; the first one's number is 1. */
+/* An edge was made, and one was seen; the first has number 1. */
 void edge_reference_made(struct edge_reference *r, const struct referenced_edge *edge);
 void edge_reference_seen(struct edge_reference *r, int64_t number, int64_t seen_ns);
 
-/* Compares what the wire has recorded by now; at the last all of it. */
+/* Compares what the wire has recorded so far; at the last call, all of it. */
 void edge_reference_take(struct edge_reference *r, bool last, struct json *j);
 
 #endif

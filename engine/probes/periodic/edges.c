@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "rt/runtime.h"
 
-#define RELEASES 32768 /* an edge is seen before so many later ones are made */
+#define RELEASES 32768 /* an edge is seen before this many later ones are made */
 
 bool edges_make(struct edges *e)
 {
@@ -38,7 +38,7 @@ void edges_feed_toggle(struct edges *e, const struct toggle *toggle, struct json
 							      .toggled_ns = toggle->toggled_ns});
 }
 
-/* Of edges that were taken at once, or after one that was lost, no half-period is known. */
+/* The half-period is not known for edges taken together, or after a lost one. */
 static void feed_sight(struct edges *e, const struct sight *sight, struct json *j)
 {
 	bool known =
@@ -79,7 +79,7 @@ void edges_take_sights(struct edges *e, struct observer *observer, struct json *
 			e->held = observer->slots[slot];
 			e->holding = true;
 		}
-		/* It may be seen before who made it has noted it. */
+		/* An edge may be seen before its maker has noted it. */
 		if (e->both && e->held.edges > e->last_edge)
 			return;
 		feed_sight(e, &e->held, j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The edges of the probe periodic as the drain knows them, one by one: how late each was and how far its
- * half-period is from the nominal one, by the task that made it and by the observer that saw it.
+ * The edges of the probe periodic as the drain knows them: how late each was, and how far its half-period
+ * is from the nominal one, by the task that made it and by the observer that saw it.
  */
 #ifndef RTGAUGE_PERIODIC_EDGES_H
 #define RTGAUGE_PERIODIC_EDGES_H
@@ -18,12 +18,12 @@ enum edges_series { SELF_LATENCY, SELF_JITTER, OTHER_LATENCY, OTHER_JITTER, EDGE
 struct edges {
 	struct series *series; /* EDGES_SERIES of them */
 	int64_t start_ns, half_ns;
-	struct edge_reference *reference; /* what the wire says of them; NULL: there is none */
-	bool both; /* who makes them is known too: its releases are those of what is seen */
+	struct edge_reference *reference; /* the wire's record of them; NULL: none */
+	bool both;			  /* the maker's releases are known, and belong to the seen edges */
 
 	/* made */
 	int64_t position, last_ns, last_edge;
-	int64_t *releases; /* times of the last edges' releases; 0: that edge could not be kept */
+	int64_t *releases; /* release times of the last edges; 0: that edge could not be kept */
 
 	/* seen */
 	bool holding;
@@ -31,10 +31,10 @@ struct edges {
 	int64_t seen, doubled, lost;
 };
 
-/* false: there is not the memory. */
+/* Returns false if there is no memory. */
 bool edges_make(struct edges *e);
 
-/* Feeds the series with what came since. */
+/* Feeds the series with everything since the last call. */
 void edges_feed_toggle(struct edges *e, const struct toggle *toggle, struct json *j);
 void edges_take_toggles(struct edges *e, struct toggler *toggler, struct json *j);
 void edges_take_sights(struct edges *e, struct observer *observer, struct json *j);

@@ -69,8 +69,8 @@ bool kernel_toggler_take(struct kernel_toggler *task, struct edges *edges, struc
 
 	task->over = kmod_look(&task->device);
 	while ((sample = kmod_next(&task->device))) {
-		/* What is lost leaves a gap that no latency explains: how many edges there were in it is not
-		 * known, nor from then on which edge is which. */
+		/* Lost samples leave a gap that no latency explains: how many edges it has is not known,
+		 * nor which edge is which from then on. */
 		if ((int64_t)sample->number > edges->position) {
 			edges->both = false;
 			task->edges++;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * periodic: a task toggles a line each half-period; how late each edge is and how far each half-period is
- * from the nominal one, as the task itself and as the other end of the line sees it (Brown & Martin 2010,
- * sec. 2.2 and 3.5; Adam et al. 2021, algorithm A2). The task, the other end and what becomes of their edges
- * are in engine/probes/periodic.
+ * periodic: a task toggles a line each half-period; measures how late each edge is, and how far each
+ * half-period is from the nominal one, as the task itself and the other end of the line see it (Brown &
+ * Martin 2010, sec. 2.2 and 3.5; Adam et al. 2021, algorithm A2). engine/probes/periodic has the task, the
+ * other end and their edges.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@
 #include "signal/wire.h"
 
 #define LEAD_NS (NS_PER_S / 50)	      /* from `go` to the first edge: every task waits by then */
-#define KERNEL_LEAD_NS (NS_PER_S / 5) /* its module has to be started by then */
+#define KERNEL_LEAD_NS (NS_PER_S / 5) /* the module must be started by then */
 #define DRAIN_MAX_NS (NS_PER_S / 10)
 #define AFTER_NS (NS_PER_S / 20) /* for the last edge to arrive */
 
@@ -63,8 +63,8 @@ struct state {
 	struct toggler toggler;
 	struct observer *observer;
 	struct edges edges;
-	struct harness_thread watching;	      /* the observer, if this engine is nothing else */
-	struct kernel_toggler kernel_toggler; /* what toggles, if that is in the kernel */
+	struct harness_thread watching;	      /* the observer, if this engine has only that role */
+	struct kernel_toggler kernel_toggler; /* the toggling task, if it is in the kernel */
 	struct edge_reference reference;
 	struct path_end ends[2];
 	int64_t end_ns;
@@ -83,7 +83,7 @@ static void watch(struct harness_thread *thread)
 	thread->usage_known = true;
 }
 
-/* What the task has toggled since; false: it has ended. */
+/* Takes the toggles since the last call; returns false if the task has ended. */
 static bool take_toggles(struct state *state, struct json *j)
 {
 	bool done;
@@ -242,7 +242,7 @@ static void make_series(struct harness *h, int own_cpu)
 		make_reference_series(h);
 }
 
-/* The observer where this engine has that role, and the peer that it then is. */
+/* Starts the observer if this engine has that role. */
 static int make_observer(const struct harness *h, int cpu)
 {
 	struct state *state = h->state;
@@ -269,7 +269,7 @@ static void make_thread(struct state *state, const int cpu[2])
 	state->threads[0] = t;
 }
 
-/* The path, and in the kernel the task. */
+/* Opens the path, and in the kernel the task. */
 static int open_path(struct state *state, int task_cpu)
 {
 	struct path_kernel_end end = {.task = PATH_MASTER};
@@ -282,8 +282,8 @@ static int open_path(struct state *state, int task_cpu)
 	return status ? status : kernel_toggler_open(&state->kernel_toggler, &end, task_cpu);
 }
 
-/* Both ends of the path and who is at them, on CPUs that are chosen. 0, or the exit status after an `error`
- * line. */
+/* Opens both ends of the path, and assigns their tasks, on chosen CPUs. Returns 0, or the exit status after
+ * an `error` line. */
 static int prepare_ends(const struct harness *h, int cpu[2])
 {
 	struct state *state = h->state;

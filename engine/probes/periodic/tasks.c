@@ -20,7 +20,7 @@ static struct toggler *toggler_of(struct harness_thread *thread)
 	return container_of(thread, struct toggler, thread);
 }
 
-/* Until the release that is next, or a signal. */
+/* Sleeps until the next release, or a signal. */
 static inline void wait_release(struct toggler *t, int64_t release_ns, bool by_timerfd)
 {
 	const struct timespec release = ns_timespec(release_ns);
@@ -30,12 +30,12 @@ static inline void wait_release(struct toggler *t, int64_t release_ns, bool by_t
 		wait_until_monotonic(&release);
 		return;
 	}
-	/* A release that was slept through has expired too: it is read and not looked at. */
+	/* A release during which it slept has expired too: it is read and ignored. */
 	while (t->expired <= t->release && read(t->timer_fd, &expirations, sizeof(expirations)) > 0)
 		t->expired += (int64_t)expirations;
 }
 
-/* The measured path: wait, toggle, read the clock, store. */
+/* The measured path: waits, toggles, reads the clock, stores. */
 static inline __attribute__((always_inline)) void toggle_until(struct toggler *t, int64_t end,
 							       bool by_timerfd)
 {
@@ -132,7 +132,7 @@ int observer_join(void *arg)
 	return path_join(o->end);
 }
 
-/* The measured path: wait for an edge, read the clock, store. */
+/* The measured path: waits for an edge, reads the clock, stores. */
 void observer_watch(void *arg)
 {
 	struct observer *o = arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slave of the probe response in the kernel, by the module rtgauge_response: it answers from the top half
- * of the line's interrupt, from its threaded handler or from a kernel thread. Its steps have series of their
- * own.
+ * The slave of the probe response in the kernel, by the module rtgauge_response: it answers from the top
+ * half of the line's interrupt, from its threaded handler or from a kernel thread. Its steps have their own
+ * series.
  */
 #ifndef RTGAUGE_RESPONSE_KERNEL_SLAVE_H
 #define RTGAUGE_RESPONSE_KERNEL_SLAVE_H
@@ -17,40 +17,40 @@
 struct kernel_slave {
 	struct kmod_device device;
 	struct rtgauge_response parameters;
-	int cpu;	      /* -1: where the interrupt happens to be */
+	int cpu;	      /* -1: wherever the interrupt is */
 	struct series *steps; /* KERNEL_STEPS of them: from the edge on the wire to the answer */
 	bool known[KERNEL_STEPS];
-	int64_t *entries; /* when it was entered, for the reference; the oldest are forgotten */
+	int64_t *entries; /* its entries, for the reference; the oldest are forgotten */
 	uint64_t entries_taken, entries_put;
-	uint64_t next; /* the number of the next sample, where none is missed */
+	uint64_t next; /* the number of the next sample, if none is missed */
 	int64_t last_ns;
 	struct rtgauge_status status;
 	bool started;
 };
 
-/* Opens the module's device. from_wire: the edge's time on the wire is known. Without a line the module makes
- * stimuli itself, as the parameters' intervals say, which are set before it starts. 0, or the exit status
- * after an `error` line. */
+/* Opens the module's device. from_wire: the edge's time on the wire is known. Without a line the module
+ * makes the stimuli itself, at the intervals of the parameters, which must be set before it starts. Returns
+ * 0, or the exit status after an `error` line. */
 int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *end, int cpu, bool from_wire);
 
-/* It answers from now on. 0, or the exit status after an `error` line. */
+/* It answers from now on. Returns 0, or the exit status after an `error` line. */
 int kernel_slave_start(struct kernel_slave *slave);
 
 /* Whether the module makes the stimuli itself. */
 bool kernel_slave_stimulates(const struct kernel_slave *slave);
 
-/* Feeds what it has measured since: the steps, and answers (NULL: they are measured by the master) from the
- * entry of the module to the answer, or from its own stimulus; those of its own that were not answered before
- * the next one came are missed. */
+/* Feeds what it has measured since: the steps, and answers (NULL: the master measures them) from the
+ * module's entry, or its own stimulus, to the answer. Its own stimuli without an answer before the next one
+ * are missed. */
 void kernel_slave_take(struct kernel_slave *slave, struct series *answers, struct json *j);
 
-/* The first time after one time, and before another, that the slave was entered; 0: it was not. Calls come in
+/* Returns the first time, between these two, at which the slave was entered; 0: it was not. Calls come in
  * order of time. */
 int64_t kernel_slave_entry(struct kernel_slave *slave, int64_t after_ns, int64_t until_ns);
 
 void kernel_slave_stop(struct kernel_slave *slave);
 
-/* A result, after the end. */
+/* Writes a result, after the end. */
 void kernel_slave_conclude(const struct kernel_slave *slave, struct json *j);
 
 #endif

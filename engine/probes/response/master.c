@@ -16,7 +16,7 @@
 #include "rt/runtime.h"
 
 #define ROOM 16384
-#define ALONE_STIMULI 10 /* after so many lost ones, or so long, and no answer ever: nobody is there */
+#define ALONE_STIMULI 10 /* after this many lost ones, or this long, without any answer: nobody is there */
 #define ALONE_NS (3 * NS_PER_S)
 #define STOPPED INT64_C(-2)
 
@@ -41,7 +41,7 @@ static int64_t draw_interval(struct master *m)
 	       (int64_t)(next_random(m) % (uint64_t)(m->interval_max_ns - m->interval_min_ns + 1));
 }
 
-/* An edge that is not the answer to the stimulus that is waited for, or came while none was. */
+/* Notes an edge that does not answer the present stimulus, or came while none waited. */
 static __attribute__((noinline)) void count_noise(struct master *m, const struct edge *edge,
 						  int64_t waited_for)
 {
@@ -60,7 +60,7 @@ static __attribute__((noinline)) void count_noise(struct master *m, const struct
 	}
 }
 
-/* An edge until it is due: 0, or an errno, of which ETIMEDOUT means that there is none. */
+/* Waits for an edge until it is due. Returns 0 or an errno; ETIMEDOUT: none came. */
 static int receive_until(struct path_end *end, struct edge *edge, int64_t due_ns)
 {
 	int64_t left_ns = due_ns - clock_now_ns(CLOCK_MONOTONIC);
@@ -74,7 +74,7 @@ static int receive_until(struct path_end *end, struct edge *edge, int64_t due_ns
 	return ready > 0 ? end->kind->receive(end, edge) : ready ? errno : ETIMEDOUT;
 }
 
-/* Until it is due; what comes meanwhile is noise. false: told to stop. */
+/* Waits until it is due; edges meanwhile are noise. Returns false if it is stopped. */
 static bool wait_gap(struct master *m, int64_t due_ns)
 {
 	struct edge edge = {.count = 1};
@@ -91,7 +91,7 @@ static bool wait_gap(struct master *m, int64_t due_ns)
 	}
 }
 
-/* The answer did not come at once as it should. back_ns, or MASTER_LOST, or STOPPED; 0: go on to wait. */
+/* The answer did not come at once. Returns back_ns, MASTER_LOST or STOPPED; 0: wait on. */
 static __attribute__((noinline)) int64_t slow_path(struct master *m, int error, int64_t sent_ns)
 {
 	if (error == EINTR) {
@@ -105,7 +105,7 @@ static __attribute__((noinline)) int64_t slow_path(struct master *m, int error, 
 	return STOPPED;
 }
 
-/* The measured path: read the clock, make an edge, wait for one, read the clock. */
+/* The measured path: reads the clock, makes an edge, waits for one, reads the clock. */
 static int64_t stimulate(struct master *m, int64_t *sent_ns)
 {
 	struct path_end *end = m->end;
@@ -148,7 +148,7 @@ static void keep(struct master *m, const struct stimulus *stimulus)
 	slot_ring_push(&m->ring);
 }
 
-/* false: nobody ever answered, and it was waited long enough. */
+/* Returns false if nobody ever answered for long enough. */
 static bool somebody_there(struct master *m, int64_t now_ns)
 {
 	if (m->answered || (m->number < ALONE_STIMULI && now_ns - m->start_ns < ALONE_NS))
@@ -217,7 +217,7 @@ static void drive(struct harness_thread *thread)
 		keep(m, &stimulus);
 	}
 	usage_read(thread->schedstat, &thread->after);
-	/* So that a slave of its own on another machine ends too; it may not arrive. */
+	/* Ends a slave on another machine too; the message may not arrive. */
 	if (m->tells_over)
 		m->end->kind->send(m->end, EDGE_OVER);
 }
@@ -232,7 +232,7 @@ bool master_make(struct master *m)
 	return true;
 }
 
-/* Again and again: a signal that comes just before the master waits does not wake it. */
+/* Repeated: a signal just before the master waits does not wake it. */
 void master_give_up(struct master *m, int64_t timeout_ns)
 {
 	int64_t waiting_ns = atomic_load(&m->waiting_ns);
@@ -242,5 +242,5 @@ void master_give_up(struct master *m, int64_t timeout_ns)
 	atomic_store(&m->given_up_ns, waiting_ns);
 	if (!atomic_load(&m->thread.done))
 		syscall(SYS_tgkill, getpid(), m->thread.tid,
-			SIGUSR1); /* a co-kernel has a pthread_kill of its own */
+			SIGUSR1); /* a co-kernel has its own pthread_kill */
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * response: a master makes an edge on a line, a slave answers it with one of its own; from stimulus to answer
- * (Brown & Martin 2010, sec. 2.2 and 3.4; Adam et al. 2021, algorithm A1). The two and
- * what becomes of their answers are in engine/probes/response.
+ * response: a master makes an edge on a line, and a slave answers it with another; measures from stimulus
+ * to answer (Brown & Martin 2010, sec. 2.2 and 3.4; Adam et al. 2021, algorithm A1). engine/probes/response
+ * has both tasks and their answers.
  */
 #include <string.h>
 #include <sys/random.h>
@@ -89,11 +89,11 @@ static const struct option_entry table[] = {
 struct state {
 	struct master master;
 	struct slave *slave;
-	struct kernel_slave kernel_slave; /* what answers, if that is in the kernel */
+	struct kernel_slave kernel_slave; /* the answering task, if it is in the kernel */
 	struct response_reference reference;
 	struct parts parts;
 	struct responses responses;
-	struct harness_thread answering; /* the slave, if this engine is nothing else */
+	struct harness_thread answering; /* the slave, if this engine has only that role */
 	struct path_end ends[2];
 	int64_t end_ns;
 	struct series *all_series[1 + PARTS + KERNEL_STEPS + RESPONSE_REFERENCE_SERIES];
@@ -137,7 +137,7 @@ static int64_t measured_samples(const struct state *state)
 	return s->total.count + (s->measuring ? s->window.count : 0);
 }
 
-/* The slave in the kernel, alone: it goes on until the time or the count is over. */
+/* Runs the slave in the kernel alone until the time or the count is over. */
 static bool take_kernel_slave(struct harness *h, struct json *j)
 {
 	struct state *state = h->state;
@@ -268,7 +268,7 @@ static int check(struct harness *h)
 	return 0;
 }
 
-/* The slave where this engine has that role, and the peer that it then is. */
+/* Starts the slave if this engine has that role. */
 static int make_slave(const struct harness *h, int cpu)
 {
 	struct state *state = h->state;
@@ -342,7 +342,7 @@ static bool make_series(struct harness *h, int own_cpu)
 	return true;
 }
 
-/* The path, and in the kernel the slave. */
+/* Opens the path, and in the kernel the slave. */
 static int open_path(struct state *state, int slave_cpu)
 {
 	struct path_kernel_end end = {.task = PATH_SLAVE};
@@ -366,8 +366,8 @@ static bool make_reference(struct state *state, int cpu)
 	return response_reference_make(&state->reference, cpu);
 }
 
-/* Both ends of the path and who is at them, on CPUs that are chosen. 0, or the exit status after an `error`
- * line. */
+/* Opens both ends of the path, and assigns their tasks, on chosen CPUs. Returns 0, or the exit status after
+ * an `error` line. */
 static int prepare_ends(const struct harness *h, int cpu[2])
 {
 	struct state *state = h->state;
@@ -402,7 +402,7 @@ static int prepare_probe(struct harness *h)
 		       : harness_no_memory();
 }
 
-/* The slave is traced from before it is armed, so that nothing changes while it is measured. */
+/* The slave is traced before it is armed, so that nothing changes during the measurement. */
 static int begin_trace(struct harness *h)
 {
 	struct state *state = h->state;
@@ -499,7 +499,8 @@ static int run(struct harness *h)
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-/* Who answers: the slave. Of a master alone it is elsewhere, and its own wake-up is what can be seen. */
+/* The task that answers: the slave. With a master alone it is elsewhere, and only the master's own wake-up
+ * can be seen. */
 static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
 	const struct state *state = h->state;

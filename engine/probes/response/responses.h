@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The responses of the probe response as the drain knows them: its samples, and each taken apart. */
+/* The responses of the probe response as the drain knows them: its samples, split into parts. */
 #ifndef RTGAUGE_RESPONSE_RESPONSES_H
 #define RTGAUGE_RESPONSE_RESPONSES_H
 
@@ -15,12 +15,12 @@ struct response_reference;
 struct responses {
 	struct series *series;
 	struct response_reference *reference; /* NULL: there is none */
-	struct parts *parts;		      /* NULL: they are not taken apart */
-	struct answer held;		      /* of the slave's notes the last that was taken */
+	struct parts *parts;		      /* NULL: they are not split */
+	struct answer held;		      /* the last of the slave's notes that was taken */
 };
 
-/* Feeds the series with what came since: from the stimulus to the answer. slave: which notes its answers,
- * where they are taken apart. timeout_ns: what a lost answer took at least. */
+/* Feeds the series with everything since the last call, from the stimulus to the answer. slave: it notes
+ * its answers, if they are split. timeout_ns: the least time of a lost answer. */
 void responses_take_stimuli(struct responses *r, struct master *master, struct slave *slave,
 			    int64_t timeout_ns, struct json *j);
 

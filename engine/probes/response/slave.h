@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The slave of the probe response: it waits for an edge and answers it. A thread of the engine, or a process
- * beside it. */
+/* The slave of the probe response: it waits for an edge and answers it. It is a thread of the engine, or a
+ * second process. */
 #ifndef RTGAUGE_RESPONSE_SLAVE_H
 #define RTGAUGE_RESPONSE_SLAVE_H
 
@@ -23,18 +23,19 @@ struct slave {
 
 	struct path_end *end;
 	_Atomic int64_t answers, double_edges, not_kept;
-	_Atomic int error; /* an errno: the path failed, and the slave with it */
-	bool noting;	   /* answers are noted in the ring: two readings of the clock each */
-	_Atomic bool over; /* the master said so */
+	_Atomic int error; /* an errno: the path failed and ended the slave */
+	bool noting;	   /* answers are noted in the ring, which takes two clock readings each */
+	_Atomic bool over; /* the master said that it is done */
 };
 
-/* In memory that a peer shares. NULL: there is none left. */
+/* In memory that a peer shares. NULL: none is left. */
 struct slave *slave_new(struct path_end *end, bool noting);
 
-/* As a peer, before: its end of the path. 0 or an errno. arg: a struct slave. */
+/* In a peer process, before the start: opens its end of the path. Returns 0 or an errno. arg: a struct
+ * slave. */
 int slave_join(void *arg);
 
-/* Answers until harness_shared.stop, or, as a peer, until it is ended. arg: a struct slave. */
+/* Answers until harness_shared.stop or, in a peer process, until it is ended. arg: a struct slave. */
 void slave_answer(void *arg);
 
 #endif

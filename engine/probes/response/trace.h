@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel's tracepoints say of one task's wake-ups, in an instance of tracefs that somebody else
- * makes and removes: the interrupt or softirq that begins, who wakes the task, when the CPU switches to it.
+ * The kernel's tracepoints of one task's wake-ups, in an instance of tracefs that the caller makes and
+ * removes: the interrupt or softirq that begins, the waker, the switch to the task.
  */
 #ifndef RTGAUGE_RESPONSE_TRACE_H
 #define RTGAUGE_RESPONSE_TRACE_H
@@ -31,18 +31,18 @@ struct trace_event_type {
 struct trace {
 	struct trace_reader reader;
 	struct trace_event_type types[TRACE_KINDS];
-	struct trace_event *events; /* the caller's, while it takes them */
+	struct trace_event *events; /* the caller's, while it reads them */
 	unsigned int have, max_events;
 };
 
 /*
- * Begins to trace the task. interrupt: its number, or one of the two above. 0, or the exit status after an
- * `error` line.
+ * Begins to trace the task. interrupt: its number, or one of the two above. Returns 0, or the exit status
+ * after an `error` line.
  */
 int trace_open(struct trace *trace, const char *instance, pid_t task, int interrupt);
 
-/* What came since, in order of time, up to `max_events` events, behind the first `have` that are in the array
- * already; gives how many are in it then. */
+/* Adds the events since the last call, in order of time, after the first `have` in the array; returns how
+ * many are in it then, at most `max_events`. */
 unsigned int trace_take(struct trace *trace, struct trace_event *events, unsigned int have,
 			unsigned int max_events);
 

@@ -23,11 +23,11 @@ static void note(struct busy_loop_trace *trace, int64_t activation, int64_t star
 		trace->dropped++;
 }
 
-/* What one activation's loop goes on with. */
+/* The state with which an activation's loop continues. */
 struct run {
 	struct busy_loop_trace *trace;
 	int64_t activation, begun_ns, last_ns; /* of the segment; the last reading */
-	int64_t gaps_ns;		       /* kept where the CPU time is not told by thread */
+	int64_t gaps_ns;		       /* kept if the runtime has no CPU time by thread */
 };
 
 static int64_t cpu_now_ns(const struct run *run)
@@ -83,13 +83,12 @@ static bool busy_loop_cpu(struct run *run, int64_t time_ns, int64_t limit_ns,
 		int64_t left_ns = end_ns - cpu_now_ns(run);
 		int64_t loop_ns = left_ns < LOOP_NS ? left_ns : LOOP_NS;
 
-		/* The rest of this reading and a pass are still to come. */
+		/* The rest of this reading and one pass are still to come. */
 		if (left_ns <= (cost->thread_clock_ns + cost->pass_ns) / 2)
 			return true;
 		if (over(run, limit_ns))
 			return false;
-		/* A gap in this stretch leaves CPU time over for another one; a stretch never burns too much.
-		 */
+		/* A gap in this stretch leaves CPU time for another one; a stretch never burns too much. */
 		spin_until(run, clock_now_ns(CLOCK_MONOTONIC) + loop_ns, NULL);
 	}
 }

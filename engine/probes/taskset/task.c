@@ -45,7 +45,7 @@ static int64_t involuntary(void)
 	return getrusage(RUSAGE_THREAD, &counted) ? 0 : counted.ru_nivcsw;
 }
 
-/* The activation: wait, read the clock, burn, read the clock. false: it was cut off. */
+/* Runs one activation: waits, reads the clock, burns, reads the clock. Returns false if it was cut off. */
 static inline bool activate(struct task *t, int64_t number, struct sample *sample, int64_t *switches)
 {
 	int64_t release_ns = t->start_ns + number * t->entry->period_ns;
@@ -59,7 +59,7 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 		    sample->start_ns >= t->limit_ns)
 			return false;
 	} while (commands_cut_short(release_ns, sample->start_ns));
-	if (RUNTIME_IS_COKERNEL) /* its switches of both kinds are one count: the sleep's own is before */
+	if (RUNTIME_IS_COKERNEL) /* its switches of both kinds have one count: the sleep's own comes before */
 		*switches = involuntary();
 	sample->number = number;
 	sample->finish_ns = busy_loop(t->execution, t->entry->execution_ns, sample->start_ns, t->limit_ns,
@@ -88,7 +88,7 @@ static void run_task(struct harness_thread *thread)
 			break;
 		cpu_ns = usage_own_cpu_ns();
 		switches = involuntary();
-		if (RUNTIME_COUNTS_SWITCHES) /* else it is that of the loop */
+		if (RUNTIME_COUNTS_SWITCHES) /* otherwise the loop's time */
 			sample.execution_ns = cpu_ns - then_cpu_ns;
 		sample.preemptions = switches - then_switches;
 		keep(t, &sample);
@@ -98,7 +98,7 @@ static void run_task(struct harness_thread *thread)
 	atomic_fetch_sub(t->others, 1);
 	if (t->total != INT64_MAX && !atomic_load(&harness_shared.stop))
 		t->unfinished = t->total - number;
-	/* Others are still at work on what was released before the end: they are pre-empted as before. */
+	/* Others still work on activations released before the end, and are preempted as before. */
 	while (number < INT64_MAX && atomic_load(t->others) > 0 && activate(t, number, &sample, &switches))
 		number++;
 	atomic_store_explicit(&t->traced, true, memory_order_release);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A task of the set: its thread, and what each activation leaves for the drain. */
+/* A task of the set: its thread, and the data of each activation for the drain. */
 #ifndef RTGAUGE_TASKSET_TASK_H
 #define RTGAUGE_TASKSET_TASK_H
 
@@ -22,12 +22,12 @@ enum metric {
 	JITTER,
 	TARDINESS,
 	EXECUTION,
-	PREEMPTIONS, /* the last, as not every runtime counts them */
+	PREEMPTIONS, /* the last ones, because not every runtime counts them */
 	METRICS_OF_ALL,
 	METRICS = RUNTIME_COUNTS_SWITCHES ? METRICS_OF_ALL : PREEMPTIONS,
 };
 
-/* What an activation leaves; the rest follows from it. */
+/* The data of an activation, from which everything else follows. */
 struct sample {
 	int64_t number, start_ns, finish_ns, execution_ns, preemptions;
 };
@@ -42,11 +42,11 @@ struct task {
 	/* constant */
 	enum busy_loop_by execution;
 	int64_t timeline_ns; /* from time 0; 0: no timeline */
-	_Atomic int *others; /* tasks of the set that are still at their measured activations */
+	_Atomic int *others; /* tasks of the set that still run measured activations */
 	struct harness_thread thread;
 	const struct task_entry *entry;
 	struct busy_loop_cost cost;
-	int64_t counting_ns; /* what reading its CPU time and its switches costs, after each activation */
+	int64_t counting_ns; /* cost of reading its CPU time and its switches, after each activation */
 	int64_t start_ns;    /* release of activation 0 */
 	int64_t total, limit_ns;
 	_Atomic bool traced; /* the trace is complete */
@@ -57,7 +57,8 @@ struct task {
 	struct series series[METRICS];
 };
 
-/* Memory for the task's samples and its timeline; what its thread does is set. false: there is none. */
+/* Allocates the task's samples and its timeline, and sets what its thread does. Returns false if there is
+ * no memory. */
 bool task_make(struct task *t, const struct task_entry *entry);
 
 #endif

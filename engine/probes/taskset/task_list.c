@@ -16,7 +16,7 @@ static int wrong(int number, const char *what)
 	return -1;
 }
 
-/* The next word of a line as a number; false where there is none. */
+/* Parses the next word of a line as a number; returns false if there is none. */
 static bool number(const char **at, const char *end, int64_t *value)
 {
 	char word[32];

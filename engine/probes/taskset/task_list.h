@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tasks of a set as the host writes them: a line a task, `cpu priority period execution deadline offset
- * name`, times in ns. */
+/* Parses the host's tasks of a set: one line a task, `cpu priority period execution deadline offset name`,
+ * times in ns. */
 #ifndef RTGAUGE_TASK_LIST_H
 #define RTGAUGE_TASK_LIST_H
 
@@ -15,11 +15,11 @@ struct task_entry {
 	char name[TASK_NAME_MAX_LEN + 1];
 };
 
-/* Reads text into entries, which has room for TASK_LIST_MAX. Gives their number, or -1 after an `error` line
- * that names the task and what is wrong with it. */
+/* Parses text into entries, which has room for TASK_LIST_MAX. Returns their number, or -1 after an `error`
+ * line that names the task and its fault. */
 int task_list_parse(const char *text, struct task_entry *entries);
 
-/* The share of this CPU that the tasks want, in millionths, each task's cut. */
+/* The share of this CPU that the tasks need, in millionths; each task's share is rounded down. */
 int64_t task_list_utilisation(const struct task_entry *entries, int count, int cpu);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * taskset: a set of periodic tasks runs as it is written, each burning its execution time (Delgado & Choi
- * 2020, algorithm 2). Late activations are run late, none is skipped.
+ * taskset: runs a set of periodic tasks, each burning its execution time (Delgado & Choi 2020, algorithm
+ * 2). Late activations run late; none is skipped.
  */
 #include <stdatomic.h>
 
@@ -17,10 +17,10 @@
 #define LEAD_NS (NS_PER_S / 20) /* from `go` to time 0: every thread waits by then */
 #define DRAIN_NS (NS_PER_S / 5)
 #define MILLION 1000000
-#define MAX_MILLIONTHS 950000 /* what Linux itself leaves to real-time tasks by default */
+#define MAX_MILLIONTHS 950000 /* the share that Linux itself allows real-time tasks by default */
 #define HOG_PERCENT 97
 #define FORCED_NS (10 * NS_PER_S)
-#define AFTER_NS NS_PER_S /* beyond the last deadline, for what is late */
+#define AFTER_NS NS_PER_S /* after the last deadline, for late activations */
 #define MARGIN_NS 50000	  /* budget of a deadline task above its execution time, and 5 % of that */
 
 static const struct {
@@ -81,7 +81,7 @@ struct state {
 	struct harness_thread *measurers[TASK_LIST_MAX * METRICS];
 	struct series *series[TASK_LIST_MAX * METRICS];
 	bool overloaded;
-	_Atomic int at_work; /* tasks that are at their measured activations */
+	_Atomic int at_work; /* tasks that still run measured activations */
 };
 
 static int check_overload(struct state *state)
@@ -272,7 +272,7 @@ static void write_trace(struct task *t, struct json *j)
 			    "%u segments of this task's timeline could not be kept", t->trace.dropped);
 }
 
-/* Takes what is in the rings; false: every thread has ended and every ring is empty. */
+/* Takes everything from the rings; returns false if every thread has ended and every ring is empty. */
 static bool drain(struct harness *h, struct json *j)
 {
 	const struct state *state = h->state;

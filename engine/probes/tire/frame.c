@@ -9,11 +9,11 @@
 
 #define NODES_MOST 1024
 #define NODES_LEAST 16
-#define NODE_NS 40	    /* to copy one, about (docs/benchmarks.md) */
-#define PERIOD_SHARE 100    /* the copy takes a hundredth of the period, about */
-#define SLACK_SHARE 4	    /* a quarter of the period has to be left */
-#define SAFETY 4	    /* and so many times what a copy takes */
-#define UNITS_A_RADIUS 4096 /* positions are whole numbers of these */
+#define NODE_NS 40	    /* approximate time to copy one (docs/benchmarks.md) */
+#define PERIOD_SHARE 100    /* the copies take about a hundredth of the period */
+#define SLACK_SHARE 4	    /* a quarter of the period must be left */
+#define SAFETY 4	    /* and this many times the duration of a copy */
+#define UNITS_A_RADIUS 4096 /* positions are whole numbers of this unit */
 #define FARTHEST 0x1p50	    /* in units: differences fit */
 
 _Atomic enum tire_frame_state tire_frame_state;
@@ -23,17 +23,17 @@ static struct {
 	struct position {
 		double x, y;
 	} * positions;
-	int64_t count, every; /* each `every`th node is in it */
+	int64_t count, every; /* the frame has each `every`th node */
 	int64_t usual_ns;     /* of a copy, before one was measured */
 
-	/* the last thread's, until the frame is full */
+	/* the last thread owns it until the frame is full */
 	int64_t step, time_ns, copy_ns;
 	struct tire_frame_counts counts;
 	int64_t expected_ns; /* of the next copy */
 
 	_Atomic bool refused; /* a step had no time for a frame */
 
-	/* the thread's that drains */
+	/* of the thread that drains */
 	int64_t dropped, next_ns;
 } frame;
 
@@ -58,7 +58,7 @@ static bool fits(int64_t left_ns)
 	return left_ns >= frame.plan->period_ns / SLACK_SHARE && left_ns >= SAFETY * frame.expected_ns;
 }
 
-/* A copy that was held up once is forgotten after some more, or after some that were not made for it. */
+/* One slow copy is forgotten after some more copies, or after some that were skipped because of it. */
 static void expect(int64_t took_ns)
 {
 	frame.expected_ns -= frame.expected_ns / 8;
@@ -129,7 +129,7 @@ static void write_frame(struct json *j)
 	json_line(j);
 }
 
-/* A frame must not fill the pipe: what is measured goes through it too. */
+/* A frame must not fill the pipe, which also carries the measurements. */
 static bool reader_has_all(FILE *out)
 {
 	int unread = 0;
@@ -147,7 +147,7 @@ int64_t tire_frame_exchange(struct json *j, int64_t idle_ns)
 		return idle_ns;
 	if (now_ns < frame.next_ns)
 		return frame.next_ns - now_ns;
-	/* on a grid, so that waking late does not make them fewer */
+	/* on a grid, so that a late wake-up does not make frames fewer */
 	frame.next_ns = now_ns + TIRE_FRAME_NS - (now_ns - frame.next_ns) % TIRE_FRAME_NS;
 	if (state == FRAME_FULL && watched && reader_has_all(j->out))
 		write_frame(j);
@@ -156,7 +156,7 @@ int64_t tire_frame_exchange(struct json *j, int64_t idle_ns)
 		  (atomic_load_explicit(&frame.refused, memory_order_relaxed) && state == FRAME_WANTED)))
 		frame.dropped++;
 	atomic_store_explicit(&frame.refused, false, memory_order_relaxed);
-	/* One that is still wanted may be there at any moment. */
+	/* A wanted frame may come at any moment. */
 	if (!watched)
 		atomic_store_explicit(&tire_frame_state, FRAME_NONE, memory_order_relaxed);
 	else if (state != FRAME_WANTED)

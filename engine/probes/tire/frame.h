@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames for those who watch the tire move (docs/live.md): positions of some nodes after a step. The last
- * thread of a step copies them where a frame is wanted and the next release is far enough; the thread that
- * drains writes them to the stream.
+ * Frames for people who watch the tire move (docs/live.md): positions of some nodes after a step. The last
+ * thread of a step copies them if a frame is wanted and the next release is far enough away; the thread
+ * that drains writes them to the stream.
  */
 #ifndef RTGAUGE_TIRE_FRAME_H
 #define RTGAUGE_TIRE_FRAME_H
@@ -15,23 +15,23 @@
 #include "base/json.h"
 #include "probes/tire/run.h"
 
-#define TIRE_FRAME_NS (NS_PER_S / 60) /* between two frames at the least */
+#define TIRE_FRAME_NS (NS_PER_S / 60) /* least time between two frames */
 
 enum tire_frame_state { FRAME_NONE, FRAME_WANTED, FRAME_FULL };
 
-/* WANTED by the thread that drains, FULL by the last thread of a step; the positions belong to the other one
- * in between. */
+/* The thread that drains sets WANTED; the last thread of a step sets FULL. In between the positions belong
+ * to the other one. */
 extern _Atomic enum tire_frame_state tire_frame_state;
 
-/* Memory for a frame; false: there is none. */
+/* Allocates a frame; returns false if there is no memory. */
 bool tire_frame_make(const struct tire_plan *plan);
 
 bool tire_frame_copy(int64_t step, int64_t time_ns, int64_t now_ns, int64_t until_ns);
 
 /*
- * By the last thread of the measured step number `step` (from 1), while all others wait and after everything
- * that is measured. time_ns: when the step was released; until_ns: the next release, INT64_MAX where there is
- * none. true: a frame was copied, which took time.
+ * Called by the last thread of the measured step number `step` (from 1), while all others wait and after
+ * everything that is measured. time_ns: the release of the step; until_ns: the next release, INT64_MAX if
+ * there is none. Returns true if a frame was copied, which took time.
  */
 static inline bool tire_frame_offer(int64_t step, int64_t time_ns, int64_t now_ns, int64_t until_ns)
 {
@@ -41,15 +41,15 @@ static inline bool tire_frame_offer(int64_t step, int64_t time_ns, int64_t now_n
 	return tire_frame_copy(step, time_ns, now_ns, until_ns);
 }
 
-/* By the thread that drains: writes the frame that is there, and asks for the next one where somebody
- * watches. Gives how long to wait before the next call; idle_ns where nobody watches. */
+/* Called by the thread that drains: writes a full frame, and requests the next one if somebody watches.
+ * Returns the time to wait before the next call; idle_ns if nobody watches. */
 int64_t tire_frame_exchange(struct json *j, int64_t idle_ns);
 
 struct tire_frame_counts {
-	int64_t copied, late; /* late: these ended after the next release, and may have delayed a step */
+	int64_t copied, late; /* late: copies that ended after the next release, and may have delayed a step */
 };
 
-/* After the threads have ended. */
+/* Called after the threads have ended. */
 const struct tire_frame_counts *tire_frame_counted(void);
 
 #endif

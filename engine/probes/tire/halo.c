@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fast solver: a thread has an arc of the circle and the arc opposite it, so that spokes stay inside. An
- * arc is an array of each coordinate, with a copy of the neighbour's border node at either end; what others
- * need of its borders a thread leaves in a mailbox, by turns one of two, so that one barrier a step is
- * enough.
+ * The fast solver: a thread has an arc of the circle and the opposite arc, so that spokes stay inside. An
+ * arc has an array for each coordinate, with a copy of the neighbour's border node at each end. A thread
+ * leaves its border nodes in a mailbox for its neighbours, alternately in one of two, so that one barrier a
+ * step is enough.
  */
 #include <string.h>
 
@@ -14,12 +14,12 @@
 
 enum { FIRST, LAST, BORDERS };
 
-/* A thread's own, but for the mailboxes, which its neighbours read. */
+/* A thread's own data, except the mailboxes, which its neighbours read. */
 struct part {
 	_Alignas(CACHE_LINE) struct tire_state mailbox[2][TIRE_ARCS][BORDERS];
 	_Alignas(CACHE_LINE) struct tire_arc arc[TIRE_ARCS];
 	int64_t begin, count; /* pairs of a node and its opposite */
-	unsigned int now;     /* which of the mailboxes is read */
+	unsigned int now;     /* which of the mailboxes to read */
 	struct tire_forces *forces;
 };
 

@@ -5,7 +5,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The forces on nodes at `on` by springs to nodes at `by`, both beginning at the same place of their arcs. */
+/* The forces on nodes at `on` from springs to nodes at `by`; both begin at the same place of their arcs. */
 INLINE void spring_row(int64_t count, double stiffness, double damping, double rest_force,
 		       const struct tire_arc *on, const struct tire_arc *by, double *restrict fx,
 		       double *restrict fy)
@@ -18,8 +18,8 @@ INLINE void spring_row(int64_t count, double stiffness, double damping, double r
 			    vy1[i] - vy0[i], &fx[i], &fy[i]);
 }
 
-/* Moves nodes under the forces of the springs on both sides and of their spokes; sign: of the spokes' force.
- */
+/* Moves nodes under the forces of the springs on both sides and of their spokes; sign: of the spokes'
+ * force. */
 INLINE void move_row(int64_t count, const struct tire_model *m, double sign, const struct tire_arc *arc,
 		     const double *restrict side_x, const double *restrict side_y,
 		     const double *restrict spoke_x, const double *restrict spoke_y)

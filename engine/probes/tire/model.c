@@ -5,8 +5,8 @@
 #define NOWHERE (-1e300) /* a floor that nothing reaches */
 
 /*
- * Sine and cosine of 0 ... pi/2 by their series: the C library's cost a static program 40 KB, and do not give
- * the same bits on every machine.
+ * Sine and cosine of 0 ... pi/2 by their series. The C library's add 40 KB to a static program, and their
+ * bits depend on the machine.
  */
 static void sine_cosine(double angle, double *sine, double *cosine)
 {
@@ -14,7 +14,7 @@ static void sine_cosine(double angle, double *sine, double *cosine)
 	double a = upper ? HALF_PI - angle : angle;
 	double s = a, c = 1, term = a;
 
-	/* The terms of both series are one after the other; 20 are more than a double can tell. */
+	/* The terms of both series in turn; 20 are more than a double can resolve. */
 	for (int n = 2; n < 20; n++) {
 		term *= a / n;
 		if (n & 1)
@@ -26,7 +26,7 @@ static void sine_cosine(double angle, double *sine, double *cosine)
 	*cosine = upper ? s : c;
 }
 
-/* The largest eigenvalue of the graph's Laplacian: of the odd mode next to that which alternates. */
+/* The largest eigenvalue of the graph's Laplacian: of the odd mode next to the alternating one. */
 static double largest_eigenvalue(int64_t nodes)
 {
 	double sine, cosine;
@@ -66,7 +66,8 @@ void tire_model_settle(struct tire_model *m)
 	m->floor_y = m->floor ? 0 : NOWHERE;
 }
 
-/* Counter-clockwise from the right, each quadrant the turned first one: what is opposite is so exactly. */
+/* Counter-clockwise from the right; each quadrant is the first one turned, so opposite nodes match
+ * exactly. */
 struct tire_state tire_model_start(const struct tire_model *m, int64_t i)
 {
 	int64_t quadrant = m->nodes / 4;
@@ -86,8 +87,8 @@ struct tire_state tire_model_start(const struct tire_model *m, int64_t i)
 	default:
 		right = sine, up = -cosine;
 	}
-	/* It rolls to the right: the lowest point rests for a moment. A zero of the other sign would stay one
-	 * in some solvers only. */
+	/* It rolls to the right: the lowest point rests for a moment. A zero of the other sign would
+	 * survive in some solvers only. */
 	return (struct tire_state){
 		.x = m->radius * right + 0.0,
 		.y = (m->height + m->radius) + m->radius * up,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tire: n point masses on a circle, each joined by a spring-damper to its two neighbours and to the node
- * opposite, above a floor (Garre et al. 2014, sec. 4.1). SI units.
+ * The tire: n point masses on a circle above a floor, each joined by a spring-damper to its two neighbours
+ * and to the opposite node (Garre et al. 2014, sec. 4.1). SI units.
  *
- * Every solver computes a step by the same operations in the same order for each node, so that their results
- * are the same bit for bit. With R(i) for the force on node i by its spring to node i + 1, and S(i) for that
- * by its spring to the node opposite: the force on node i is (R(i) - R(i - 1)) + S(i).
+ * Every solver computes a step with the same operations in the same order for each node, so that all
+ * results are equal bit for bit. Let R(i) be the force on node i from its spring to node i + 1, and S(i)
+ * the force from its spring to the opposite node; the force on node i is then (R(i) - R(i - 1)) + S(i).
  */
 #ifndef RTGAUGE_TIRE_MODEL_H
 #define RTGAUGE_TIRE_MODEL_H
@@ -22,36 +22,36 @@ struct tire_state {
 };
 
 struct tire_model {
-	/* what is asked for; stiffness and damping: 0 until tire_model_settle has chosen */
+	/* the wanted parameters; stiffness and damping: 0 until tire_model_settle has chosen */
 	int64_t nodes;
 	double mass, radius, height, gravity, speed; /* mass: of the whole tire */
 	double stiffness, damping;
 	bool floor;
 	bool springs, integration; /* false: a step leaves it out */
 
-	/* what follows, for the step */
+	/* derived from these, for the step */
 	double side_force, spoke_force; /* stiffness x rest length */
 	double kick;			/* step / mass of a node */
 	double fall;			/* step x gravity */
 	double floor_y;
 };
 
-/* Defaults that depend on others, and what follows from all. */
+/* Sets defaults that depend on others, and everything derived. */
 void tire_model_settle(struct tire_model *m);
 
 /*
- * Whether explicit Euler is stable with this stiffness and damping (docs/probes/tire.md): `least` and `most`
- * are the bounds of the damping.
+ * Returns whether explicit Euler is stable with this stiffness and damping (docs/probes/tire.md): `least`
+ * and `most` are the bounds of the damping.
  */
 bool tire_model_stable(const struct tire_model *m, double *least, double *most);
 
 /* Node i at the beginning. */
 struct tire_state tire_model_start(const struct tire_model *m, int64_t i);
 
-/* Far below the square of any length of the model: no spring of length 0 divides by it. */
+/* Far below the square of any length of the model: prevents division by 0 for a spring of length 0. */
 #define TIRE_TINY 1e-30
 
-/* The force by a spring-damper on the node that sees its other end at (dx, dy), moving away by (dvx, dvy). */
+/* The force of a spring-damper on the node that sees its other end at (dx, dy), moving away at (dvx, dvy). */
 static inline __attribute__((always_inline)) void tire_spring(double stiffness, double damping,
 							      double rest_force, double dx, double dy,
 							      double dvx, double dvy, double *fx, double *fy)
@@ -63,7 +63,8 @@ static inline __attribute__((always_inline)) void tire_spring(double stiffness, 
 	*fy = pull * dy + damping * dvy;
 }
 
-/* A step of explicit Euler under a force, then the floor: no branch, so that a contact costs no time. */
+/* A step of explicit Euler under a force, then the floor. It has no branch, so that a contact costs no
+ * time. */
 static inline __attribute__((always_inline)) void tire_move(double kick, double fall, double floor_y,
 							    double fx, double fy, double *x, double *y,
 							    double *vx, double *vy)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The paper's solver (Garre et al. 2014, algorithm 1): a thread reads the nodes that are adjacent to its own,
- * computes every force on its nodes, moves them, and writes them. Each reading and each writing of a node is
- * under the node's own binary semaphore; `serial` is the same without them.
+ * The paper's solver (Garre et al. 2014, algorithm 1): a thread reads the nodes next to its own, computes
+ * every force on its nodes, moves them, and writes them. A binary semaphore for each node guards each read
+ * and write; `serial` is the same without semaphores.
  */
 #include <semaphore.h>
 
@@ -16,10 +16,10 @@ struct node {
 
 enum { NEXT, PREVIOUS, OPPOSITE, ADJACENT };
 
-/* A thread's own. */
+/* A thread's own data. */
 struct part {
 	int64_t begin, end;
-	unsigned int now;	     /* which of the two buffers is read */
+	unsigned int now;	     /* which of the two buffers to read */
 	struct tire_state *adjacent; /* ADJACENT of each node */
 	struct tire_state *fresh;
 	struct force {
@@ -83,7 +83,7 @@ static struct tire_state nodes_state(int64_t i)
 	return nodes[i].state[parts[0].now];
 }
 
-/* Binary: whoever waits for it sleeps, and a signal does not give it. */
+/* Binary: a waiting thread sleeps, and a signal does not end the wait. */
 static inline void take(struct node *node)
 {
 	while (sem_wait(&node->semaphore))
@@ -121,7 +121,7 @@ static inline struct force spring(double rest_force, const struct tire_state *on
 	return force;
 }
 
-/* Its springs along the circle, one more than it has nodes, and its spokes. */
+/* Its springs along the circle, one more than its nodes, and its spokes. */
 static void compute_forces(struct part *p)
 {
 	const struct tire_state *first = &nodes[p->begin].state[p->now];

@@ -15,12 +15,12 @@
 #include "rt/wait.h"
 
 #define RING ((size_t)65536)
-#define WORK_NS (NS_PER_S / 1000 * 80) /* then a rest of a quarter of what was worked */
-#define FREE_NS (NS_PER_S / 100)       /* about how long threads that run freely do not meet */
-#define LOOK_NS NS_PER_S	       /* real-time: how often the time that is left over is looked at */
+#define WORK_NS (NS_PER_S / 1000 * 80) /* then a rest of a quarter of that time */
+#define FREE_NS (NS_PER_S / 100)       /* approximate time that free-running threads do not meet */
+#define LOOK_NS NS_PER_S	       /* real-time: how often to check the time that is left over */
 #define LOOKS 2
 #define BUSY_PERCENT 97
-#define RESET_NS (NS_PER_S / 100) /* and for each node: at the most to set the model back */
+#define RESET_NS (NS_PER_S / 100) /* and for each node: longest time to restore the model */
 #define RESET_NODE_NS 400
 #define BARRIER_EACH                                                                                         \
 	64 /* of steps that are short against a reading of the clock: how many a timed barrier               \
@@ -31,7 +31,7 @@ enum phase { WARM_UP, MEASURE };
 struct worker {
 	_Alignas(CACHE_LINE) struct harness_thread thread;
 	unsigned int number;
-	int64_t begin_ns; /* real-time: when it began the step */
+	int64_t begin_ns; /* real-time: the time at which it began the step */
 	int64_t barrier_ns, barriers, passes;
 };
 
@@ -40,7 +40,7 @@ static struct worker *workers;
 static struct slot_ring ring;
 static struct tire_sample *samples;
 
-/* Written by the last thread to arrive at a meeting, read by all until they arrive at the next. */
+/* The last thread to arrive at a meeting writes it; all read it until they arrive at the next. */
 static struct {
 	_Alignas(CACHE_LINE) struct barrier barrier;
 	enum phase phase;
@@ -49,8 +49,8 @@ static struct {
 	int64_t stride;	    /* steps until the next meeting */
 	int64_t release_ns; /* real-time: of the next step */
 
-	/* the last thread's alone */
-	int64_t start_ns, measured_start_ns, end_ns; /* end: of this phase at the latest */
+	/* only for the last thread */
+	int64_t start_ns, measured_start_ns, end_ns; /* end: latest end of this phase */
 	int64_t total, done;			     /* steps or activations of this phase */
 	int64_t stamp_ns, since, rested_ns;
 	int64_t look_ns, busy_ns;
@@ -89,7 +89,7 @@ static bool stopped(void)
 	return atomic_load_explicit(&harness_shared.stop, memory_order_relaxed);
 }
 
-/* A real-time thread that computes without a break would take the machine away. */
+/* A real-time thread that computes without a break would take the machine. */
 static void rest(int64_t now_ns)
 {
 	int64_t rest_ns = (now_ns - now.rested_ns) / 4;
@@ -106,7 +106,7 @@ static void rest(int64_t now_ns)
 	now.over = now.rested_ns >= now.end_ns;
 }
 
-/* Real-fast: `stride` steps are done. */
+/* Real-fast: stores that `stride` steps are done. */
 static void fast_step_over(void *arg)
 {
 	int64_t now_ns, took_ns;
@@ -139,7 +139,7 @@ static void fast_step_over(void *arg)
 		rest(now_ns);
 }
 
-/* Whether the threads left nothing to the machine for some looks in a row. */
+/* Returns whether the threads left nothing to the machine for some looks in a row. */
 static bool overloads(int64_t now_ns, int64_t busy_ns)
 {
 	now.busy_ns += busy_ns;
@@ -151,8 +151,8 @@ static bool overloads(int64_t now_ns, int64_t busy_ns)
 	return now.looks >= LOOKS;
 }
 
-/* When the first of all threads began, and when every CPU had begun: threads that share a CPU begin one after
- * the other. */
+/* The times at which the first thread began and at which every CPU had begun: threads that share a CPU
+ * begin one after the other. */
 static int64_t first_begin(int64_t *everywhere_ns)
 {
 	unsigned int cpus = plan.cpus < plan.threads ? plan.cpus : plan.threads;
@@ -174,7 +174,7 @@ static int64_t first_begin(int64_t *everywhere_ns)
 	return first_ns;
 }
 
-/* Real-time: the step that was released at release_ns is done. */
+/* Real-time: stores that the step released at release_ns is done. */
 static void timed_step_over(void *arg)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), begin_ns, everywhere_ns, released_ns, response_ns;
@@ -215,7 +215,7 @@ static void begin_phase(enum phase phase, int64_t total, int64_t end_ns, int64_t
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
 	now.phase = phase;
-	now.over = !plan.period_ns && end_ns <= now_ns; /* so late that nothing of it is left */
+	now.over = !plan.period_ns && end_ns <= now_ns; /* so late that nothing of the period is left */
 	now.ended = now.ended || stopped();
 	now.total = total;
 	now.end_ns = end_ns;
@@ -229,8 +229,8 @@ static void begin_phase(enum phase phase, int64_t total, int64_t end_ns, int64_t
 }
 
 /*
- * Ends at the very time that was announced: what is measured must not begin before it, and what began later
- * is told by its time as measured.
+ * Ends exactly at the announced time: nothing may be measured before it. If the measured phase begins
+ * later, its own time says so.
  */
 static void begin_warm_up(void *arg)
 {
@@ -239,7 +239,7 @@ static void begin_warm_up(void *arg)
 		    now.measured_start_ns, now.start_ns);
 }
 
-/* Its length is its own, however long it took to set the model back. */
+/* The phase has its full length, however long restoring the model took. */
 static void begin_measured(void *arg)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -250,7 +250,7 @@ static void begin_measured(void *arg)
 		    now.measured_start_ns);
 }
 
-/* Real-time: waits for the release. false: it is not to come. */
+/* Real-time: waits for the release. Returns false if there is none. */
 static bool wait_for_release(struct worker *w)
 {
 	const struct timespec release = ns_timespec(now.release_ns);
@@ -264,7 +264,7 @@ static bool wait_for_release(struct worker *w)
 	return true;
 }
 
-/* All meet. The first thread knows how long it was there, now and then where steps are short. */
+/* All threads meet. The first thread measures its wait, only now and then if steps are short. */
 static void meet(struct worker *w, void (*once)(void *arg))
 {
 	int64_t before_ns;
@@ -345,7 +345,7 @@ int64_t tire_run_begin(int64_t start_ns)
 {
 	now.start_ns = start_ns;
 	now.measured_start_ns = start_ns + plan.warm_up_ns;
-	/* Setting the model back takes its time; releases stay on the grid. */
+	/* Restoring the model takes time; releases stay on the grid. */
 	if (plan.period_ns && plan.warm_up_ns)
 		now.measured_start_ns +=
 			((RESET_NS + plan.model->nodes * RESET_NODE_NS) / plan.period_ns + 1) *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every solver of the tire gives: its threads compute steps, each for its own nodes. */
+/* What every solver of the tire provides: its threads compute steps, each for its own nodes. */
 #ifndef RTGAUGE_TIRE_SOLVER_H
 #define RTGAUGE_TIRE_SOLVER_H
 
@@ -9,17 +9,17 @@
 
 #include "probes/tire/model.h"
 
-/* Between two meetings of all threads there is one step, but where a solver runs freely or alone. */
+/* All threads meet after each step, unless the solver runs freely or alone. */
 struct tire_solver {
-	/* Memory that a tire of these numbers takes. */
+	/* Memory of a tire with these numbers. */
 	size_t (*bytes)(int64_t nodes, unsigned int threads);
-	/* Once, before the threads are there. The model stays; false: no memory. */
+	/* Called once, before the threads start. The model must stay. Returns false if there is no memory. */
 	bool (*make)(const struct tire_model *model, unsigned int threads);
-	/* Each thread: its nodes as they begin. All threads meet after that. */
+	/* Called by each thread: sets its nodes to their beginning. All threads meet afterwards. */
 	void (*reset)(unsigned int thread);
-	/* Each thread: one step of its nodes. */
+	/* Called by each thread: one step of its nodes. */
 	void (*step)(unsigned int thread);
-	/* Node i now, while no thread is in a step. */
+	/* Node i now, while no thread computes. */
 	struct tire_state (*state)(int64_t i);
 };
 
@@ -32,7 +32,7 @@ extern const struct tire_solver tire_free_running;
 /* A thread has an arc and the one opposite it; arrays that the compiler vectorises. */
 extern const struct tire_solver tire_halo;
 
-/* Where thread t's part of `count` things begins; that of thread t + 1 is where it ends. */
+/* The beginning of thread t's part of `count` things; the part of thread t + 1 begins at its end. */
 static inline int64_t tire_share(int64_t count, unsigned int threads, unsigned int t)
 {
 	return count * t / threads;

@@ -5,7 +5,7 @@
 
 #include "probes/tire/run.h"
 
-/* After the threads are done. false: errno says why. */
+/* Called after the threads have ended. Returns false with errno. */
 bool tire_state_write(const char *path, const struct tire_plan *plan, int64_t steps);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "harness/cpus.h"
 
-/* Cores that have one of these CPUs. */
+/* Counts the cores of these CPUs. */
 static unsigned int count_cores(const struct cpuset *cpus)
 {
 	struct cpuset left = *cpus, core;

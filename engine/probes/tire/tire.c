@@ -26,9 +26,9 @@
 #define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
 #define DRAIN_NS (NS_PER_S / 20)
 #define BLOCK_NODES                                                                                          \
-	4096 /* a sample is of so many node-steps at the least: a reading of the clock is 1 % of it */
+	4096 /* least node-steps in a sample, so that a clock reading is 1 % of it */
 #define BILLION 1e9
-#define TAKE_ALL 1000 /* % of a CPU: the threads look themselves that the machine goes on */
+#define TAKE_ALL 1000 /* % of a CPU: the threads themselves leave time to the machine */
 
 enum solver { SOLVER_SERIAL, SOLVER_HALO, SOLVER_SEMAPHORE };
 enum without { WITHOUT_NONE, WITHOUT_SPRINGS, WITHOUT_INTEGRATION };
@@ -53,7 +53,7 @@ static struct {
 	.gravity = INT64_C(9810000000),
 };
 
-/* Physical quantities are whole billionths of their SI unit: every machine reads the same number. */
+/* Physical quantities are whole billionths of their SI unit, so every machine reads the same number. */
 static const struct option_entry quantity[] = {
 	{.name = "", .kind = OPTION_INT, .max = INT64_C(1000000000000000)},
 	{0},
@@ -262,7 +262,7 @@ static void set_plan(struct state *state, unsigned int cpus)
 	state->plan.block = 1;
 }
 
-/* Memory first of all: where it is short the kernel kills rather than refuses. */
+/* Memory is checked first: if it is short, the kernel kills instead of refusing. */
 static int check_memory(struct state *state)
 {
 	int64_t left = tire_memory_left();
@@ -276,7 +276,7 @@ static int check_memory(struct state *state)
 			  (long long)(left >> 20));
 }
 
-/* The threads go round the CPUs; those that get none are not measured. */
+/* Threads are spread over the CPUs; CPUs without a thread are not measured. */
 static void place(struct state *state, struct probe_cpus *cpus)
 {
 	int cpu = -1;
@@ -316,7 +316,7 @@ static bool set_series(struct harness *h)
 		state->all[i].cpu = state->plan.threads == 1 ? state->threads[0]->cpu : -1;
 		state->all[i].labels[0] = (struct label){"solver", solver_names[options.solver]};
 		state->series[i] = &state->all[i];
-		/* Of threads that share a CPU none can tell who kept it waiting. */
+		/* Threads that share a CPU cannot tell who delayed them. */
 		state->measurers[i] = state->plan.threads <= state->plan.cpus ? state->threads[0] : NULL;
 	}
 	h->series = state->series;
@@ -331,7 +331,7 @@ static void feed_timed(struct state *state, const struct tire_sample *s, struct 
 	series_feed_timed(&state->all[LATENCY], s->time_ns, s->latency_ns, j);
 	series_feed_timed(&state->all[RESPONSE], s->time_ns, s->response_ns, j);
 	series_feed_timed(&state->all[SLACK], s->time_ns, period_ns - s->response_ns, j);
-	/* Had it been run after this one, it had begun when this one ended, and taken as long. */
+	/* If this solver had run second, it would have begun when the other ended, and taken as long. */
 	for (int64_t m = 1; m <= s->missed; m++) {
 		int64_t release_ns = s->time_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
 
@@ -346,7 +346,7 @@ static bool drain(struct harness *h, struct json *j)
 	struct tire_sample sample;
 	bool alive = false;
 
-	/* Before the samples: what a thread stored before its end is taken. */
+	/* Threads before samples: what a thread stored before its end must be taken. */
 	for (unsigned int i = 0; i < state->plan.threads; i++)
 		alive |= !atomic_load(&state->threads[i]->done);
 	while (tire_run_next(&sample)) {
@@ -386,7 +386,7 @@ static void write_values(const struct state *state, const struct tire_books *boo
 	json_int(j, "wall_ns", books->wall_ns);
 	json_int(j, "cpu_ns", sum.cpu_ns);
 	json_real(j, "node_steps_per_s", books->wall_ns ? node_steps * BILLION / (double)books->wall_ns : 0);
-	if (!RUNTIME_IS_COKERNEL) { /* a co-kernel does not tell them apart, or does not count them */
+	if (!RUNTIME_IS_COKERNEL) { /* a co-kernel does not distinguish them, or does not count them */
 		json_int(j, "voluntary_switches", sum.voluntary_switches);
 		json_int(j, "involuntary_switches", sum.involuntary_switches);
 	} else {
@@ -465,7 +465,7 @@ static void begin(struct harness *h)
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS, measured_ns = INT64_MAX;
 	int64_t warm_up_ns = tire_run_begin(start_ns) - start_ns, length_ns = state->plan.measured_ns;
 
-	/* Real-fast it ends a moment after its time, with a step. */
+	/* Real-fast, it ends a moment after its time, with a step. */
 	if (options.period_ns && state->plan.steps != INT64_MAX)
 		length_ns = measured_ns = state->plan.steps * options.period_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "probes/wakeup/activations.h"
 
-/* What is beyond was not written by this tracer. */
+/* A larger number was not written by this tracer. */
 #define TIME_MAX_NS (INT64_C(1) << 61)
 #define EARLY_MAX_NS (INT64_C(1) << 30)
 
@@ -64,15 +64,16 @@ bool timerlat_track_event(struct timerlat_track *track, const struct timerlat_ev
 		open_activation(track, event);
 		return false;
 	}
-	/* Too late by at most three quarters of an interval: from reading the clock to stamping the event. */
+	/* Too late by at most three quarters of an interval, the time from reading the clock to stamping
+	 * the event. */
 	likely = floor_divide(release_ns - track->base_ns + track->interval_ns / 4, track->interval_ns);
-	/* A number that is not above the last one, or more above it than there were releases, is of a tracer
-	 * that began anew. */
+	/* If a number is not above the last one, or exceeds it by more than the releases in between, the
+	 * tracer started again. */
 	step = (int64_t)(uint32_t)(event->number - track->number);
 	if (step == 0 || step > likely - track->least + 1)
 		step = 1;
-	/* The one that is over is at least `step` releases before this one: where its event was stamped very
-	 * late this corrects it. */
+	/* The finished activation is at least `step` releases before this one; this corrects an event that
+	 * was stamped very late. */
 	at = track->likely < likely - step ? track->likely : likely - step;
 	if (at < track->least)
 		at = track->least;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timerlat events of one CPU, put together to activations. The kernel arms its timer for the next release
+ * Assembles the timerlat events of one CPU into activations. The kernel arms its timer for the next release
  * only when the thread is back, and skips releases that have passed by then (wait_next_period of
- * kernel/trace/trace_osnoise.c): these are missed ones, which no event tells. An event has no release either:
- * that is its time less its latency, later by as long as the kernel took from reading the clock to stamping
- * the event.
+ * kernel/trace/trace_osnoise.c). No event reports these missed ones. An event has no release either: the
+ * release is its time minus its latency, plus the time that the kernel took from reading the clock to
+ * stamping the event.
  */
 #ifndef RTGAUGE_WAKEUP_ACTIVATIONS_H
 #define RTGAUGE_WAKEUP_ACTIVATIONS_H
@@ -19,7 +19,7 @@ enum timerlat_context { TIMERLAT_IRQ, TIMERLAT_THREAD, TIMERLAT_USER, TIMERLAT_C
 
 struct timerlat_event {
 	int64_t time_ns;
-	uint32_t number; /* of the activation on this CPU: skipped releases have none */
+	uint32_t number; /* of the activation on this CPU; skipped releases have no number */
 	int context;
 	int64_t latency_ns;
 };
@@ -27,13 +27,13 @@ struct timerlat_event {
 struct timerlat_activation {
 	int64_t release_ns;
 	int64_t latency_ns[TIMERLAT_CONTEXTS]; /* TIMERLAT_NONE: there was no such event */
-	int64_t missed;			       /* releases that were skipped right before it */
-	int64_t lost;			       /* activations right before it whose events were lost */
-	int64_t back_ns; /* of the one before: when its last event was; missed ones were later than that */
+	int64_t missed;			       /* releases skipped directly before it */
+	int64_t lost;			       /* activations directly before it whose events were lost */
+	int64_t back_ns; /* time of the previous activation's last event; missed ones were later */
 };
 
-/* interval_ns is set before the first event, and settled as soon as the base is to stay; the rest is its own.
- */
+/* interval_ns is set before the first event, and settled as soon as the base must stay; the rest is
+ * private. */
 struct timerlat_track {
 	int64_t interval_ns;
 	bool settled;
@@ -41,16 +41,16 @@ struct timerlat_track {
 	bool begun;
 	int64_t base_ns; /* the release that is number 0 */
 	uint32_t number;
-	int64_t least, likely; /* of the activation that is not over: its release, counted from the base */
+	int64_t least, likely; /* of the unfinished activation: its release, counted from the base */
 	int64_t latency_ns[TIMERLAT_CONTEXTS], lost;
-	int64_t before, back_ns; /* of the one before: its release, counted from the base */
+	int64_t before, back_ns; /* of the previous one: its release, counted from the base */
 };
 
-/* The next event. true: an activation is over and in *over. */
+/* Takes the next event. Returns true if an activation is finished and in *over. */
 bool timerlat_track_event(struct timerlat_track *track, const struct timerlat_event *event,
 			  struct timerlat_activation *over);
 
-/* The last activation; false: there is none. */
+/* Returns the last activation; false: there is none. */
 bool timerlat_track_end(struct timerlat_track *track, struct timerlat_activation *over);
 
 #endif

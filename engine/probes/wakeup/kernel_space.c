@@ -31,10 +31,10 @@ struct state;
 struct task {
 	const struct state *state;
 	int cpu, wait_file;
-	struct harness_thread thread; /* only where threads of ours are measured */
+	struct harness_thread thread; /* only if the engine's threads are measured */
 	struct timerlat_track track;
 	int64_t last_release_ns; /* of the last activation that was fed */
-	bool any, over;		 /* any was fed; the measured phase is over */
+	bool any, over;		 /* whether any was fed; the measured phase is over */
 	struct series series[TIMERLAT_CONTEXTS];
 };
 
@@ -44,11 +44,11 @@ struct state {
 	struct series *series[PROBE_CPUS_MAX * TIMERLAT_CONTEXTS];
 	unsigned int task_count, contexts;
 	int64_t start_ns, measure_ns, end_ns; /* end_ns INT64_MAX: until stopped */
-	_Atomic bool ended;		      /* the threads are to end though nothing told them to stop */
+	_Atomic bool ended;		      /* the threads must end although nothing stopped them */
 	bool policy_missing;
 };
 
-static struct state *to_leave; /* for leave(), which takes no argument; NULL: it was left */
+static struct state *to_leave; /* for leave(), which takes no argument; NULL: it has left */
 
 static struct task *task_of(struct harness_thread *thread)
 {
@@ -74,7 +74,7 @@ static int check(void)
 	return 0;
 }
 
-/* On the thread, which the kernel then knows as the one that it measures. */
+/* Runs on the thread, which the kernel then knows as the one that it measures. */
 static int prepare(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
@@ -83,7 +83,7 @@ static int prepare(struct harness_thread *thread)
 	return t->wait_file < 0 ? errno : 0;
 }
 
-/* The measured path of a thread of ours: it waits, again and again. The kernel takes the times. */
+/* The measured path of an engine thread: it waits repeatedly. The kernel takes the times. */
 static void wait_again(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
@@ -98,7 +98,7 @@ static void wait_again(struct harness_thread *thread)
 	t->wait_file = -1;
 }
 
-/* Whatever ends the process in order: the kernel's threads do not go on. */
+/* However the process ends in order, the kernel's threads must not continue. */
 static void leave(void)
 {
 	if (!to_leave)
@@ -137,7 +137,7 @@ static struct task *make_task(const struct state *state, int cpu)
 	return t;
 }
 
-/* A metric after the other, its CPUs side by side. */
+/* Series metric by metric, each with all CPUs. */
 static void number_series(struct harness *h)
 {
 	struct state *state = h->state;
@@ -187,14 +187,14 @@ static int prepare_probe(struct harness *h)
 	return 0;
 }
 
-/* The releases that were skipped before an activation. */
+/* Feeds the releases that were skipped before an activation. */
 static void feed_missed(struct task *t, const struct timerlat_activation *a, struct json *j)
 {
 	const struct state *state = t->state;
 
 	for (int64_t i = a->missed; i > 0; i--) {
 		int64_t release_ns = a->release_ns - i * wakeup_options.interval_ns;
-		/* The thread was back between the last release that was skipped and this one. */
+		/* The thread was back between the last skipped release and this one. */
 		int64_t at_least_ns = (i - 1) * wakeup_options.interval_ns;
 
 		if (release_ns < state->start_ns)
@@ -209,7 +209,7 @@ static void feed_missed(struct task *t, const struct timerlat_activation *a, str
 	}
 }
 
-/* complete: more events of it are not to come, so that one that is not there was lost. */
+/* complete: no more of its events will come, so a missing one was lost. */
 static void feed(struct task *t, const struct timerlat_activation *a, bool complete, struct json *j)
 {
 	const struct state *state = t->state;
@@ -240,7 +240,7 @@ static void feed(struct task *t, const struct timerlat_activation *a, bool compl
 	}
 }
 
-/* For whom events are taken, and where what they say goes. */
+/* Where events are taken, and where their values go. */
 struct taking {
 	struct task *task;
 	struct json *json;
@@ -255,7 +255,7 @@ static void on_event(void *user, const struct timerlat_event *event)
 		feed(taking->task, &over, true, taking->json);
 }
 
-/* Ends the threads, then the recording; what was recorded until then is still to be taken. */
+/* Ends the threads, then the recording; everything recorded until then can still be read. */
 static void end_tracing(const struct harness *h)
 {
 	struct state *state = h->state;
@@ -276,7 +276,7 @@ static void end_tracing(const struct harness *h)
 	tracer_stop();
 }
 
-/* false: every CPU is at its end, or all are to stop. */
+/* Returns false if every CPU is at its end, or all must stop. */
 static bool drain(struct harness *h, struct json *j)
 {
 	const struct state *state = h->state;
@@ -292,7 +292,7 @@ static bool drain(struct harness *h, struct json *j)
 	return !over && !atomic_load(&harness_shared.stop);
 }
 
-/* What was released and had not come when all was stopped is missed; of the last ones it is not known yet. */
+/* Releases without an event when all was stopped are missed; for the last ones this is not known yet. */
 static void feed_outstanding(struct task *t, int64_t stopped_ns, struct json *j)
 {
 	const struct state *state = t->state;
@@ -333,7 +333,7 @@ static void set_start(struct state *state)
 		measured_ns = harness_options.count * wakeup_options.interval_ns;
 	else if (harness_options.duration_ns)
 		measured_ns = harness_options.duration_ns;
-	/* The first release of a thread of ours is an interval after it began to wait. */
+	/* The first release of an engine thread is an interval after it began to wait. */
 	state->start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS + 2 * wakeup_options.interval_ns;
 	state->measure_ns = state->start_ns + warm_up_ns;
 	state->end_ns = measured_ns == INT64_MAX ? INT64_MAX : state->measure_ns + measured_ns;

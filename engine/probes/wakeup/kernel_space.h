@@ -8,8 +8,8 @@
 
 #include "harness/harness.h"
 
-/* Checks the options and gives the probe its steps in kernel space. 0, or the exit status after an `error`
- * line. */
+/* Checks the options and sets the probe's steps in kernel space. Returns 0, or the exit status after an
+ * `error` line. */
 int wakeup_in_kernel(struct harness *h);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of the probe wakeup in both spaces, besides those that probes share. */
+/* The options of the probe wakeup in both spaces, without the shared ones. */
 #ifndef RTGAUGE_WAKEUP_OPTIONS_H
 #define RTGAUGE_WAKEUP_OPTIONS_H
 
@@ -12,7 +12,7 @@ struct wakeup_options {
 	const char *instance; /* in kernel space */
 };
 
-/* Constant once harness_run has read it. */
+/* Constant after harness_run has read it. */
 extern struct wakeup_options wakeup_options;
 
 #endif

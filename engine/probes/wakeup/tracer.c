@@ -23,7 +23,7 @@
 #define PAGE_MAX (1U << 20)
 #define NAME "timerlat"
 #define EVENT_BYTES 48	/* with its head, and one that extends the time */
-#define BUFFER_SPAN_S 4 /* that the buffer of a CPU lasts */
+#define BUFFER_SPAN_S 4 /* time for which the buffer of a CPU lasts */
 #define BUFFER_MIN_KB 256
 #define BUFFER_MAX_KB 8192
 
@@ -56,7 +56,8 @@ static bool is_running(const char *path)
 	       (trace_has_word(text, NAME) || trace_has_word(text, "osnoise"));
 }
 
-/* The path of who runs a tracer of this family already, which has one set of settings and threads for all. */
+/* Finds an instance that already runs a tracer of this family; all instances share one set of settings and
+ * threads. */
 static bool find_other(char path[300])
 {
 	struct dirent *entry;
@@ -84,7 +85,7 @@ static bool find_other(char path[300])
 	return found;
 }
 
-/* How the kernel writes what it records. */
+/* Reads the kernel's formats. */
 static int read_layout(void)
 {
 	char text[TRACE_TEXT_MAX];
@@ -125,7 +126,7 @@ static bool write_number(const char *path, int64_t number)
 	return trace_write(tracer.root, path, text);
 }
 
-/* Of a file that not every kernel has. */
+/* Reads a file that not every kernel has. */
 static bool clear_where_there(const char *path)
 {
 	return write_number(path, 0) || errno == ENOENT;
@@ -232,7 +233,7 @@ int tracer_wait_file(int cpu)
 	return openat(tracer.root, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The CPU whose kernel thread this process is; -1: it is none of them. */
+/* Returns the CPU whose kernel thread this process is; -1: none. */
 static int cpu_of_thread(const char *pid)
 {
 	char path[64], name[64];

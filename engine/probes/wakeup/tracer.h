@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's timerlat tracer (Documentation/trace/timerlat-tracer.rst) in an instance of tracefs that
- * somebody else makes and removes. Its settings in the folder `osnoise` are the whole machine's: who makes
- * the instance notes them before and puts them back after.
+ * The kernel's timerlat tracer (Documentation/trace/timerlat-tracer.rst) in an instance of tracefs that the
+ * caller makes and removes. Its settings in the folder `osnoise` affect the whole machine; whoever makes
+ * the instance notes them first and restores them afterwards.
  */
 #ifndef RTGAUGE_WAKEUP_TRACER_H
 #define RTGAUGE_WAKEUP_TRACER_H
@@ -14,30 +14,31 @@
 #include "probes/wakeup/activations.h"
 #include "rt/policy.h"
 
-/* Starts it on these CPUs, each interval (100 us to 1 s, whole us). 0, or the exit status after an `error`
- * line. */
+/* Starts it on these CPUs, each interval (100 us to 1 s, whole us). Returns 0, or the exit status after an
+ * `error` line. */
 int tracer_open(const char *instance, const struct cpuset *cpus, int64_t interval_ns);
 
-/* Whether the threads are the caller's, one a CPU, which then reads tracer_wait's file; else the kernel's. */
+/* Whether the threads are the caller's, one for each CPU, which then read tracer_wait's file; else the
+ * kernel's. */
 bool tracer_has_user(void);
 
-/* The caller's thread, pinned to its CPU: a file each of whose reads lasts until the next activation; -1 and
- * errno. Close it before tracer_close: the kernel kills who has it open then. */
+/* For the caller's pinned thread: a file whose reads last until the next activation; -1 with errno. Close
+ * it before tracer_close: the kernel then kills its owner. */
 int tracer_wait_file(int cpu);
 
-/* Gives the kernel's threads a policy. false: not all of them were found. */
+/* Gives the kernel's threads a policy. Returns false if not all of them were found. */
 bool tracer_set_policy(enum policy policy, int priority);
 
-/* Gives the events that came on the CPU since, in their order. */
+/* Passes on the events of the CPU since the last call, in their order. */
 void tracer_take(int cpu, void (*take)(void *user, const struct timerlat_event *event), void *user);
 
-/* Times at which the kernel dropped events since the beginning; *count: how many, as far as it says. */
+/* How often the kernel dropped events since the beginning; *count: how many, as far as it is known. */
 int64_t tracer_dropped(int64_t *count);
 
-/* It records no more; what it recorded can still be taken. */
+/* Stops recording; everything recorded can still be read. */
 void tracer_stop(void);
 
-/* Ends it, with the kernel's threads. Once. */
+/* Ends it with the kernel's threads. Call it once. */
 void tracer_close(void);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * wakeup: one measuring thread a CPU sleeps until an absolute time, reads the clock and stores actual -
- * expected (Delgado & Choi 2020, algorithm 1).
+ * wakeup: one measuring thread for each CPU sleeps until an absolute time, reads the clock and stores
+ * actual - expected (Delgado & Choi 2020, algorithm 1).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@
 #define DRAIN_NS (NS_PER_S / 5)
 #define LEAD_NS (NS_PER_S / 50)	     /* from `go` to the first release: every thread waits by then */
 #define RUNTIME_NS (NS_PER_S / 5000) /* budget of an activation under SCHED_DEADLINE */
-#define ROOM_NS (NS_PER_S / 5)	     /* between two looks whether a full ring has room again */
+#define ROOM_NS (NS_PER_S / 5)	     /* time between two looks whether a full ring has room again */
 
 enum timer { TIMER_NANOSLEEP, TIMER_TIMERFD };
 enum phase { PHASE_RANDOM, PHASE_FIXED };
@@ -89,15 +89,13 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* A measuring thread. The first part is its own while it measures; the rest is read by others before and
- * after. */
+/* A measuring thread. The first part is its own while it measures; others read the rest before and after. */
 struct task {
 	struct ring ring;
 
-	_Alignas(CACHE_LINE) int64_t position; /* activations that are over, missed ones too */
+	_Alignas(CACHE_LINE) int64_t position; /* finished activations, with missed ones */
 	int64_t pending_lost;
-	uint64_t limit_ns; /* a latency that reaches it is looked at: missed activations, the threshold, what
-			      cannot be */
+	uint64_t limit_ns; /* a latency that reaches it is examined: missed activations, the threshold, impossible values */
 
 	int timer_fd;
 	int64_t start_ns, warm_up_count, total_count;
@@ -119,9 +117,9 @@ static struct task *task_of(struct harness_thread *thread)
 }
 
 /*
- * The rare half of an activation: the sample reaches the limit or the ring was full. Gives how many
- * activations are over with it; 0: it is still to come. As long as activations wait to be told as lost the
- * limit is 0: none may overtake them.
+ * The rare half of an activation: the sample reaches the limit, or the ring was full. Returns how many
+ * activations it finishes; 0: it is still to come. While activations wait to be reported as lost, the limit
+ * is 0, so that none overtakes them.
  */
 static __attribute__((noinline)) int64_t slow_path(struct task *t, int64_t latency)
 {
@@ -165,7 +163,7 @@ static inline void wait_until(const struct task *t, const struct timespec *next,
 		const struct itimerspec once = {.it_value = *next};
 		uint64_t expirations;
 
-		/* Cobalt refuses a time that has passed, where Linux's timer expires at once. */
+		/* Cobalt refuses a time that has passed; Linux's timer expires at once. */
 		if (timerfd_settime(t->timer_fd, TFD_TIMER_ABSTIME, &once, NULL) && RUNTIME_IS_COKERNEL)
 			return;
 		if (read(t->timer_fd, &expirations, sizeof(expirations)) < 0)
@@ -175,7 +173,7 @@ static inline void wait_until(const struct task *t, const struct timespec *next,
 	wait_until_monotonic(next);
 }
 
-/* The measured path: wait, read the clock, store. Ends at activation `end` or at the stop flag. */
+/* The measured path: waits, reads the clock, stores. Ends at activation `end` or at the stop flag. */
 static inline __attribute__((always_inline)) void measure(struct task *t, int64_t end, bool by_timerfd)
 {
 	const time_t interval_s = (time_t)(wakeup_options.interval_ns / NS_PER_S);
@@ -241,7 +239,7 @@ static void measure_all(struct harness_thread *thread)
 	run_phase(t, t->total_count);
 	usage_read(thread->schedstat, &thread->after);
 	thread->usage_known = true;
-	/* Activations that a full ring kept out to the last are told when there is room again. */
+	/* Activations that a full ring kept out to the last are reported when there is room again. */
 	while (t->pending_lost && !ring_push(&t->ring, SAMPLE_LOST(t->pending_lost)))
 		clock_pause_ns(ROOM_NS);
 }
@@ -364,7 +362,7 @@ static int64_t random_below(int64_t bound)
 {
 	uint64_t value = 0;
 
-	/* A board that has just booted may have no entropy yet: any phase is better than to wait for it. */
+	/* A board that has just booted may have no entropy yet; any phase is better than waiting for it. */
 	if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != (ssize_t)sizeof(value))
 		value = (uint64_t)clock_now_ns(CLOCK_MONOTONIC) * UINT64_C(0x9e3779b97f4a7c15);
 	return (int64_t)(value % (uint64_t)bound);
@@ -384,7 +382,7 @@ static void set_start(const struct state *state)
 	}
 }
 
-/* Takes what is in the rings; false: every thread has ended and every ring is empty. */
+/* Takes everything from the rings; returns false if every thread has ended and every ring is empty. */
 static bool drain(struct harness *h, struct json *j)
 {
 	static int64_t values[4096];

@@ -16,7 +16,7 @@ static void release(struct watch_track *track, int64_t time_ns)
 	track->last_release_ns = time_ns;
 }
 
-/* It went to sleep, and the kernel did not trace when. */
+/* It went to sleep, but the kernel did not trace when. */
 static void slept_unseen(struct watch_track *track)
 {
 	track->unended += track->known;
@@ -44,7 +44,7 @@ static void woken(struct watch_track *track, const struct sched_event *event)
 		return;
 	}
 	if (track->state == WATCH_RUNNING && event->cpu == track->cpu)
-		slept_unseen(track); /* its CPU is in another task */
+		slept_unseen(track); /* its CPU runs another task */
 	if (track->state == WATCH_HELD)
 		track->state = WATCH_READY;
 	else if (track->state == WATCH_ASLEEP || track->state == WATCH_UNKNOWN)
@@ -63,7 +63,7 @@ static bool begins_to_run(struct watch_track *track, const struct sched_event *e
 		slept_unseen(track);
 		release(track, woken_ns);
 	} else if (track->state == WATCH_RUNNING) {
-		track->now.executed = false; /* when it was preempted is not known */
+		track->now.executed = false; /* the time of its preemption is not known */
 	}
 	first = track->state == WATCH_WOKEN && track->known;
 	track->state = WATCH_RUNNING;

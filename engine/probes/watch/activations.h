@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a thread that is watched did, from its wake-ups and switches: released when it is woken, running until
- * it goes to sleep. */
+/* Derives the activations of a watched thread from wake-ups and switches: released when it is woken,
+ * running until it sleeps. */
 #ifndef RTGAUGE_WATCH_ACTIVATIONS_H
 #define RTGAUGE_WATCH_ACTIVATIONS_H
 
@@ -11,10 +11,11 @@
 #include "probes/watch/sched_events.h"
 
 /*
- * One activation that is over, or, with done false, has begun to run. A thread that is stopped, or sleeps
- * uninterruptibly as for a disk, is held: its activation goes on. Kernels that do not trace every switch
- * may leave out when it began to run (begun false: start_ns is not known, and latency_bound_ns is when it ran
- * at the latest) or when it was preempted (executed false: execution_ns is not known).
+ * One activation that is finished or, with done false, has begun to run. While a thread is stopped, or in
+ * an uninterruptible sleep as for a disk, it is held and its activation continues. Kernels that do not
+ * trace every switch may leave out when it began to run (begun false: start_ns is unknown, and
+ * latency_bound_ns is the latest start), or when it was preempted (executed false: execution_ns is
+ * unknown).
  */
 struct watch_activation {
 	bool done, begun, executed;
@@ -29,23 +30,23 @@ struct watch_track {
 	pid_t tid;
 
 	enum watch_state state;
-	int cpu; /* on which it ran last */
+	int cpu; /* the CPU on which it ran last */
 	int64_t run_since_ns, last_release_ns;
-	int64_t woken_ns; /* by another CPU while it ran, as far as the kernel traced it; 0: it was not */
-	bool known;	  /* the release of the activation that goes on */
-	int64_t unended;  /* activations of which the kernel did not trace when they ended */
+	int64_t woken_ns; /* time on another CPU while it ran, as far as the kernel traced it; 0: none */
+	bool known;	  /* the release of the unfinished activation */
+	int64_t unended;  /* activations whose end the kernel did not trace */
 	struct watch_activation now;
 };
 
-/* Takes a wake-up or a switch of the thread. true: *activation began to run, or is over. *preempted: another
- * thread took its CPU. */
+/* Takes a wake-up or a switch of the thread. Returns true if *activation began to run, or is finished.
+ * *preempted: another thread took its CPU. */
 bool watch_track_event(struct watch_track *track, const struct sched_event *event,
 		       struct watch_activation *activation, bool *preempted);
 
-/* Takes an event that shows that the thread runs, such as its system call. */
+/* Takes an event which shows that the thread runs, such as its system call. */
 void watch_track_runs(struct watch_track *track, const struct sched_event *event);
 
-/* Events were lost: what goes on is not told. */
+/* Events were lost: the present activation is dropped. */
 void watch_track_lost(struct watch_track *track);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* FUTEX_LOCK_PI2, which older headers lack. */
 #define LOCK_PI2 13
-/* What glibc and Rust's library write into a plain lock that somebody waits for. */
+/* The value that glibc and Rust's library write into a plain lock if somebody waits for it. */
 #define CONTENDED 2
 
 static const struct {

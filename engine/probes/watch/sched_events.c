@@ -20,7 +20,7 @@
 #define INTERRUPTIBLE 1
 #define RESTART_FIRST (-516) /* ERESTART_RESTARTBLOCK to ERESTARTSYS (include/linux/errno.h) */
 #define RESTART_LAST (-512)
-#define REPORTED_STATES 255 /* of a task that is not running; above them is whether it was preempted */
+#define REPORTED_STATES 255 /* of a sleeping task; the bits above say whether it was preempted */
 #define HELD_STATES 14	    /* uninterruptible, stopped, traced (TASK_REPORT, include/linux/sched.h) */
 
 static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", "raw_syscalls/sys_enter",
@@ -72,7 +72,7 @@ static bool choose_threads(const struct sched_events *events, const pid_t *tids,
 
 void sched_events_add(const struct sched_events *events, const pid_t *tids, int count)
 {
-	choose_threads(events, tids, count); /* one that has ended meanwhile is none */
+	choose_threads(events, tids, count); /* a thread that has ended meanwhile is left out */
 }
 
 bool sched_events_have_calls(const struct sched_events *events)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Wake-ups, switches and system calls of some threads, by the kernel's tracepoints sched_waking,
- * sched_switch, sys_enter and sys_exit, in an instance of tracefs that somebody else makes and removes. */
+ * sched_switch, sys_enter and sys_exit, in an instance of tracefs that the caller makes and removes. */
 #ifndef RTGAUGE_WATCH_SCHED_EVENTS_H
 #define RTGAUGE_WATCH_SCHED_EVENTS_H
 
@@ -19,44 +19,42 @@ struct sched_event {
 	int64_t time_ns;
 	enum sched_kind kind;
 	int cpu;
-	pid_t current; /* the task that the CPU was in */
+	pid_t current; /* the task that the CPU ran */
 	bool hardirq, softirq;
-	pid_t from, to; /* switch: the tasks; waking: `to` is woken; system call, return: `to` enters, leaves
-			   it */
+	pid_t from, to; /* switch: the tasks; waking: `to` is woken; system call, return: `to` enters, leaves it */
 	bool runnable;	/* switch: `from` did not go to sleep */
-	bool held;	/* switch: it is stopped, or sleeps so that no signal wakes it: for a disk, a page, a
-			   freezer of cgroup v1 */
+	bool held;	/* switch: it is stopped, or sleeps so that no signal wakes it: for a disk, a page, or a freezer of cgroup v1 */
 	bool sleeps;	/* switch: it sleeps so that a signal wakes it */
-	bool restarts;	/* return: a signal ended the call, which begins anew afterwards */
+	bool restarts;	/* return: a signal interrupted the call, which begins again afterwards */
 	char to_name[16];
 	struct blocking_call call;
 };
 
 struct sched_events {
 	struct trace_reader reader;
-	unsigned int ids[4]; /* of sys_enter, sys_exit 0: this kernel has none */
+	unsigned int ids[4]; /* ids of sys_enter, sys_exit; 0: this kernel has none */
 	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments, result;
 	struct sched_event *pending;
 	size_t count;
 };
 
-/* Records what concerns these threads. 0, or the exit status after an `error` line. */
+/* Records the events of these threads. Returns 0, or the exit status after an `error` line. */
 int sched_events_open(struct sched_events *events, const char *instance, const pid_t *tids, int count);
 
-/* Records what concerns these too. */
+/* Records the events of these threads too. */
 void sched_events_add(const struct sched_events *events, const pid_t *tids, int count);
 
-/* Whether system calls are recorded: not in every kernel. */
+/* Whether system calls are recorded; not every kernel can. */
 bool sched_events_have_calls(const struct sched_events *events);
 
 /*
- * Gives what came since, in the order of time; what is younger than the call waits for the next one (last:
- * gives all). *dropped: the kernel dropped events before some of them.
+ * Passes on events since the last call, in order of time; events younger than the call wait for the next
+ * one (last: passes on all). *dropped: the kernel dropped events before some of them.
  */
 void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
 		       void *user, bool last, bool *dropped);
 
-/* Whether it records: it does when it was opened. */
+/* Whether it records, which it does after it was opened. */
 void sched_events_switch(const struct sched_events *events, bool on);
 
 void sched_events_close(struct sched_events *events);

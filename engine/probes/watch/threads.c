@@ -34,7 +34,8 @@ static bool read_text(pid_t tid, const char *file, char text[TEXT_MAX])
 	return len > 0;
 }
 
-/* The name in parentheses may hold anything, parentheses too. sscanf would cost a static program 120 KB. */
+/* The name in parentheses may hold anything, also parentheses. sscanf would add 120 KB to a static
+ * program. */
 bool thread_parse(const char *text, struct watched_thread *thread, struct thread_counts *counts)
 {
 	const char *name = strchr(text, '('), *end = strrchr(text, ')');
@@ -48,7 +49,7 @@ bool thread_parse(const char *text, struct watched_thread *thread, struct thread
 		len = sizeof(thread->name) - 1;
 	memcpy(thread->name, name + 1, len);
 	end++;
-	for (int field = 2; *end; field++) { /* `end` is behind this field */
+	for (int field = 2; *end; field++) { /* `end` is after this field */
 		int64_t value = strtoll(end + 1, NULL, 10);
 
 		if (field + 1 == FIELD_MINOR)
@@ -130,7 +131,7 @@ static int list_tasks(pid_t pid, struct dirent ***entries)
 	return scandir(path, entries, is_number, by_number);
 }
 
-/* false: there is no such program. */
+/* Returns false if there is no such program. */
 static bool choose_of(struct choice *c, pid_t pid)
 {
 	struct dirent **entries;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * watch: the threads of somebody else's program, by the kernel's tracepoints of wake-ups and switches.
- * Released is a thread when it is woken; its latency is until it runs, its response until it sleeps again.
+ * watch: observes the threads of the user's program by the kernel's tracepoints of wake-ups and switches. A
+ * thread is released when it is woken; its latency ends when it runs, its response when it sleeps again.
  */
 #include <errno.h>
 #include <sched.h>
@@ -26,10 +26,10 @@
 #include "probes/watch/threads.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
-#define OTHERS_MAX 12 /* who is told by name, of those that preempt a thread or wake it */
+#define OTHERS_MAX 12 /* tasks named among those that preempt or wake a thread */
 #define SLEEPS_MAX 8
 #define UNTOLD_PART 100
-#define SCAN_NS NS_PER_S /* between two looks for threads that began */
+#define SCAN_NS NS_PER_S /* time between two searches for new threads */
 
 enum metric { LATENCY, RESPONSE, EXECUTION, PERIOD, METRICS };
 
@@ -66,7 +66,8 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* Who did something to a thread, how often, and how long it was asleep for it: in all and at most. */
+/* A task that did something to a thread, how often, and how long the thread slept for it: in all, and at
+ * most. */
 struct other {
 	char name[32];
 	int64_t count, total_ns, max_ns;
@@ -79,40 +80,40 @@ struct follower {
 	struct thread_counts before, after;
 	struct other preempted_by[OTHERS_MAX], woken_by[OTHERS_MAX], sleeps_in[SLEEPS_MAX];
 	struct other inversions[OTHERS_MAX],
-		inversions_lent[OTHERS_MAX]; /* by locks that do not lend, and do */
-	struct blocking_call call;	     /* the last that it entered, and when */
+		inversions_lent[OTHERS_MAX]; /* by locks that do not lend, and that do */
+	struct blocking_call call;	     /* the last call that it entered, and when */
 	int64_t call_ns;
-	bool outside_call;	 /* which it left by itself, not interrupted by a signal */
-	int64_t asleep_since_ns; /* 0: not known */
+	bool outside_call;	 /* a call that it left by itself, not interrupted by a signal */
+	int64_t asleep_since_ns; /* 0: unknown */
 	int64_t inversion_max_ns, waited_max_ns;
-	struct explained who; /* of the activation that goes on */
+	struct explained who; /* of the present activation */
 	int64_t activations, preemptions;
-	int64_t untold[METRICS]; /* activations without this one, since the kernel did not trace a switch */
+	int64_t untold[METRICS]; /* activations without this value, because the kernel did not trace a switch */
 	int64_t latency_bound_max_ns;
-	int cpu; /* on which the activation that is fed began */
+	int cpu; /* the CPU on which the activation began */
 	struct series series[METRICS];
 };
 
 struct state {
 	struct follower *followers[WATCH_THREADS_MAX];
 	struct series *series[WATCH_THREADS_MAX * METRICS];
-	pid_t tids[WATCH_THREADS_MAX]; /* of the first followers, which were there when it began */
+	pid_t tids[WATCH_THREADS_MAX]; /* of the first followers, which existed at the beginning */
 	int count, left_out;
 	int64_t start_ns, measured_from_ns, end_ns, dropped;
-	int64_t looked_ns; /* for threads that began */
+	int64_t looked_ns; /* for threads that begin later */
 	bool counted;	   /* the program's own counts were read at the beginning of the measured phase */
 	struct process program;
 	struct sched_events events;
 	struct watch_cost cost;
 };
 
-/* 0: options.pid is the program with the name that was given. */
+/* 0: options.pid is the program with the given name. */
 static int find_program(void)
 {
 	pid_t pid = 0;
 	int found = threads_find_program(options.program, &pid);
 
-	/* where it is only tried whether all else is as it should be, a load is yet to start the program */
+	/* if only the rest is checked, a load has yet to start the program */
 	options.pid = options.instance ? pid : getpid();
 	if (found == 1 || !options.instance)
 		return 0;
@@ -129,7 +130,7 @@ static int check(struct harness *h)
 	struct state *state = h->state;
 	int wrong;
 
-	harness_options.policy = POLICY_OTHER; /* nothing of ours is real-time */
+	harness_options.policy = POLICY_OTHER; /* none of the engine's threads is real-time */
 	harness_options.warm_up_ns += WATCH_COST_NS;
 	if (!options.pid && !options.program)
 		return usage_error("--pid is missing: which program is to be watched?");
@@ -177,7 +178,7 @@ static bool follow(struct state *state, const struct watched_thread *thread)
 	return true;
 }
 
-/* Whose waits for the lock of the program's memory are recorded. */
+/* Sets whose waits for the lock of the program's memory map are recorded. */
 static void explain_tasks(void)
 {
 	pid_t first, last;
@@ -212,13 +213,13 @@ static int begin_events(struct harness *h)
 	struct state *state = h->state;
 
 	if (!options.instance)
-		return 0; /* it is only tried whether all else is as it should be */
+		return 0; /* only the rest is checked */
 	for (int i = 0; i < state->count; i++)
 		state->tids[i] = state->followers[i]->thread.tid;
 	return sched_events_open(&state->events, options.instance, state->tids, state->count);
 }
 
-/* The last place is for all who have none of their own. slept_ns: 0, or how long for it. */
+/* The last place is for all tasks without their own. slept_ns: how long it slept for it, or 0. */
 static void count_other(struct other *others, int places, const char *name, int64_t slept_ns)
 {
 	for (int i = 0; i < places; i++) {
@@ -281,7 +282,7 @@ static void count_waker(struct follower *f, const struct sched_event *event)
 	if (!slept_ns)
 		return;
 	inverted = lock != NO_LOCK && is_inverted(f, event);
-	if (!blocking_call_is_pause(&f->call)) /* which another thread ends by a signal only */
+	if (!blocking_call_is_pause(&f->call)) /* which another thread can end only by a signal */
 		explain_wait(f, event, slept_ns, inverted);
 	if (inverted)
 		count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name,
@@ -295,14 +296,14 @@ static void note_held(struct follower *f, const struct sched_event *event)
 	struct held *held;
 	char room[sizeof(held->call)];
 
-	f->who.held_count += f->who.held_count < HELD_MAX; /* of more, the last one is kept */
+	f->who.held_count += f->who.held_count < HELD_MAX; /* of more calls, the last one is kept */
 	held = &f->who.held[f->who.held_count - 1];
 	held->since_ns = event->time_ns;
 	snprintf(held->call, sizeof(held->call), "%s",
 		 in_call ? blocking_call_name(f->call.number, room, sizeof(room)) : "");
 }
 
-/* What held it is over. */
+/* The reason why it was held is over. */
 static void count_held(struct follower *f, const struct sched_event *event)
 {
 	const struct held *held = f->who.held_count ? &f->who.held[f->who.held_count - 1] : NULL;
@@ -345,8 +346,8 @@ static void feed(const struct state *state, struct follower *f, const struct wat
 		f->latency_bound_max_ns = a->latency_bound_ns;
 }
 
-/* A thread that sleeps outside a system call is held: the freezer of cgroup v2 stops it there. One that was
- * frozen asleep was interrupted in its call: its activation has ended. */
+/* A thread that sleeps outside a system call is held: the freezer of cgroup v2 stops it there. If it was
+ * frozen in a sleep, its call was interrupted, and its activation has ended. */
 static struct sched_event with_freezer(const struct follower *f, const struct sched_event *event)
 {
 	struct sched_event known = *event;
@@ -412,7 +413,7 @@ static void take_event(void *user, const struct sched_event *event)
 	}
 }
 
-/* Where the kernel does not tell of system calls: in which they are at this moment. */
+/* If the kernel does not report system calls: the calls in which the threads are at this moment. */
 static void count_sleeps(const struct state *state)
 {
 	char room[32];
@@ -437,7 +438,7 @@ static void count_all(const struct state *state, bool at_end)
 	}
 }
 
-/* The program's own counts of the measured phase are read when it begins, and each time until it ends. */
+/* Reads the program's own counts when the measured phase begins, and each time until it ends. */
 static void count_in_phase(struct state *state, int64_t now_ns)
 {
 	if (now_ns < state->measured_from_ns)
@@ -461,7 +462,7 @@ static bool is_followed(const struct state *state, pid_t tid)
 	return false;
 }
 
-/* Those that began, or became real-time ones, since the last look. */
+/* Follows threads that began, or became real-time, since the last look. */
 static void find_later(struct harness *h, int64_t now_ns)
 {
 	struct watched_thread threads[WATCH_THREADS_MAX];
@@ -559,7 +560,7 @@ static void write_others(const struct follower *f, const char *name, const struc
 	}
 }
 
-/* Above one in UNTOLD_PART no figure of the quantity can be a promise: the verdicts know the name. */
+/* Above this share no figure of the quantity can be a promise; verdicts know the name of the mark. */
 static void tell_untold_of(const struct follower *f, enum metric metric, struct json *j)
 {
 	static const char *const missing[METRICS] = {

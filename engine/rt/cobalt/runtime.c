@@ -21,7 +21,7 @@
 
 #define PATIENCE_NS NS_PER_S
 
-/* Of the options of a probe that it has: what Cobalt does not. A choice that is not named stays. */
+/* Of the options of a probe that it has: what Cobalt lacks. A choice that is not named works. */
 static const struct lacking lacking[] = {
 	{NULL, "policy", "deadline", NULL},	  {NULL, "explain-instance", NULL, "--explain"},
 	{"wakeup", "space", "kernel", NULL},	  {"response", "trace-instance", NULL, "--trace-parts"},
@@ -35,7 +35,7 @@ static const char *const probes[] = {"inversion", "noise",   "periodic", "preemp
 static bool joined, beginning;
 static _Atomic int last_reason;
 
-/* The library ends the process where it cannot go on, after a line of its own on standard error. */
+/* The library ends the process after a line of its own on standard error if it cannot continue. */
 static void left_early(void)
 {
 	if (beginning)
@@ -120,7 +120,7 @@ int runtime_join(void)
 	xenomai_init(&argc, &argv);
 	beginning = false;
 	if (known)
-		cpuset_pin(0, &affinity); /* Cobalt pins a thread that joins to the CPU it is on */
+		cpuset_pin(0, &affinity); /* Cobalt pins a thread that joins to its present CPU. */
 	sigemptyset(&debug.sa_mask);
 	sigaction(SIGDEBUG, &debug, NULL);
 	return 0;
@@ -137,8 +137,7 @@ int runtime_thread_begin(void)
 }
 
 /*
- * A signal hands the thread to Linux, which would be told as a mode switch of its own: most sleeps are over
- * soon by themselves.
+ * A signal would hand the thread to Linux and count as a mode switch; most sleeps end soon by themselves.
  */
 void runtime_interrupt(pthread_t thread)
 {
@@ -163,7 +162,7 @@ void runtime_go(void)
 {
 }
 
-/* Cobalt tells of each thread. */
+/* Cobalt reports it for each thread. */
 int64_t runtime_switches_of_all(void)
 {
 	return -1;

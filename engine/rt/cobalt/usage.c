@@ -12,7 +12,7 @@ int usage_open(void)
 	return -1;
 }
 
-/* One call that keeps the thread where it is: Linux's counters would hand it to Linux. */
+/* One call that keeps the thread in Cobalt: Linux's counters would hand it to Linux. */
 void usage_read(int schedstat, struct usage *usage)
 {
 	struct cobalt_threadstat stat = {0};

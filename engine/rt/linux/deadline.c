@@ -8,7 +8,7 @@
 
 #define KERNEL_DEADLINE 6
 
-/* The kernel's struct sched_attr, which not every C library has. */
+/* The kernel's struct sched_attr, which some C libraries lack. */
 struct attr {
 	uint32_t size;
 	uint32_t policy;

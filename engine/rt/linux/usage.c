@@ -39,7 +39,7 @@ void usage_read(int schedstat, struct usage *usage)
 	len = schedstat < 0 ? -1 : pread(schedstat, text, sizeof(text) - 1, 0);
 	if (len > 0) {
 		text[len] = '\0';
-		/* "<time run> <time waited> <slices>"; sscanf would cost a static program 120 KB */
+		/* "<time run> <time waited> <slices>"; sscanf would add 120 KB to a static program */
 		delay = strchr(text, ' ');
 		if (delay && delay[1] >= '0' && delay[1] <= '9')
 			usage->run_delay_ns = strtoll(delay, NULL, 10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* RTAI's co-kernel, through LXRT: threads of Linux that its scheduler takes over. */
+/* RTAI's co-kernel by LXRT: its scheduler takes over threads of Linux. */
 #include "rt/runtime.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@
 #include "rt/rtai/lxrt.h"
 
 #define STATE "/proc/rtai/scheduler"
-#define TASKS 256 /* RTAI's own number where nothing else was configured */
-#define LOWEST 99 /* of the priorities that are used: 0 is RTAI's highest */
+#define TASKS 256 /* RTAI's default */
+#define LOWEST 99 /* of the priorities in use: 0 is RTAI's highest */
 
 static const char *const probes[] = {"wakeup",	  "periodic", "switch", "preempt", "semaphore",
 				     "inversion", "taskset",  "tire",	NULL};
 
-/* Of the options of a probe that it has: what RTAI does not. A choice that is not named stays. */
+/* Of the options of a probe that it has: what RTAI lacks. A choice that is not named works. */
 static const struct lacking lacking[] = {
 	{NULL, "policy", "rr", NULL},
 	{NULL, "policy", "other", NULL},
@@ -49,7 +49,7 @@ static const struct lacking lacking[] = {
 _Thread_local bool lxrt_hard;
 static _Thread_local RT_TASK *own;
 
-/* The tasks of measuring threads, for who ends their sleep. */
+/* The tasks of measuring threads, to end their sleeps. */
 static struct {
 	pthread_t thread;
 	RT_TASK *_Atomic task;
@@ -58,7 +58,7 @@ static _Atomic unsigned int task_count;
 
 static int64_t forced_before;
 
-/* The numbers behind these words in RTAI's state, added up; -1: it cannot be read. */
+/* Returns the sum of the numbers after these words in RTAI's state; -1: it cannot be read. */
 static int64_t state_sum(const char *const *words)
 {
 	static char text[65536];
@@ -100,7 +100,7 @@ RT_TASK *lxrt_own_task(void)
 		return own;
 	policy = sched_getscheduler(0);
 	sched_getparam(0, &param);
-	/* It sets the policy anew, with a priority of Linux's that it calculates from RTAI's. */
+	/* It sets the policy again, with a Linux priority that it calculates from RTAI's. */
 	own = rt_task_init_schmod(0, LOWEST - (policy == SCHED_OTHER ? 0 : param.sched_priority), 0, 0,
 				  policy, 1 << sched_getcpu());
 	return own;
@@ -166,9 +166,8 @@ void runtime_thread_end(void)
 	own = NULL;
 }
 
-/* A task of RTAI stays on the CPU that it was made on. Where its thread makes a call of RTAI from another
- * one, RTAI's list of sleeping tasks there is broken, and the machine hangs. The next call makes a new task.
- */
+/* A task of RTAI stays on the CPU on which it was made. If its thread makes a call of RTAI from another
+ * CPU, RTAI's list of sleeping tasks there breaks, and the machine hangs. The next call makes a new task. */
 void runtime_thread_moves(void)
 {
 	runtime_thread_end();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * POSIX's names over LXRT, RTAI's interface for user space. They are linked in place of the C library's (ld
- * --wrap), whose own are __real_. An object that was not made here, such as one of the C library, is left to
- * it.
+ * POSIX's names over LXRT, RTAI's interface for user space. They are linked instead of the C library's (ld
+ * --wrap), which are __real_. An object that was not made here, such as one of the C library, is left to
+ * the C library.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 #define MARK UINT64_C(0x7274676175676521)
 
-/* In the memory of a sem_t or a pthread_mutex_t. */
+/* Stored in the memory of a sem_t or a pthread_mutex_t. */
 struct object {
 	uint64_t mark;
 	SEM *sem;
@@ -54,7 +54,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *posix);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *posix);
 int __wrap_sched_yield(void);
 
-/* RTAI's own number of names where nothing else was configured. */
+/* RTAI's default number of names. */
 #define SEMAPHORES 256
 
 static SEM *_Atomic semaphores[SEMAPHORES];
@@ -117,7 +117,7 @@ static void end_object(void *posix)
 	memset(posix, 0, sizeof(struct object));
 }
 
-/* A call of RTAI by its result: 0 or an errno. */
+/* Converts the result of a call of RTAI: 0 or an errno. */
 static int error_of(int result)
 {
 	if (!rt_is_reterr(result))
@@ -148,7 +148,7 @@ int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *ti
 	}
 	if (!(flags & TIMER_ABSTIME))
 		return __real_clock_nanosleep(clock, flags, time, left);
-	/* The two clocks have paces of their own. */
+	/* The two clocks run at different rates. */
 	now_ns = lxrt_now_ns();
 	if (timespec_ns(time) <= now_ns)
 		return 0;
@@ -187,7 +187,7 @@ int __wrap_sem_wait(sem_t *posix)
 	lxrt_own_task();
 	result = rt_sem_wait(sem);
 	if (error_of(result) == EINVAL) {
-		/* It was deleted, as this process ends: a thread in hard real time must not keep it from
+		/* It was deleted because this process ends: a thread in hard real time must not block
 		 * that. */
 		runtime_thread_end();
 		for (;;)

@@ -9,15 +9,15 @@
 #include "rt/rtai/lxrt.h"
 
 #define STEP_NS                                                                                              \
-	20000 /* longer than two readings of the clock, shorter than what takes the CPU away for long */
+	20000 /* longer than two clock readings, shorter than anything that takes the CPU away for long */
 
 int usage_open(void)
 {
 	return -1;
 }
 
-/* RTAI counts only the time that a task has had; Linux's counters would hand the thread to Linux. How often a
- * thread was handed there is counted for all tasks together (runtime_conclude). */
+/* RTAI counts only the CPU time of a task; Linux's counters would hand the thread to Linux. Hand-overs to
+ * Linux are counted for all tasks together (runtime_conclude). */
 void usage_read(int schedstat, struct usage *usage)
 {
 	RTIME had[3] = {0};
@@ -37,9 +37,8 @@ void usage_read(int schedstat, struct usage *usage)
 	};
 }
 
-/* RTAI adds the time that a task has had when the task gives the CPU away. Between two calls that follow each
- * other at once the thread has had it; what lies between others is not counted, so that it is never too much.
- */
+/* RTAI adds a task's time when the task gives up the CPU. Between two successive calls the thread had the
+ * CPU; other time is not counted, so that the sum is never too large. */
 int64_t usage_own_cpu_ns(void)
 {
 	static _Thread_local int64_t had_ns, last_ns;
@@ -51,7 +50,7 @@ int64_t usage_own_cpu_ns(void)
 	return had_ns;
 }
 
-/* What Linux knows of the thread: while RTAI has it, nothing. */
+/* Linux's view of the thread: nothing while RTAI has it. */
 int64_t usage_cpu_ns(pid_t tid, clockid_t clock)
 {
 	struct timespec used;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For tests of explanations: keeps interrupts or preemption off on the CPU of who writes
- * "irqs-off MICROSECONDS" or "preempt-off MICROSECONDS" to the parameter `stall`. Reading it gives
- * the last stall's beginning and end, in ns of CLOCK_MONOTONIC.
+ * For tests of explanations: keeps interrupts or preemption off on the CPU of the process that
+ * writes "irqs-off MICROSECONDS" or "preempt-off MICROSECONDS" to the parameter `stall`. Reading
+ * it returns the last stall's beginning and end, in ns of CLOCK_MONOTONIC.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -22,7 +22,7 @@ static void wait_us(unsigned int us)
 	} while (ended_ns < began_ns + us * 1000ULL);
 }
 
-/* Their names are what an explanation has to tell. */
+/* An explanation has to name these functions. */
 static noinline void rtgauge_stall_irqs_off(unsigned int us)
 {
 	unsigned long flags;

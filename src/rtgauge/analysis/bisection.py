@@ -41,7 +41,7 @@ class Round(NamedTuple):
 
 
 def error_of_each(commits: int) -> float:
-    """The allowed chance of a wrong place per decision, in a search among `commits` commits.
+    """Return the allowed chance of a wrong place per decision, in a search among `commits` commits.
 
     Together with the gate between the ends, all decisions have ERROR (Bonferroni).
     """
@@ -70,5 +70,5 @@ def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: f
 
 
 def _log_density(t: float, degrees: int) -> float:
-    """The log density of Student's t, up to a constant."""
+    """Return the log density of Student's t, up to a constant."""
     return -(degrees + 1) / 2 * math.log1p(t * t / degrees)

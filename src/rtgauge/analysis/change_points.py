@@ -23,7 +23,8 @@ LEAST = 5
 """The fewest values on each side of a change."""
 LENGTHS = (20, 30, 50, 100, 200, 500, 1000)
 CRITICAL_VALUES = (252.3, 219.3, 181.6, 147.4, 130.9, 122.3, 120.1)
-"""The critical value at each of LENGTHS; values in between are interpolated over the logarithm of the length.
+"""The critical value at each of LENGTHS; values in between are interpolated over the logarithm of the
+length.
 """
 CRITICAL_OF_RANKS = (254.0, 249.3, 204.6, 152.3, 132.2, 127.2, 117.6)
 NEAR, AROUND = 10, 30
@@ -35,8 +36,8 @@ OF_PARTS = 1.7
 
 
 def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> float:
-    """The statistic that one in 500 series of this length exceeds without a change; infinite if the series is
-    too short to show one. `critical`: the values at LENGTHS.
+    """Return the statistic that one in 500 series of this length exceeds without a change; infinite if the
+    series is too short to show one. `critical`: the values at LENGTHS.
     """
     if length < LENGTHS[0]:
         return math.inf
@@ -44,8 +45,8 @@ def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> 
 
 
 def statistics(values: Doubles) -> Doubles:
-    """The statistic at each place of each series: (series, length) -> (series, places). Place i is between
-    value i + LEAST - 1 and the next one.
+    """Return the statistic at each place of each series: (series, length) -> (series, places). Place i is
+    between value i + LEAST - 1 and the next one.
     """
     length = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
@@ -58,7 +59,7 @@ def statistics(values: Doubles) -> Doubles:
 
 
 def ranks(values: Doubles) -> Doubles:
-    """The rank of each value in its series; equal values share their mean rank."""
+    """Return the rank of each value in its series; equal values share their mean rank."""
     found = np.empty_like(values)
     for row, series in zip(found, values, strict=True):
         ordered = np.sort(series)
@@ -86,7 +87,7 @@ def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
 
 
 def change_points(values: Sequence[float]) -> list[int]:
-    """The places of changes in ascending order, each as the number of values before it.
+    """Return the places of changes in ascending order, each as the number of values before it.
 
     A series with a change is cut there, and each part is tested again.
     """
@@ -108,8 +109,8 @@ def change_points(values: Sequence[float]) -> list[int]:
 
 
 def _placed(values: Doubles, near: int) -> int:
-    """The place near this one at which the ranks on both sides differ most: the test's own largest statistic
-    is often one or two places off.
+    """Return the place near this one at which the ranks on both sides differ most: the test's own largest
+    statistic is often one or two places off.
     """
     first, end = max(0, near - AROUND), min(len(values), near + AROUND)
     order = ranks(values[None, first:end])[0]
@@ -121,7 +122,7 @@ def _placed(values: Doubles, near: int) -> int:
 
 
 def _parts(length: int) -> list[tuple[int, int]]:
-    """The whole, its halves, its middle, and two thirds from either end, if they are long enough."""
+    """Return the whole, its halves, its middle, and two thirds from either end, if they are long enough."""
     half, quarter, third = length // 2, length // 4, length // 3
     parts = [
         (0, length),

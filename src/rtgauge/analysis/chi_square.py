@@ -30,7 +30,7 @@ the common chi-square tests, 1954).
 
 
 class Scale(StrEnum):
-    """What the paper's statistic is computed from."""
+    """Whether the paper's statistic is computed from counts or from percent."""
 
     COUNTS = "counts"
     PERCENT = "percent"
@@ -69,8 +69,8 @@ def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, 
 
 
 def critical_value(degrees_of_freedom: int, alpha: float) -> float:
-    """The value that a chi-square variable exceeds with probability `alpha`. Raises ValueError without a
-    degree of freedom.
+    """Return the value that a chi-square variable exceeds with probability `alpha`. Raises ValueError without
+    a degree of freedom.
     """
     if degrees_of_freedom < 1:
         raise ValueError("a chi-square test needs at least one degree of freedom")
@@ -82,7 +82,7 @@ def critical_value(degrees_of_freedom: int, alpha: float) -> float:
 
 
 def exceedance_probability(statistic: float, degrees_of_freedom: int) -> float:
-    """The probability that a chi-square variable exceeds `statistic`."""
+    """Return the probability that a chi-square variable exceeds `statistic`."""
     from scipy.special import chdtrc
 
     return float(chdtrc(degrees_of_freedom, statistic))
@@ -131,8 +131,8 @@ def _empty(side: Histogram, baseline: Histogram) -> str | None:
 def paper_test(
     side: Histogram, baseline: Histogram, *, alpha: float = 0.05, scale: Scale = Scale.PERCENT
 ) -> Test:
-    """The paper's test: the sum of (O - E)^2 / E over the baseline's bins, with as many degrees of freedom as
-    bins.
+    """Return the paper's test: the sum of (O - E)^2 / E over the baseline's bins, with as many degrees of
+    freedom as bins.
 
     With `counts`, the baseline's counts are scaled to the number of samples of the side. With `percent`, both
     histograms add up to 100. The test cannot be computed for an empty side, or a baseline with one bin.
@@ -170,8 +170,8 @@ def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray
 
 
 def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) -> Test:
-    """The test of homogeneity over all bins of both samples, with sparse cells merged and cells - 1 degrees
-    of freedom.
+    """Return the test of homogeneity over all bins of both samples, with sparse cells merged and cells - 1
+    degrees of freedom.
 
     It assumes independent samples, which latencies are not. It cannot be computed if a side is empty or only
     one cell remains. chi2_contingency of scipy.stats gives the same statistic, but takes 0.5 s longer to

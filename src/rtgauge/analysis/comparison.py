@@ -107,7 +107,7 @@ def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> lis
 
 
 def _is_lower(figures: Distribution, than: Distribution) -> bool:
-    """Whether every measured quantile is lower."""
+    """Return whether every measured quantile is lower."""
     names = [_field(quantile) for quantile in QUANTILES]
     return (
         bool(figures.count and than.count)
@@ -117,7 +117,7 @@ def _is_lower(figures: Distribution, than: Distribution) -> bool:
 
 
 def _field(quantile: str) -> str:
-    """The field of a Distribution for a quantile: "p99.9" -> "p99_9_ns"."""
+    """Return the field of a Distribution for a quantile: "p99.9" -> "p99_9_ns"."""
     return f"{quantile.replace('.', '_')}_ns"
 
 
@@ -135,7 +135,7 @@ def _says(corrected: tuple[float, float, float], options: Options, row: Quantile
 
 
 def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
-    """Why there can be no interval; None if there can be one. `alone`: each side has one run."""
+    """Return why there can be no interval; None if there can be one. `alone`: each side has one run."""
     name, share = _field(quantile), QUANTILES[quantile]
     if any(name in run.figures.lower_bounds for run in side.runs):
         return "it overflows its histogram"
@@ -146,12 +146,14 @@ def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
 
 
 def _runs_ns(side: Side, quantile: str) -> list[int]:
-    """The quantile in each run."""
+    """Return the quantile in each run."""
     return [ns for run in side.runs if (ns := getattr(run.figures, _field(quantile))) is not None]
 
 
 def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
-    """The mean of the quantile over a side's runs, or the pooled quantile if a run has only a lower bound."""
+    """Return the mean of the quantile over a side's runs, or the pooled quantile if a run has only a lower
+    bound.
+    """
     name = _field(quantile)
     return (
         getattr(side.filled, name)
@@ -161,7 +163,7 @@ def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
 
 
 def _is_paired(side: Side, baseline: Side) -> bool:
-    """Whether both sides were measured by turns in one record, in several complete pairs."""
+    """Return whether both sides were measured alternately in one record, in several complete pairs."""
     return (
         side.record is baseline.record
         and alternation_of(side.record.run) is not None
@@ -171,13 +173,13 @@ def _is_paired(side: Side, baseline: Side) -> bool:
 
 
 def _bin_width(side: Side, ns: int) -> int:
-    """The width (ns) of a value's bin, at least the tool's resolution."""
+    """Return the width (ns) of a value's bin, at least the tool's resolution."""
     bin_number = signed_bin_of(ns)
     return max(int(upper_ns(bin_number) - lower_ns(bin_number)) + 1, side.resolution_ns)
 
 
 def _row(side: Side, baseline: Side, quantile: str, options: Options) -> QuantileDifference:
-    """The figures of one quantile, without an interval."""
+    """Return the figures of one quantile, without an interval."""
     name = _field(quantile)
     of_side, of_baseline = _runs_ns(side, quantile), _runs_ns(baseline, quantile)
     side_ns, baseline_ns = _figure(side, of_side, quantile), _figure(baseline, of_baseline, quantile)
@@ -218,7 +220,9 @@ def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Opti
 def quantile_differences(
     pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None
 ) -> list[QuantileDifference]:
-    """The quantiles of each side minus its baseline's, with intervals if possible. `progress(done, all)`."""
+    """Return the quantiles of each side minus its baseline's, with intervals if possible. `progress(done,
+    all)`.
+    """
     rows: list[QuantileDifference] = []
     intervals: list[tuple[int, Interval]] = []
     for number, (side, baseline) in enumerate(pairs):
@@ -249,7 +253,7 @@ def quantile_differences(
 
 
 def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
-    """The extreme-value estimate of one side, or why there is none."""
+    """Return the extreme-value estimate of one side, or why there is none."""
     tail = extreme_value.estimate(*side.maxima, histogram=side.magnitudes, confidence=confidence)
     fitted, peaks = tail.fitted, tail.peaks
     return TailEstimate(

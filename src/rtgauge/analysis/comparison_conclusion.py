@@ -40,7 +40,7 @@ OF_SINGLE_RUNS = {Finding.WORSE: "higher", Finding.MIXED: "higher and lower", Fi
 
 
 def word(kind: Finding, *, repeated: bool) -> str:
-    """The words for a finding."""
+    """Return the words for a finding."""
     return kind.value if repeated else OF_SINGLE_RUNS.get(kind, kind.value)
 
 
@@ -61,20 +61,20 @@ def finding(row: QuantileDifference, *, alpha: float) -> Finding:
 
 
 def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
-    """The sides that repeated runs show to be worse at a quantile."""
+    """Return the sides that repeated runs show to be worse at a quantile."""
     return list(
         dict.fromkeys(row.side for row in rows if row.repeated and finding(row, alpha=alpha) is Finding.WORSE)
     )
 
 
 def not_told(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
-    """The sides without a conclusive interval over repeated runs."""
+    """Return the sides without a conclusive interval over repeated runs."""
     conclusive = {row.side for row in rows if row.repeated and row.p_different is not None}
     return [side for side in sides if side not in conclusive]
 
 
 def signed(ns: float | None) -> str:
-    """A difference with its sign: "+12.3 us"."""
+    """Return a difference with its sign: "+12.3 us"."""
     return "unknown" if ns is None else f"{'+' if ns >= 0 else '-'}{format_time(abs(ns))}"
 
 
@@ -105,7 +105,7 @@ def _interval(row: QuantileDifference) -> str:
 
 
 def _of_runs(row: QuantileDifference) -> str:
-    """The beginning of a sentence about single runs; empty if both sides have several."""
+    """Return the beginning of a sentence about single runs; empty if both sides have several."""
     runs, of_baseline = len(row.side_runs_ns), len(row.baseline_runs_ns)
     if row.repeated:
         return ""
@@ -119,7 +119,7 @@ def _of_runs(row: QuantileDifference) -> str:
 
 
 def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
-    """The sentence for a single pair, without its end."""
+    """Return the sentence for a single pair, without its end."""
     side, baseline, repeated, runs = rows[0].side, rows[0].baseline, rows[0].repeated, _of_runs(rows[0])
     by_finding = {
         kind: [row for row, of_row in zip(rows, findings, strict=True) if of_row is kind] for kind in Finding
@@ -167,13 +167,13 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
 
 
 def _common(labels: Sequence[str]) -> list[str]:
-    """The parts that all labels share."""
+    """Return the parts that all labels share."""
     parts = [label.split(", ") for label in labels]
     return [part for part in parts[0] if all(part in other for other in parts)]
 
 
 def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: float, within: str) -> str:
-    """The sentence for several pairs, without its end: the worst first, sides of single runs last."""
+    """Return the sentence for several pairs, without its end: the worst first, sides of single runs last."""
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
     of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
@@ -224,7 +224,7 @@ def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: f
 def conclude(
     rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int, repeat: str | None = None
 ) -> str:
-    """The opening sentence of a comparison, from its quantile differences (corrected p-values).
+    """Return the opening sentence of a comparison, from its quantile differences (corrected p-values).
 
     `repeat`: the command that shows more if sides have a single run.
     """
@@ -252,7 +252,7 @@ MOST_COMMANDS = 2
 
 
 def _words(record: Record) -> list[str]:
-    """The command that made the record, without its repeats; `rtgauge run` for an imported one."""
+    """Return the command that made the record, without its repeats; `rtgauge run` for an imported one."""
     command = record.run.command
     if command[1:2] not in (["run"], ["probe"], ["watch"]):
         return ["rtgauge", "run"]
@@ -267,10 +267,11 @@ def _words(record: Record) -> list[str]:
 
 
 def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
-    """The command that gives every side several runs; None if each has several, or if no command is known.
+    """Return the command that gives every side several runs; None if each has several, or if no command is
+    known.
 
-    The repeats of one record are measured by turns. Several records are made again by turns, with one label
-    per side.
+    The repeats of one record are measured alternately. Several records are measured again alternately, with
+    one label for each side.
     """
     single = {side.record.path: side.record for pair in pairs for side in pair if len(side.runs) < 2}
     if not single:

@@ -82,7 +82,7 @@ class QuantileDifference(Model):
     )
     baseline_runs_ns: list[int] = Field(default_factory=list[int])
     paired: bool = Field(
-        default=False, description="the sides were measured by turns, so that the unit is a pair of runs"
+        default=False, description="the sides were measured alternately, so that the unit is a pair of runs"
     )
     side_ns: int
     side_is_at_least: bool = Field(
@@ -197,7 +197,7 @@ class OperationsAndComparisons(Model):
 def compared_document(
     benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool
 ) -> BaseModel:
-    """The document to print. `one`: everything was compared at once."""
+    """Return the document to print. `one`: everything was compared at once."""
     if benchmarks is None:
         return comparisons[0] if one else ComparisonList(list(comparisons))
     return (

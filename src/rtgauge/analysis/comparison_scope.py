@@ -30,7 +30,7 @@ class Scope:
     role: str | None = None
 
     def has(self, step: Step) -> bool:
-        """Whether the step is in the scope."""
+        """Return whether the step is in the scope."""
         if step.total is None:
             return False
         if self.operation is not None:
@@ -40,11 +40,11 @@ class Scope:
         return self.task is None or any(counts.task == self.task for counts in step.tasks)
 
     def quantity(self, step: Step) -> str:
-        """The metric of the step that is compared."""
+        """Return the metric of the step that is compared."""
         return self.metric or (step.total.metric if step.total is not None else "none")
 
     def series(self, step: Step) -> list[SeriesSummary]:
-        """The series of the step that are compared."""
+        """Return the series of the step that are compared."""
         if self.task is None and self.metric is None:
             return step.main_series
         metric = self.quantity(step)
@@ -64,7 +64,9 @@ EVERYTHING = Scope()
 
 
 def timing_scopes(records: Sequence[Record]) -> list[Scope]:
-    """One scope for each probe, quantity and role that is compared with a period, in the papers' order."""
+    """Return one scope for each probe, quantity and role that is compared with a period, in the papers'
+    order.
+    """
     steps = [step for record in records for step in record.steps if not step.tasks]
     scopes: list[Scope] = []
     # The papers' tables of response tasks come before those of periodic ones.
@@ -97,8 +99,8 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
 
 
 def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
-    """The scopes to compare: one for everything if all steps share one quantity, otherwise one per task,
-    operation, or probe and quantity.
+    """Return the scopes to compare: one for everything if all steps share one quantity, otherwise one per
+    task, operation, or probe and quantity.
 
     `metric`: the metric of the tasks to compare. Raises InputError if it is unknown or no step has tasks.
     """
@@ -135,7 +137,7 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
 
 
 def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
-    """One scope per task of these task-set steps."""
+    """Return one scope per task of these task-set steps."""
     if not steps:
         return []
     metrics = [known.name for known in probe_of(steps[0]).metrics if known.compared]
@@ -147,6 +149,6 @@ def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
 
 
 def _operation_scopes(steps: Sequence[Step]) -> list[Scope]:
-    """One scope per operation of the microbenchmarks."""
+    """Return one scope per operation of the microbenchmarks."""
     operations = dict.fromkeys(name for step in steps if (name := operation(step)) is not None)
     return [Scope(name[:1].upper() + name[1:], operation=name) for name in operations]

@@ -27,8 +27,8 @@ def _check(violations: float, count: float, confidence: float) -> None:
 
 
 def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """The largest violation probability that `violations` among `count` do not rule out at `confidence`
-    (one-sided).
+    """Return the largest violation probability that `violations` among `count` do not rule out at
+    `confidence` (one-sided).
 
     Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the
     binomial, Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at
@@ -47,8 +47,8 @@ def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CON
 
 
 def lower_bound(violations: float, count: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """The smallest violation probability that `violations` among `count` do not rule out at `confidence`
-    (one-sided, Clopper and Pearson).
+    """Return the smallest violation probability that `violations` among `count` do not rule out at
+    `confidence` (one-sided, Clopper and Pearson).
     """
     _check(violations, count, confidence)
     if violations == 0:
@@ -59,7 +59,7 @@ def lower_bound(violations: float, count: float, confidence: float = DEFAULT_CON
 
 
 def range_coverage(results: int) -> float:
-    """The confidence with which the range of `results` independent results contains their median.
+    """Return the confidence with which the range of `results` independent results contains their median.
 
     Each result is on either side of the median with probability 1/2, whatever their distribution (David and
     Nagaraja, Order Statistics, 2003, eq. 7.1.2 with r = 1, s = n). 0 for fewer than two results.
@@ -75,7 +75,7 @@ def activations_needed(
     count: int = 0,
     design_effect: float = 1.0,
 ) -> int | None:
-    """The total number of activations that supports a violation probability of at most `allowed` at
+    """Return the total number of activations that supports a violation probability of at most `allowed` at
     `confidence`, accurate to 0.1 %.
 
     It assumes that violations continue at the rate seen (`violations` among `count`, by default none) and
@@ -112,7 +112,8 @@ def activations_needed(
 def design_effect(
     violations: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
 ) -> float:
-    """The factor by which to divide counts because bursts of violations widen a one-sided bound; at least 1.
+    """Return the factor by which to divide counts because bursts of violations widen a one-sided bound; at
+    least 1.
 
     `violations` among `counts` in each window of one run, in order. It is the variance of their sum relative
     to independent violations, widened by Student's t because the variance is estimated (Korn and Graubard,

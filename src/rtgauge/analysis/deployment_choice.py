@@ -34,7 +34,7 @@ class ComparedDeployments:
 
 
 def _least(tested: list[Pair]) -> Pair | None:
-    """The pair with the smallest statistic, rejected or not."""
+    """Return the pair with the smallest statistic, rejected or not."""
     return min(
         (pair for pair in tested if pair.paper.statistic is not None),
         key=lambda pair: pair.paper.statistic or 0.0,

@@ -35,7 +35,7 @@ def flat(item: object, prefix: str = "") -> dict[str, str]:
 
 
 def settings_of(side: Side) -> dict[str, str]:
-    """Every fact of the side's target and every parameter of its first step, by dotted name."""
+    """Return every fact of the side's target and every parameter of its first step, by dotted name."""
     step = side.steps[0]
     target = next(iter(step.key.targets.values()), "local")
     own = {

@@ -67,7 +67,7 @@ class Gev:
     log_likelihood: float
 
     def level(self, p: float) -> float:
-        """The value that a block's maximum exceeds with probability `p`."""
+        """Return the value that a block's maximum exceeds with probability `p`."""
         y = -math.log1p(-p)
         if abs(self.shape) < 1e-9:
             return self.location - self.scale * math.log(y)
@@ -170,8 +170,8 @@ def fit(maxima: npt.ArrayLike) -> Gev:
 def level_interval(
     maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95
 ) -> tuple[float | None, float | None]:
-    """The profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles 2001,
-    sec. 3.3.4); an end is None if unbounded.
+    """Return the profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles
+    2001, sec. 3.3.4); an end is None if unbounded.
 
     For each supposed level the other two parameters are fitted. The interval contains the levels for which
     twice the loss of log-likelihood stays below the chi-square quantile.
@@ -184,7 +184,9 @@ def level_interval(
     log_y = math.log(-math.log1p(-p))
 
     def loss(level: float) -> float:
-        """The loss of log-likelihood at this level beyond the allowed loss; infinite if nothing fits."""
+        """Return the loss of log-likelihood at this level beyond the allowed loss; infinite if nothing
+        fits.
+        """
 
         def negative(q: FloatArray) -> tuple[float, FloatArray]:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
@@ -203,7 +205,7 @@ def level_interval(
     previous = [location, fitted.shape]
 
     def root_loss(level: float) -> float:
-        """The square root of the loss relative to the allowed one, minus 1: nearly straight."""
+        """Return the square root of the loss relative to the allowed one, minus 1: nearly straight."""
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def bound(direction: int) -> float | None:
@@ -240,7 +242,7 @@ class TailAssumption(Model):
 
 
 def _anderson_darling(ordered: FloatArray) -> FloatArray:
-    """The Anderson-Darling statistics, shape (...), of sorted samples, shape (..., n), against the
+    """Return the Anderson-Darling statistics, shape (...), of sorted samples, shape (..., n), against the
     distribution fitted to each by moments.
     """
     location, scale, shape = (part[..., None] for part in _moments(ordered))
@@ -374,7 +376,8 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
 
 
 def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLevel]) -> str | None:
-    """How the sample contradicts the levels: more windows exceed one than it allows. None if it does not.
+    """Return how the sample contradicts the levels: more windows exceed one than it allows. None if it does
+    not.
 
     `maxima_ns`: the maximum of every window, with `total` activations in all. A window with a burst counts
     once. The Poisson probability of this many windows must not be below SEEN_ALPHA for a level, or below
@@ -403,8 +406,8 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLev
 def _second_opinion(
     histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[TailLevel], confidence: float
 ) -> tuple[peaks_over_threshold.Pareto | None, list[TailLevel], list[int]]:
-    """The peaks over a threshold, their levels, and the numbers of activations at which the two estimates
-    disagree.
+    """Return the peaks over a threshold, their levels, and the numbers of activations at which the two
+    estimates disagree.
     """
     peaks = peaks_over_threshold.estimate(*histogram)
     if peaks is None:

@@ -46,7 +46,7 @@ class Options:
 
 
 def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | None:
-    """The highest frequency (Hz) whose period, times `fraction`, is at least the lateness.
+    """Return the highest frequency (Hz) whose period, times `fraction`, is at least the lateness.
 
     0.0 for a lateness without end (None); None for a lateness of 0, which limits nothing.
     """
@@ -120,7 +120,7 @@ class Line(Model):
     worst_mark: Severity | None = None
 
     def limit(self, hardness: Fraction) -> Limit:
-        """The limit at this share."""
+        """Return the limit at this share."""
         return next(limit for limit in self.limits if limit.hardness == float(hardness))
 
 
@@ -138,7 +138,7 @@ class Table(Model):
 
 
 def limit_of(quantile_ns: Quantile, share: Fraction, fraction: Fraction = HALF) -> Limit:
-    """A quantile and the frequency that it allows."""
+    """Return a quantile and the frequency that it allows."""
     return Limit(
         hardness=float(share),
         ns=quantile_ns.ns,
@@ -183,8 +183,8 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
 
 
 def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> float | None:
-    """The distance of a bound in ranks at `confidence` (one-sided), from how the share of samples above `ns`
-    varies between runs, or the windows of a single run; None if that has few windows.
+    """Return the distance of a bound in ranks at `confidence` (one-sided), from how the share of samples
+    above `ns` varies between runs, or the windows of a single run; None if that has few windows.
     """
     from scipy.special import stdtrit
 
@@ -205,7 +205,7 @@ def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> floa
 
 
 def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], bool]:
-    """The limits at each share, and whether their bounds assume independent samples."""
+    """Return the limits at each share, and whether their bounds assume independent samples."""
     limits: list[Limit] = []
     supposed = False
     for share in HARDNESS:
@@ -223,7 +223,7 @@ def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], 
 
 
 def line_of(side: Side, options: Options) -> Line | None:
-    """The line of one side; None if it has no samples."""
+    """Return the line of one side; None if it has no samples."""
     values = ranked(side.merged, resolution_ns=side.resolution_ns, absolute=True)
     if not values.count:
         return None
@@ -258,7 +258,7 @@ class Gathered:
 
 
 def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
-    """The sides of one quantity, role by role; labels name the role if there are several."""
+    """Return the sides of one quantity, role by role; labels name the role if there are several."""
     every: list[Side] = []
     for scope in scopes:
         sides = sides_of(records, scope, force=True, alike=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The question that a gate was asked before it measured; its record keeps it."""
+"""The options of a gate, which its record keeps."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class GateWish(Model):
 
 
 def wish_of(run: Run) -> GateWish | None:
-    """What the gate of a record was asked, or None. Raises RecordError if the plan does not fit GateWish."""
+    """Return the options of the record's gate; None if it has none. Raises RecordError if the plan does not
+    fit GateWish.
+    """
     written = run.plan.get(KEY)
     if written is None:
         return None

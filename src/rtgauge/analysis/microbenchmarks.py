@@ -123,7 +123,9 @@ class Microbenchmarks(Model):
 
 
 def operation(step: Step) -> str | None:
-    """The measured operation by its name in the paper ("task switch", "semaphore (same-cpu)"), or None."""
+    """Return the measured operation by its name in the paper ("task switch", "semaphore (same-cpu)"), or
+    None.
+    """
     probe = probe_of(step)
     cost = cost_of(probe)
     return None if cost is None else cost.operation(probe.own(step.key))
@@ -251,7 +253,9 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """The microbenchmarks of these records; they may be empty. Raises RecordError for a damaged step."""
+    """Return the microbenchmarks of these records; they may be empty. Raises RecordError for a damaged
+    step.
+    """
     results = Microbenchmarks(systems=[], inversion=[])
     for record, names in zip(records, system_names(records), strict=True):
         results.systems.extend(_systems(record, names))
@@ -264,7 +268,7 @@ def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
 
 
 def has_several_operations(records: Sequence[Record]) -> bool:
-    """Whether the records measured different operations, whose distributions cannot be compared."""
+    """Return whether the records measured different operations, whose distributions cannot be compared."""
     steps = [step for record in records for step in record.steps]
     probes = {step.key.probe: probe_of(step) for step in steps}
     operations = {operation(step) for step in steps} - {None}

@@ -23,8 +23,8 @@ LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e12
 
 
 def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> FloatArray:
-    """The second derivatives from differences of the gradient, forward or backward, whichever stays in the
-    region.
+    """Return the second derivatives from differences of the gradient, forward or backward, whichever stays in
+    the region.
     """
     rows: list[FloatArray] = []
     for i in range(len(at)):
@@ -42,8 +42,8 @@ def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> Floa
 
 
 def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tuple[FloatArray, float]:
-    """The place of the minimum (shape of `start`) and the value there, accurate to about `tolerance` in the
-    value; `start` if the function is infinite there.
+    """Return the place of the minimum (shape of `start`) and the value there, accurate to about `tolerance`
+    in the value; `start` if the function is infinite there.
 
     `function` returns its value, infinite outside its region, and its gradient. Damped after Levenberg and
     Marquardt, so that the result is never above the value at `start`.
@@ -81,7 +81,7 @@ def root(
     *,
     tolerance: float,
 ) -> float:
-    """The root of a nearly straight function, to `tolerance` (relative to the root, absolute below 1).
+    """Return the root of a nearly straight function, to `tolerance` (relative to the root, absolute below 1).
 
     `low` and `high` are (place, value) with values of opposite sign, which saves the two calls that brentq
     would repeat. The Illinois rule (Dowell and Jarratt, A modified regula falsi method for computing the root

@@ -22,17 +22,19 @@ IntArray = npt.NDArray[np.int64]
 
 
 def rank_below(share: float, count: int, confidence: float) -> int:
-    """The largest rank that the quantile is not below, at `confidence` (one-sided); 0 if there is none."""
+    """Return the largest rank that the quantile is not below, at `confidence` (one-sided); 0 if there is
+    none.
+    """
     return _first_reaching(share, count, 1 - confidence)
 
 
 def rank_above(share: float, count: int, confidence: float) -> int:
-    """The smallest rank that the quantile is not above (one-sided); `count` + 1 if there is none."""
+    """Return the smallest rank that the quantile is not above (one-sided); `count` + 1 if there is none."""
     return _first_reaching(share, count, confidence) + 1
 
 
 def _first_reaching(share: float, count: int, probability: float) -> int:
-    """The smallest k with P(Binomial(count, share) <= k) >= `probability`."""
+    """Return the smallest k with P(Binomial(count, share) <= k) >= `probability`."""
     from scipy.special import (
         bdtrik,
         betainc,
@@ -65,11 +67,11 @@ class Ranked:
         return int(self.counts.sum()) + self.endless
 
     def later_than(self, bound_ns: int) -> int:
-        """How many are certainly above the bound, including those without an end."""
+        """Return how many are certainly above the bound, including those without an end."""
         return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
 
     def largest_at(self, rank: int) -> int | None:
-        """The most (ns) that the sample of this rank (1: the smallest) may be; None if unknown."""
+        """Return the most (ns) that the sample of this rank (1: the smallest) may be; None if unknown."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -82,7 +84,7 @@ class Ranked:
         return value if self.max_ns is None else min(value, self.max_ns)
 
     def smallest_at(self, rank: int) -> int | None:
-        """The least (ns) that the sample of this rank may be; None if it has no end."""
+        """Return the least (ns) that the sample of this rank may be; None if it has no end."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -94,7 +96,7 @@ class Ranked:
         return value if self.min_ns is None else max(value, self.min_ns)
 
     def is_known(self, rank: int) -> bool:
-        """Whether the sample's bounds lie in one bin, or it has no end."""
+        """Return whether the sample's bounds lie in one bin, or it has no end."""
         least, most = self.smallest_at(rank), self.largest_at(rank)
         return most is None or least is None or int(signed_bin_of(least)) == int(signed_bin_of(most))
 
@@ -144,7 +146,8 @@ class Quantile:
 
 
 def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: float = 0.0) -> Quantile:
-    """The value that `share` of the non-negative samples do not exceed (nearest rank), with its bounds.
+    """Return the value that `share` of the non-negative samples do not exceed (nearest rank), with its
+    bounds.
 
     `rank_error`: the minimum distance of the bounds in ranks, as samples are not independent. If `share` is
     1, the lower bound is the largest sample and there is no upper bound. Raises ValueError if there are no

@@ -42,13 +42,13 @@ class Pareto:
     spread: tuple[FloatArray, FloatArray, FloatArray]
 
     def level(self, activations: int) -> float:
-        """The value exceeded once in `activations`, which must be at least 1 / rate."""
+        """Return the value exceeded once in `activations`, which must be at least 1 / rate."""
         return float(
             _level(self.threshold, self.rate * activations, np.float64(self.scale), np.float64(self.shape))
         )
 
     def interval(self, activations: int, confidence: float) -> tuple[float, float]:
-        """The profile-likelihood interval of that value: the levels of all parameters whose loss of
+        """Return the profile-likelihood interval of that value: the levels of all parameters whose loss of
         likelihood is within the chi-square quantile.
         """
         scales, shapes, loss = self.spread
@@ -75,7 +75,9 @@ def _level(
 def _log_likelihood(
     excess: FloatArray, counts: FloatArray, scale: FloatArray, shape: FloatArray
 ) -> FloatArray:
-    """The log-likelihood for scales and shapes, both of shape (...); -inf if they exclude an excess."""
+    """Return the log-likelihood for scales and shapes, both of shape (...); -inf if they exclude an
+    excess.
+    """
     bent = np.where(np.abs(shape) < 1e-6, 1e-6, shape)
     inner = 1 + (bent / scale)[..., None] * excess
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -85,8 +87,8 @@ def _log_likelihood(
 
 
 def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
-    """The maximum-likelihood (scale, shape) for excesses, shape (n,), each seen `counts` times. The shape is
-    limited to -0.95 to 3.
+    """Return the maximum-likelihood (scale, shape) for excesses, shape (n,), each seen `counts` times. The
+    shape is limited to -0.95 to 3.
 
     Along theta = shape / scale the best shape is mean(log(1 + theta excess)), which leaves one variable.
     Raises ValueError if no excess is above 0.

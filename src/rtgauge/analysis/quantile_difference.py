@@ -54,7 +54,9 @@ class Difference:
     freedom: float
 
     def _p_of_limit(self, holds: Callable[[Limits], bool]) -> float:
-        """The one-sided p-value: the level at which the limits cease to show it; 1 if they never do."""
+        """Return the one-sided p-value: the level at which the limits cease to show it; 1 if they never
+        do.
+        """
         from scipy.special import stdtr
 
         if not holds(self.limits(0.0)):
@@ -68,15 +70,15 @@ class Difference:
         return float(stdtr(self.freedom, -low))
 
     def above(self, ns: float) -> float:
-        """The one-sided p-value of "it is above `ns`"."""
+        """Return the one-sided p-value of "it is above `ns`"."""
         return self._p_of_limit(lambda limits: limits[0] > ns)
 
     def below(self, ns: float) -> float:
-        """The one-sided p-value of "it is below `ns`"."""
+        """Return the one-sided p-value of "it is below `ns`"."""
         return self._p_of_limit(lambda limits: limits[1] < ns)
 
     def interval(self, *, alpha: float, within_ns: int) -> Interval:
-        """The interval at confidence 1 - alpha, and p-values of "different" (two-sided), "not within
+        """Return the interval at confidence 1 - alpha, and p-values of "different" (two-sided), "not within
         `within_ns`" and "not beyond".
 
         "Not within" is the larger of two one-sided tests (Schuirmann, 1987). "Within" includes the bound
@@ -95,7 +97,7 @@ class Difference:
 
 
 def between_two_runs(side: WindowCounts, baseline: WindowCounts, share: Fraction) -> Difference:
-    """The difference of the quantile between one run of each side."""
+    """Return the difference of the quantile between one run of each side."""
     of_side, of_baseline = RunQuantile(side, share), RunQuantile(baseline, share)
 
     def limits(errors: float) -> Limits:
@@ -128,7 +130,7 @@ class RunFigures:
 
 
 def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
-    """The difference of the means over the runs. At least one side has two runs or more."""
+    """Return the difference of the means over the runs. At least one side has two runs or more."""
     runs = (len(side.low_ns), len(baseline.low_ns))
     known = [figures.variance for figures, number in zip((side, baseline), runs, strict=True) if number > 1]
     terms = [
@@ -143,8 +145,8 @@ def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
 
 
 def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
-    """The mean difference within pairs of runs. Both sides have the same number of runs, at least two, in
-    pair order.
+    """Return the mean difference within pairs of runs. Both sides have the same number of runs, at least two,
+    in pair order.
     """
     side_low, side_high, base_low, base_high = (
         np.asarray(ends, dtype=np.float64)

@@ -59,12 +59,12 @@ class WindowCounts:
         return int(self.cumulative[-1]) if len(self.cumulative) else 0
 
     def at_rank(self, rank: int) -> int:
-        """The column of the sample of this rank; the smallest has rank 1."""
+        """Return the column of the sample of this rank; the smallest has rank 1."""
         return int(np.searchsorted(self.cumulative, rank))
 
 
 def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
-    """Why there can be no interval for this quantile of this run; None if there can be one."""
+    """Return why there can be no interval for this quantile of this run; None if there can be one."""
     number = len(run.counts)
     if number < LEAST_WINDOWS:
         return f"only {plural(number, 'window')} of time, at least {LEAST_WINDOWS} are needed"
@@ -72,7 +72,7 @@ def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
 
 
 def too_few_beyond(samples: int, share: Fraction) -> str | None:
-    """The message if fewer than LEAST_BEYOND of the samples lie above the quantile, else None."""
+    """Return the message if fewer than LEAST_BEYOND of the samples lie above the quantile, else None."""
     beyond = math.floor((1 - share) * samples)
     if beyond >= LEAST_BEYOND:
         return None
@@ -83,7 +83,9 @@ def too_few_beyond(samples: int, share: Fraction) -> str | None:
 
 
 def cosine_terms(windows: int) -> int:
-    """The number of cosine transforms to average (degrees of freedom): 0.4 n^(2/3), Lazarus et al. (2018)."""
+    """Return the number of cosine transforms to average (degrees of freedom): 0.4 n^(2/3), Lazarus et al.
+    (2018).
+    """
     return max(1, math.floor(0.4 * math.cbrt(windows) ** 2 + 1e-9))
 
 
@@ -108,7 +110,7 @@ class RunQuantile:
         self._error, self.freedom = error_of_sum(above - float(1 - share) * run.counts.sum(axis=1))
 
     def bounds(self, errors: float) -> tuple[int, int]:
-        """The bounds (ns) at this many standard errors; ±ENDLESS_NS if the run has no sample there."""
+        """Return the bounds (ns) at this many standard errors; ±ENDLESS_NS if the run has no sample there."""
         low, high = (
             math.floor(self._rank - errors * self._error),
             math.ceil(self._rank + errors * self._error),
@@ -125,7 +127,7 @@ MOST_WINDOWS = 1_000
 
 
 def values_ns(bins: npt.NDArray[np.int64], resolution_ns: int) -> npt.NDArray[np.int64]:
-    """The value (ns) of each bin: the largest it can hold, at the tool's resolution."""
+    """Return the value (ns) of each bin: the largest it can hold, at the tool's resolution."""
     return upper_ns(bins) // resolution_ns * resolution_ns
 
 

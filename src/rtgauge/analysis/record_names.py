@@ -11,7 +11,7 @@ from rtgauge.record.reader import Record
 
 
 def _made(record: Record) -> tuple[str, str] | None:
-    """The day and time at which the record began; None if unknown."""
+    """Return the day and time at which the record began; None if unknown."""
     try:
         moment = datetime.fromisoformat(record.run.created)
     except ValueError:
@@ -20,7 +20,7 @@ def _made(record: Record) -> tuple[str, str] | None:
 
 
 def record_names(records: Sequence[Record]) -> list[str]:
-    """A short distinct name for each record.
+    """Return a short distinct name for each record.
 
     It is the user's name, numbered if several records have it; else the folder, if it was renamed; else the
     time at which the record began, with the date if the days differ.

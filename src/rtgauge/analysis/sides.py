@@ -41,7 +41,7 @@ class SideRun:
     """A run of a side: a repeat, or a whole record. Missed activations are filled in."""
 
     number: int
-    """The number of the pair if the record measured both sides by turns."""
+    """The number of the pair if the record measured both sides alternately."""
     figures: Distribution
     bins: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
@@ -80,8 +80,8 @@ class Side:
         return self.traits["host"], self.traits["kernel"]
 
     @property
-    def is_first_by_turns(self) -> bool:
-        """Whether its record measured two sides by turns, and this is the first side."""
+    def is_first_alternating(self) -> bool:
+        """Whether its record measured two sides alternately, and this is the first side."""
         return alternation_of(self.record.run) is not None and side_of(self.steps[0].key.repeat) == 0
 
     @cached_property
@@ -122,11 +122,11 @@ class Side:
         return [run for run in every if run.figures.count]
 
     def values_ns(self, bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The value (ns) of each bin: the largest it can hold, at the tool's resolution."""
+        """Return the value (ns) of each bin: the largest it can hold, at the tool's resolution."""
         return values_ns(bins, self.resolution_ns)
 
     def bin_ends_ns(self, ns: int) -> tuple[int, int]:
-        """The ends (ns) of the bin that contains a figure, at the tool's resolution."""
+        """Return the ends (ns) of the bin that contains a figure, at the tool's resolution."""
         low = int(lower_ns(signed_bin_of(ns))) // self.resolution_ns * self.resolution_ns
         return low, max(low, ns) + self.resolution_ns - 1
 
@@ -177,7 +177,7 @@ def _parameters(step: Step) -> dict[str, Any]:
 
 
 def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Every single parameter by its path of names; a list counts as one."""
+    """Return every single parameter by its path of names; a list counts as one."""
     leaves: dict[tuple[str, ...], Any] = {}
     for name, value in parameters.items():
         if isinstance(value, Mapping):
@@ -190,7 +190,9 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
 
 
 def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
-    """The parameters that distinguish a step; explaining counts by whether it was on, and its events."""
+    """Return the parameters that distinguish a step; explaining counts by whether it was on, and its
+    events.
+    """
     leaves = _leaves(step.key.parameters.values)
     explained = leaves.get(EXPLAIN) is True
     known = {
@@ -202,7 +204,7 @@ def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
 
 
 def _parameter(name: str, value: Any) -> str:
-    """A parameter in words: "interval 20us", "cpu 1-3", "default cpu"."""
+    """Return a parameter in words: "interval 20us", "cpu 1-3", "default cpu"."""
     words = name.removesuffix("_ns").replace("_", "-")
     if value is None:
         return f"default {words}"
@@ -223,7 +225,7 @@ def _parameter(name: str, value: Any) -> str:
 def _traits(
     record: Record, step: Step, target: str, different: Collection[tuple[str, ...]]
 ) -> dict[str, str]:
-    """The traits of a step; `different`: paths of the parameters that differ between sides."""
+    """Return the traits of a step; `different`: paths of the parameters that differ between sides."""
     facts = record.system(target)
     leaves = _own_leaves(step)
     own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
@@ -251,7 +253,9 @@ def _identity(step: Step, alternation: Alternation | None) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """The paths of the parameters that differ between steps; a missing context alone does not differ."""
+    """Return the paths of the parameters that differ between steps; a missing context alone does not
+    differ.
+    """
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
     leaves = (
@@ -269,8 +273,8 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
 
 
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Windows, Integers, Integers]:
-    """The windows of the steps, one after another, with the number of each window's stretch of time and run.
-    A run is the record if there are several, else the step.
+    """Return the windows of the steps, one after another, with the number of each window's stretch of time
+    and run. A run is the record if there are several, else the step.
     """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
     parts: list[Windows] = []
@@ -297,7 +301,7 @@ def _limits(step: Step) -> dict[int, int]:
 
 
 def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, named: bool) -> list[str]:
-    """A label for each side: the traits that differ, after the record's name if needed or `named`."""
+    """Return a label for each side: the traits that differ, after the record's name if needed or `named`."""
 
     def differ(sides: Sequence[Mapping[str, str]]) -> set[str]:
         return {name for name in traits[0] if len({side[name] for side in sides}) > 1}
@@ -346,8 +350,8 @@ class _Condition:
 
 
 def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
-    """The conditions of each record, or of the records of one label, idle first. Raises InputError if a
-    record has no finished step with latencies.
+    """Return the conditions of each record, or of the records of one label, idle first. Raises InputError if
+    a record has no finished step with latencies.
     """
     by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
     for record, name in zip(records, record_names(records), strict=True):
@@ -489,9 +493,9 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
         single = [side for side in sides if side.traits["deployment"] == UNIPROCESSOR]
         if single and len(single) < len(sides):
             return single
-        by_turns = [side for side in sides if side.is_first_by_turns]
-        if by_turns:
-            return by_turns
+        alternating = [side for side in sides if side.is_first_alternating]
+        if alternating:
+            return alternating
         first = [side for side in sides if side.record is sides[0].record]
         if len(first) == len(sides):
             # One record of several machines: the first machine, each load compared with the same load.
@@ -515,12 +519,12 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
 
 
 def _record_words(record: Record) -> set[str | None]:
-    """The names by which a record may be called."""
+    """Return the names by which a record may be called."""
     return {record.label, record.run.id, str(record.path), record.path.resolve().name}
 
 
 def _parameter_words(side: Side) -> set[str]:
-    """The words of its parameters, also without what follows a colon: similar loops then match."""
+    """Return the words of its parameters, also without what follows a colon: similar loops then match."""
     words = side.traits["parameters"].split()
     return {*words, *(word.partition(":")[0] for word in words)}
 

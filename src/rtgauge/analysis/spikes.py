@@ -26,7 +26,7 @@ class Spike:
 
     @classmethod
     def of(cls, outlier: Outlier) -> Spike:
-        """The spike of an outlier whose CPU is known."""
+        """Return the spike of an outlier whose CPU is known."""
         return cls(outlier.cpu or 0, outlier.time_ns, outlier.time_ns + outlier.value_ns)
 
 
@@ -98,7 +98,7 @@ def step_words(step: Step) -> str | None:
 
 
 def _listed(result: Result) -> list[Spike]:
-    """The overflow cycles of a thread, whose start is uncertain: only their cycle is known."""
+    """Return the overflow cycles of a thread, whose start is uncertain: only their cycle is known."""
     thread, interval, text = (
         result.labels.get("thread"),
         result.values.get("interval_ns"),

@@ -110,7 +110,7 @@ class Curve(Model):
 
 
 def period_of(step: Step) -> int | None:
-    """The time from one activation to the next (ns); None if it is random, or the probe has none."""
+    """Return the time from one activation to the next (ns); None if it is random, or the probe has none."""
     pace = probe_of(step).pace
     if pace is None:
         return None
@@ -119,13 +119,13 @@ def period_of(step: Step) -> int | None:
 
 
 def not_made(step: Step) -> int:
-    """The number of stimuli that a late master did not make. Older records count them as missed."""
+    """Return the number of stimuli that a late master did not make. Older records count them as missed."""
     counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
     return sum(count for count in counts if isinstance(count, int))
 
 
 def point_of(record: Record, step: Step) -> Point | None:
-    """The point of one step; None if the step has no period, has no samples, or is invalid."""
+    """Return the point of one step; None if the step has no period, has no samples, or is invalid."""
     period = period_of(step)
     if period is None or step.total is None or step.worst is Severity.INVALID:
         return None
@@ -150,7 +150,9 @@ def point_of(record: Record, step: Step) -> Point | None:
 
 
 def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
-    """The result of a repeat, from the longest period down until a stimulus or an answer is missing."""
+    """Return the result of a repeat, from the longest period down until a stimulus or an answer is
+    missing.
+    """
     lost: dict[int, int] = {}
     unmade: dict[int, int] = {}
     for point in points:
@@ -168,7 +170,7 @@ def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
 
 
 def next_period(result: RepeatResult) -> int | None:
-    """The next period to measure (ns), halfway on a logarithmic scale; None if the search is over."""
+    """Return the next period to measure (ns), halfway on a logarithmic scale; None if the search is over."""
     if result.complete or result.sustained_ns is None or result.failing_ns is None:
         return None
     middle = round(math.sqrt(result.sustained_ns * result.failing_ns), -2)
@@ -176,7 +178,7 @@ def next_period(result: RepeatResult) -> int | None:
 
 
 def same_but_period(step: Step) -> str:
-    """A key that is equal for steps that differ only in period and repeat."""
+    """Return a key that is equal for steps that differ only in period and repeat."""
     pace = probe_of(step).pace
     return step.key.id_without("repeat", *(() if pace is None else (pace.period,)))
 
@@ -191,7 +193,7 @@ def period_series(record: Record) -> list[list[Step]]:
 
 
 def without_searches(record: Record) -> Record:
-    """The record with only the longest period of each search, whose many steps each say little."""
+    """Return the record with only the longest period of each search, whose many steps each say little."""
     searched: set[str] = set()
     for steps in period_series(record):
         periods = {step.id: period_of(step) or 0 for step in steps}
@@ -206,7 +208,7 @@ def without_searches(record: Record) -> Record:
 
 
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
-    """The curve of steps that differ only in period and repeat; None if no step has a point."""
+    """Return the curve of steps that differ only in period and repeat; None if no step has a point."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     if not points:
         return None
@@ -233,7 +235,7 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
 
 
 def curves(records: Sequence[Record]) -> list[Curve]:
-    """Every curve of these records. Raises RecordError for a damaged record."""
+    """Return every curve of these records. Raises RecordError for a damaged record."""
     series = [(record, steps) for record in records for steps in period_series(record)]
     labels = [
         [steps[0].key.probe, steps[0].key.load, *([record.path.name] if len(records) > 1 else [])]

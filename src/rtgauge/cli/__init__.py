@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The command line: a module a command, each parses its options, calls, and prints."""
+"""The command line. Each command is a module that parses its options, calls the rest of rtgauge, and
+prints.
+"""
 
 import os
 
 os.environ.setdefault(
     "PYDANTIC_DISABLE_PLUGINS", "__all__"
-)  # it would look for them in everything that is installed
+)  # otherwise it would search everything that is installed

@@ -57,7 +57,7 @@ def compare(
           two records, and what to call them
       rtgauge compare --fail-if-worse --label old=R1 --label new=R2 \\
                       --label old=R3 --label new=R4
-          two runs per side, by turns; exit status 1 if new is worse than old
+          two runs per side, alternately; exit status 1 if new is worse than old
       rtgauge compare STOCK RT --figures figures
           two kernels: the papers' table of microbenchmarks, and figure files
       rtgauge compare STOCK RT XENOMAI RTAI -o systems.html

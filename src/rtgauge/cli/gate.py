@@ -82,7 +82,7 @@ def gate(
 ) -> None:
     """Tell whether a candidate is worse than its baseline, by pairs of runs that are measured now.
 
-    One series and one quantile decide. Both sides are measured by turns, in random order, until the pairs
+    One series and one quantile decide. Both sides are measured alternately, in random order, until the pairs
     decide or --max-pairs is reached. If both sides are alike, at most one decision in 500 says "worse".
 
     \b

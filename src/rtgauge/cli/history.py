@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge history`: the course of a series over many records, and where it seems to have changed."""
+"""`rtgauge history`: shows a series over many records, and the places where it seems to have changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def history(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show how a series went over many records, and where it seems to have changed.
+    """Show a series over many records, and mark the places where it seems to have changed.
 
     Each machine has a history of its own. A suspected change proves nothing: rtgauge gate measures again.
 

@@ -232,7 +232,7 @@ class Deciding:
 
 @dataclass(frozen=True)
 class ComparedSides:
-    """Options for what is compared with what."""
+    """Options that choose the sides and their baseline."""
 
     records: Annotated[
         list[Path] | None,
@@ -252,10 +252,7 @@ class ComparedSides:
         str | None,
         typer.Option(
             metavar="RECORD|LABEL",
-            help=(
-                "What the others are compared with: a record, label, deployment, load or kernel; "
-                "default: Single."
-            ),
+            help=("The baseline: a record, label, deployment, load or kernel; default: Single."),
         ),
     ] = None
     force: Annotated[bool, typer.Option("--force", help="Allow comparing emulated with real machines.")] = (
@@ -300,7 +297,7 @@ class ComparisonStatistics:
 
 @dataclass(frozen=True)
 class PrintedComparison:
-    """Options for what is printed and written."""
+    """Options for the output."""
 
     details: Annotated[
         bool,

@@ -26,7 +26,7 @@ class Display:
     """Shows progress as plain lines."""
 
     def __init__(self, stream: TextIO) -> None:
-        """`stream`: standard error, which escapes what is printed."""
+        """`stream`: standard error, which escapes its text."""
         self.stream = stream
         self.steps: list[StepKey] = []
         self.expected_s: list[float] = []
@@ -34,7 +34,7 @@ class Display:
         self.worst_ns: dict[int, int] = {}
         self.labels: dict[str, str] = {}
         self.later_s: LaterS | None = None
-        """Estimates how long the steps take that a study chooses after the known ones; None: not a study."""
+        """Estimates how long a study's later steps take; None: not a study."""
         self.known: list[StepKey] = []
         """The steps of all rounds so far."""
         self.rest_s: float | None = 0.0

@@ -177,15 +177,15 @@ class OverPlan:
 
 
 @dataclass(frozen=True)
-class ByTurns:
-    """Options for measuring two sides of a plan by turns."""
+class Alternating:
+    """Options for measuring two sides of a plan alternately."""
 
     alternate: Annotated[
         tuple[str, str] | None,
         typer.Option(
             metavar="A B",
             help=(
-                "Measure two sides by turns, in random order within each pair. A side is a target, a "
+                "Measure two sides alternately, in random order within each pair. A side is a target, a "
                 'deployment or "KEY=VALUE ...".'
             ),
         ),
@@ -200,7 +200,9 @@ class ByTurns:
     ] = False
 
     def plan(self, name: str, overrides: Overrides) -> Plan:
-        """Return the plan of this name, by turns if there are two sides. Raises InputError if it is wrong."""
+        """Return the plan of this name, alternately if there are two sides. Raises InputError if it is
+        wrong.
+        """
         from rtgauge.errors import InputError
         from rtgauge.plan.alternation import alternating_plan
         from rtgauge.plan.plan import load_plan
@@ -301,7 +303,7 @@ def run(
         ),
     ] = DEFAULT_PLAN,
     over: OverPlan,
-    turns: ByTurns,
+    turns: Alternating,
     out: Out = RUNS,
     wait: WaitForLock = "0",
     hold: Annotated[
@@ -366,7 +368,7 @@ def run(
       rtgauge run arm.toml --repeats 3
           your own plan, three times, in random order
       rtgauge run --alternate M MI --pairs 12
-          two deployments by turns; `rtgauge compare latest` compares the pairs
+          two deployments alternately; `rtgauge compare latest` compares the pairs
       rtgauge run --target ssh://root@board --target local
           another machine, then this one
       rtgauge run standard --live

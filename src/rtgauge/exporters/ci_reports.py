@@ -50,7 +50,7 @@ def _mark(case: ET.Element, failure: str | None, skipped: str | None) -> None:
 
 
 def junit(record: Record) -> bytes:
-    """The record as JUnit XML."""
+    """Return the record as JUnit XML."""
     cases: list[ET.Element] = []
     for step in record.steps:
         case = ET.Element(
@@ -98,8 +98,8 @@ def _text(text: str) -> str:
 
 
 def tap(record: Record) -> bytes:
-    """The record in the Test Anything Protocol, version 13; YAML blocks of JSON values hold each test's
-    figures.
+    """Return the record in the Test Anything Protocol, version 13; YAML blocks of JSON values hold each
+    test's figures.
     """
     checks = run_checks(record)
     lines = ["TAP version 13", f"1..{len(record.steps) + len(checks)}"]
@@ -148,7 +148,7 @@ FIGURES = ("min_ns", "mean_ns", "p99_ns", "p99_9_ns", "max_ns")
 
 
 def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str, Any]:
-    """The KCIDB build of a step. Raises InputError if the kernel release names another commit."""
+    """Return the KCIDB build of a step. Raises InputError if the kernel release names another commit."""
     facts = record.system(next(iter(step.key.targets.values()), "local"))
     release = one_line(facts.kernel.release or UNKNOWN)
     if source is None:
@@ -171,7 +171,7 @@ def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str,
 
 
 def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
-    """The report for KCIDB, kernel CI's database; it also has a test for each figure of each step, in
+    """Return the report for KCIDB, kernel CI's database; it also has a test for each figure of each step, in
     seconds.
 
     With `source` it is a whole submission: the checkout, a build for each architecture, and the tests.

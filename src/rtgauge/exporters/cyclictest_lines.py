@@ -28,7 +28,9 @@ LIMIT_US = 10_000
 
 
 def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
-    """The steps with latencies, each with the series of its threads. Raises InputError if there are none."""
+    """Return the steps with latencies, each with the series of its threads. Raises InputError if there are
+    none.
+    """
     steps = [
         (step, step.main_series)
         for step in record.steps
@@ -40,7 +42,9 @@ def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
 
 
 def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
-    """The number of samples at each whole us below LIMIT_US. Raises InputError if activations were early."""
+    """Return the number of samples at each whole us below LIMIT_US. Raises InputError if activations were
+    early.
+    """
     result = np.zeros(LIMIT_US, dtype=np.int64)
     bins, counts = windows.bins.total(windows.are_of([] if series is None else series))
     if bins.min(initial=0) < 0:
@@ -52,7 +56,7 @@ def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
 
 
 def cyclictest(record: Record) -> bytes:
-    """The histogram of the only step with latencies. Raises InputError unless there is exactly one."""
+    """Return the histogram of the only step with latencies. Raises InputError unless there is exactly one."""
     steps = _wakeups(record)
     if len(steps) > 1:
         raise InputError(
@@ -96,7 +100,7 @@ def cyclictest(record: Record) -> bytes:
 
 
 def lava(record: Record) -> bytes:
-    """The lines for LAVA; names begin with the step id if there are several steps.
+    """Return the lines for LAVA; names begin with the step id if there are several steps.
 
     A step that fails its requirement fails in its maxima. The checks of the whole run have their own lines.
     """

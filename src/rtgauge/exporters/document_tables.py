@@ -49,7 +49,7 @@ def _cells(step: Step, series: SeriesSummary) -> list[Cell]:
 
 
 def _tables(record: Record) -> dict[str, list[Row]]:
-    """The rows of each quantity: each step, followed by its series."""
+    """Return the rows of each quantity: each step, followed by its series."""
     tables: dict[str, list[Row]] = {}
     for step in record.steps:
         if step.total is None:
@@ -72,7 +72,7 @@ def _markdown_text(text: str) -> str:
 
 
 def markdown(record: Record) -> bytes:
-    """The verdicts, the tables and the marks in Markdown."""
+    """Return the verdicts, the tables and the marks in Markdown."""
     lines: list[str] = [f"### rtgauge: {_markdown_text(record.run.id)}", ""]
     for step in record.steps:
         if (verdict := verdict_of(record, step)) is not None:
@@ -108,7 +108,7 @@ def _latex_text(text: str) -> str:
 
 
 def latex(record: Record) -> bytes:
-    """The tables, for a document with `\\usepackage{booktabs}`."""
+    """Return the tables, for a document with `\\usepackage{booktabs}`."""
     lines = [f"% rtgauge: {_latex_text(record.run.id)}", r"% needs \usepackage{booktabs}"]
     for quantity, rows in _tables(record).items():
         lines += [

@@ -29,7 +29,7 @@ def _tag(step_id: str, series: int | None, *, early: bool) -> str:
 
 
 def _line(tag: str, start_s: float, length_s: float, values: Iterable[tuple[int, int]]) -> str | None:
-    """A line of the log; None if there are no values."""
+    """Return a line of the log; None if there are no values."""
     from hdrh.histogram import HdrHistogram
 
     known = [(value, count) for value, count in values if count]
@@ -44,7 +44,7 @@ def _line(tag: str, start_s: float, length_s: float, values: Iterable[tuple[int,
 
 
 def hdr_log(record: Record) -> bytes:
-    """The log of all steps."""
+    """Return the log of all steps."""
     lines = ["#[Histogram log format version 1.2]"]
     body: list[str] = []
     first: float | None = None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def trace_dat(record: Record) -> bytes:
-    """The trace as trace.dat of trace-cmd.
+    """Return the trace as trace.dat of trace-cmd.
 
     Raises InputError unless exactly one step has a trace, RecordError for a damaged record.
     """
@@ -39,7 +39,7 @@ def trace_dat(record: Record) -> bytes:
 
 
 def perfetto(record: Record) -> bytes:
-    """The trace in Perfetto's trace event format.
+    """Return the trace in Perfetto's trace event format.
 
     Raises InputError unless exactly one step has a trace, RecordError for a damaged record.
     """
@@ -64,7 +64,7 @@ _LANES = 1_000_000
 
 
 def perfetto_json(formats: TraceFormats, moments: Iterable[Moment]) -> bytes:
-    """The moments of one step as JSON; times in us of CLOCK_MONOTONIC."""
+    """Return the moments of one step as JSON; times in us of CLOCK_MONOTONIC."""
     events: list[dict[str, Any]] = [
         _lane("process_name", CPUS, 0, "CPUs"),
         _lane("process_name", LATENCIES, 0, "explained latencies"),
@@ -96,7 +96,7 @@ def _place(group: int, lane: int) -> dict[str, int]:
 
 
 def _latency(moment: Moment) -> list[dict[str, Any]]:
-    """The latency as a slice from its release, with the release and the wake-up as instants."""
+    """Return the latency as a slice from its release, with the release and the wake-up as instants."""
     lane = _place(LATENCIES, moment.series)
     name = f"latency {moment.latency_ns / 1000:.3f} us"
     about = {"moment": moment.number, "cpu": moment.cpu, "thread": moment.thread}
@@ -180,7 +180,9 @@ _MOST_COMM = 15
 
 
 def trace_dat_file(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]]]) -> bytes:
-    """The file with the raw pages of all moments, each page once. Raises RecordError for a damaged page."""
+    """Return the file with the raw pages of all moments, each page once. Raises RecordError for a damaged
+    page.
+    """
     pages = _each_once(formats, moments)
     cpus = max([formats.line.cpus, *(cpu + 1 for cpu in pages)])
     head = _head(formats, _names(read_pages(formats, pages)))
@@ -197,7 +199,9 @@ def trace_dat_file(formats: TraceFormats, moments: Iterable[Mapping[int, list[by
 
 
 def _each_once(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]]]) -> dict[int, list[bytes]]:
-    """The pages of each CPU in order of time. If several moments share a page, the fullest copy counts."""
+    """Return the pages of each CPU in order of time. If several moments share a page, the fullest copy
+    counts.
+    """
     known: dict[int, dict[int, tuple[int, bytes]]] = defaultdict(dict)
     for moment in moments:
         for cpu, raws in moment.items():
@@ -209,7 +213,7 @@ def _each_once(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]
 
 
 def _names(table: EventTable) -> dict[int, str]:
-    """The name of every task in an event, by pid."""
+    """Return the name of every task in an event, by pid."""
     names: dict[int, str] = {}
     for event in table.events:
         for prefix in ("prev_", "next_", ""):
@@ -225,7 +229,7 @@ def _sized(text: str, width: str = "<Q") -> bytes:
 
 
 def _head(formats: TraceFormats, names: Mapping[int, str]) -> bytes:
-    """The file's head, up to the number of CPUs."""
+    """Return the file's head, up to the number of CPUs."""
     parts = [_MAGIC, struct.pack("<BBI", 0, formats.page.commit.size, formats.page.bytes)]
     parts += [
         b"header_page\0",

@@ -63,7 +63,7 @@ def _of_series(series: SeriesSummary) -> dict[str, str]:
 
 
 def openmetrics(record: Record) -> bytes:
-    """The record as OpenMetrics text."""
+    """Return the record as OpenMetrics text."""
     samples: dict[str, list[str]] = {name: [] for name in FAMILIES}
 
     def add(family: str, labels: dict[str, str], value: float) -> None:

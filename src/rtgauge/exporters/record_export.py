@@ -95,7 +95,7 @@ def _figures(summary: SeriesSummary) -> dict[str, Any]:
 
 
 def _columns() -> dict[str, Any]:
-    """The polars type of each column by name; all records have the same columns."""
+    """Return the polars type of each column by name; all records have the same columns."""
     import polars as pl
 
     figures: dict[str, Any] = {
@@ -131,7 +131,9 @@ def _columns() -> dict[str, Any]:
 
 
 def table(record: Record) -> pl.DataFrame:
-    """A row of statistics and key per step and series, and one for all CPUs together (`series` null)."""
+    """Return a row of statistics and key per step and series, and one for all CPUs together (`series`
+    null).
+    """
     import polars as pl
 
     rows: list[dict[str, Any]] = []
@@ -145,7 +147,9 @@ def table(record: Record) -> pl.DataFrame:
 
 
 def windows_table(record: Record) -> pl.LazyFrame:
-    """The windows of all steps, after a column with the step. Raises RecordError for a damaged record."""
+    """Return the windows of all steps, after a column with the step. Raises RecordError for a damaged
+    record.
+    """
     import polars as pl
 
     frames = [
@@ -173,7 +177,7 @@ def _write_windows(record: Record, out: Path) -> None:
 
 
 def document(record: Record) -> RunDocument:
-    """The JSON document of the record."""
+    """Return the JSON document of the record."""
     return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
 
 

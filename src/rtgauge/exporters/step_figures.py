@@ -15,7 +15,7 @@ QUANTILES = {"p50_ns": "0.5", "p95_ns": "0.95", "p99_ns": "0.99", "p99_9_ns": "0
 
 
 def step_name(step: Step) -> str:
-    """A distinct name for a step from its probe, load, deployment and so on: "wakeup, idle, as-is"."""
+    """Return a distinct name for a step from its probe, load, deployment and so on: "wakeup, idle, as-is"."""
     key = step.key
     parts = [
         key.probe,
@@ -28,33 +28,35 @@ def step_name(step: Step) -> str:
 
 
 def series_name(series: SeriesSummary) -> str:
-    """The labels of a series: "cpu 3, segment irq"; "all" for all together."""
+    """Return the labels of a series: "cpu 3, segment irq"; "all" for all together."""
     return one_line(", ".join(f"{name} {value}" for name, value in series.labels.items())) or "all"
 
 
 def shown_series(step: Step) -> list[SeriesSummary]:
-    """Each series, and the total if there are several."""
+    """Return each series, and the total if there are several."""
     return [*step.series, *([step.total] if step.total is not None and len(step.series) > 1 else [])]
 
 
 def missed_of(step: Step, series: SeriesSummary) -> int | None:
-    """The missed activations of a series; None if its tool did not count them."""
+    """Return the missed activations of a series; None if its tool did not count them."""
     return None if series.missed == 0 and MarkKind.MISSED_UNKNOWN.is_in(step.marks) else series.missed
 
 
 def missed_text(step: Step, series: SeriesSummary) -> str:
-    """The missed activations of a series, in words."""
+    """Return the missed activations of a series, in words."""
     missed = missed_of(step, series)
     return "unknown" if missed is None else str(missed)
 
 
 def verdict_of(record: Record, step: Step) -> Verdict | None:
-    """The verdict on a step; None if there is none."""
+    """Return the verdict on a step; None if there is none."""
     return next((verdict for verdict in record.run.verdicts if verdict.step == step.id), None)
 
 
 def failure_of(record: Record, step: Step) -> str | None:
-    """Why a step fails: its verdict, or marks that make it invalid; None if it passes or is not judged."""
+    """Return why a step fails: its verdict, or marks that make it invalid; None if it passes or is not
+    judged.
+    """
     verdict = verdict_of(record, step)
     if verdict is not None and verdict.word is not VerdictWord.HOLDS:
         return one_line(f"{verdict.word.value}: {verdict.requirement}: {verdict.reason}")
@@ -63,7 +65,9 @@ def failure_of(record: Record, step: Step) -> str | None:
 
 
 def not_judged(record: Record, step: Step) -> str | None:
-    """Why a step was not judged although there is a requirement; None if it was, or nothing was required."""
+    """Return why a step was not judged although there is a requirement; None if it was, or nothing was
+    required.
+    """
     if (
         not record.run.verdicts
         or verdict_of(record, step) is not None
@@ -90,8 +94,8 @@ class RunCheck:
 
 
 def run_checks(record: Record) -> list[RunCheck]:
-    """The requirement on the whole run, whatever was left out, and whether the run was completed. Together
-    with the steps they all pass if the run exits with 0.
+    """Return the requirement on the whole run, whatever was left out, and whether the run was completed.
+    Together with the steps they all pass if the run exits with 0.
 
     An item left out fails if the requirement does not allow it, otherwise it is skipped. There are no checks
     if only some of the run's steps are exported.
@@ -119,5 +123,5 @@ def run_checks(record: Record) -> list[RunCheck]:
 
 
 def microseconds(ns: float | None) -> str:
-    """A time in us, to the ns; empty if unknown."""
+    """Return a time in us, to the ns; empty if unknown."""
     return "" if ns is None else f"{ns / 1000:.3f}"

@@ -5,8 +5,9 @@ Text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions a
 separator of a row is a space and the others are tabs, or all are spaces; -H adds a last column to the rows
 and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows without samples
 may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128 others`; without -q the
-lines are repeated after cursor movements. -v prints one line a sample: thread, cycle, latency. Whether -N was
-given is seen in the widths of a line `T:` only: %8ld of Act and Avg, with us %5ld."""
+lines are repeated after cursor movements. -v prints one line a sample: thread, cycle, latency. Only the
+widths in a line `T:` show whether -N was given: Act and Avg have %8ld in ns, %5ld in us.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ DEFAULT_DISTANCE_US = 500
 
 
 def _number(command: str, short: str, long: str) -> int | None:
-    """The value of an option: -i200, -i 200, -mqi200, --interval=200, --interval 200."""
+    """Return the value of an option: -i200, -i 200, -mqi200, --interval=200, --interval 200."""
     match = re.search(rf"(?:^|\s)(?:-[A-Za-z]*{short}\s*|--{long}[=\s]\s*)([0-9]{{1,12}})(?=\s|$)", command)
     return int(match[1]) if match else None
 
@@ -39,8 +40,8 @@ def _has(command: str, short: str, long: str) -> bool:
 
 
 def interval_us(command: str, thread: int) -> int | None:
-    """The interval of a thread by its command line: the base interval, plus `thread` times the distance if
-    there is no histogram.
+    """Return the interval of a thread by its command line: the base interval, plus `thread` times the
+    distance if there is no histogram.
 
     None if it does not use absolute release times (-r, -s, -x): then it misses no activation.
     """
@@ -57,18 +58,18 @@ def interval_us(command: str, thread: int) -> int | None:
 
 
 def histogram_limit(command: str) -> int | None:
-    """The first value above the histogram; None without -h and -H."""
+    """Return the first value above the histogram; None without -h and -H."""
     sizes = [_number(command, "h", "histogram"), _number(command, "H", "histofall")]
     return next((size for size in sizes if size), None)
 
 
 def break_limit(command: str) -> int | None:
-    """The latency at which cyclictest stops (-b); None without it."""
+    """Return the latency at which cyclictest stops (-b); None without it."""
     return _number(command, "b", "breaktrace") or None
 
 
 def scheduling(command: str) -> dict[str, Any]:
-    """The scheduling options of a cyclictest command line; without -p it measures at SCHED_OTHER."""
+    """Return the scheduling options of a cyclictest command line; without -p it measures at SCHED_OTHER."""
     priority = _number(command, "p", "(?:priority|prio)") or 0
     policy = re.search(r"--policy[=\s]\s*([a-z]{1,10})", command)
     free = re.search(r"(?:^|\s)--laptop(?=\s|$)", command) is not None
@@ -115,7 +116,7 @@ class _Samples:
 
 
 def _unit_of(field: str) -> int | None:
-    """The unit (ns) of a field written with %5ld or %8ld; None if it may be either."""
+    """Return the unit (ns) of a field written with %5ld or %8ld; None if it may be either."""
     padded = field.startswith(" ")
     if len(field) == 5 or (len(field) in {6, 7} and not padded):
         return 1000
@@ -202,7 +203,7 @@ class ScreenText:
         samples.first, samples.last = min(samples.first, cycle), max(samples.last, cycle)
 
     def thread_count(self) -> int:
-        """The number of threads: entries on lines that have one each, or columns without the sum."""
+        """Return the number of threads: entries on lines that have one each, or columns without the sum."""
         if "Min Latencies" in self.figures:
             return len(self.figures["Min Latencies"])
         if self.cycle_lists or self.live:
@@ -214,7 +215,7 @@ class ScreenText:
         return width - 1 if width >= 3 and summed else width
 
     def column(self, name: str, threads: int) -> list[int] | None:
-        """One value per thread; an extra last value for all threads is dropped."""
+        """Return one value per thread; an extra last value for all threads is dropped."""
         values = self.figures.get(name)
         if values is None:
             return None
@@ -244,7 +245,7 @@ def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
 
 
 def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
-    """The series of a histogram, or of its figures alone if the rows were left out (`grep '^#'`)."""
+    """Return the series of a histogram, or of its figures alone if the rows were left out (`grep '^#'`)."""
     threads = text.thread_count()
     minima, maxima = text.column("Min Latencies", threads), text.column("Max Latencies", threads)
     overflows, averages = text.column("Histogram Overflows", threads), text.column("Avg Latencies", threads)
@@ -329,7 +330,7 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
 
 
 def stopped(tool: str, value_ns: int | None) -> Mark:
-    """The mark of a measurement that stopped at a latency above a limit (cyclictest's -b)."""
+    """Return the mark of a measurement that stopped at a latency above a limit (cyclictest's -b)."""
     by = "" if value_ns is None else f" of {format_time(value_ns)}"
     return MarkKind.STOPPED_AT_THRESHOLD.mark(
         f"{tool} ended at a latency{by} above its limit (-b), so its maximum depends on that limit"
@@ -337,7 +338,7 @@ def stopped(tool: str, value_ns: int | None) -> Mark:
 
 
 def smi_results(counts: Mapping[int, int]) -> list[Result]:
-    """Results with the system management interrupts that --smi counted, by thread."""
+    """Return results with the system management interrupts that --smi counted, by thread."""
     return [
         Result(name="smi", labels={"thread": thread}, values={"smi": count})
         for thread, count in sorted(counts.items())
@@ -345,7 +346,9 @@ def smi_results(counts: Mapping[int, int]) -> list[Result]:
 
 
 def _overflow_cycles(text: ScreenText) -> list[Result]:
-    """Results with the cycles in which a thread exceeded the histogram; times follow from its interval."""
+    """Return results with the cycles in which a thread exceeded the histogram; times follow from its
+    interval.
+    """
     return [
         Result(
             name=OVERFLOW_CYCLES,

@@ -40,7 +40,7 @@ def open_file(path: Path) -> Generator[BinaryIO]:
 
 
 def head(path: Path) -> bytes:
-    """The first 64 KiB of a file. Raises InputError if it is empty."""
+    """Return the first 64 KiB of a file. Raises InputError if it is empty."""
     with open_file(path) as file:
         data = file.read(HEAD_BYTES)
     if not data.strip():

@@ -3,9 +3,10 @@
 
 A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count:N]` (after 2.10; D in s, `nan` of the first
 one; with --time-format the time is any text), `ts: S.NS, inner:I, outer:O[, cpu:C[, count:N]]` (before), or
-three columns: time, inner, outer (oldest); I and O in us. N gaps above the threshold were in one window, and
-only the largest is told. There is no --json. The detector only looks for a part of the time (its width of
-each window): what happens beside that, it does not see."""
+three columns: time, inner, outer (oldest); I and O in us. A window had N gaps above the threshold, and only
+the largest is reported. There is no --json. The detector looks for only a part of each window (its width),
+and does not see what happens in the rest.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +162,9 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
 
 
 def _not_listed(count: int, highest_us: int, threshold_us: int) -> ImportedSeries:
-    """A series for samples that the file does not list; only their maximum is known, from the summary."""
+    """Return a series for samples that the file does not list; only their maximum is known, from the
+    summary.
+    """
     return ImportedSeries(
         metric="gap",
         labels={"samples": "not in the file"},

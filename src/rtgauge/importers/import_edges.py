@@ -146,7 +146,7 @@ class _Measured:
         return builder
 
     def marks(self, unreadable: int) -> list[Mark]:
-        """Marks for what makes the figures doubtful."""
+        """Return marks for the reasons why figures are doubtful."""
         marks: list[Mark] = []
         if unreadable:
             detail = (

@@ -27,7 +27,7 @@ KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c
 
 
 def _facts(measurement: Measurement) -> Facts:
-    """The facts of the machine as far as the file contains them; the rest is unknown."""
+    """Return the facts of the machine as far as the file contains them; the rest is unknown."""
     system = measurement.system
     texts = {name: None if (value := system.get(name)) is None else str(value) for name in SYSTEM_TEXTS}
     realtime = system.get("realtime") == 1 or "PREEMPT_RT" in (texts["version"] or "")

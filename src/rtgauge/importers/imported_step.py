@@ -72,7 +72,9 @@ def _check(series: ImportedSeries, resolution_ns: int, source: str) -> None:
 
 
 def _known(series: ImportedSeries) -> dict[int, int]:
-    """Value (ns) -> number of samples, for samples of known value: those in the histogram and the maximum."""
+    """Value (ns) -> number of samples, for samples of known value, which are in the histogram or the
+    maximum.
+    """
     known = _placed(series)
     if series.overflow and series.maximum_ns is not None:
         known[series.maximum_ns] = known.get(series.maximum_ns, 0) + 1
@@ -87,7 +89,7 @@ class _Bins(NamedTuple):
 
 
 def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bins:
-    """The missed activations that follow from samples of known value."""
+    """Return the missed activations that follow from samples of known value."""
     values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     for latency, count in _known(series).items():
@@ -124,14 +126,16 @@ def _placed(series: ImportedSeries) -> dict[int, int]:
 
 
 def _complete(series: ImportedSeries) -> bool:
-    """Whether each sample's value is known to the tool's resolution."""
+    """Return whether each sample's value is known to the tool's resolution."""
     return (
         bool(series.histogram) and series.overflow <= (series.maximum_ns is not None) and not series.absolute
     )
 
 
 def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
-    """Whether the tool computed the mean from finer values than its histogram has, or from more samples."""
+    """Return whether the tool computed the mean from finer values than its histogram has, or from more
+    samples.
+    """
     return series.average_ns is not None and (
         series.finer_average or resolution_ns > 1000 or not _complete(series)
     )
@@ -145,7 +149,7 @@ class _Moments(NamedTuple):
 
 
 def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
-    """The tool's own figures if they are finer than its histogram or count more values."""
+    """Return the tool's own figures if they are finer than its histogram or count more values."""
     own = _own_average(series, resolution_ns)
     total: int | None = None
     m2: float | None = None
@@ -318,7 +322,9 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
 
 
 def _duration_ns(measurement: Measurement, intervals: Sequence[int | None]) -> int:
-    """How long the tool measured, by the file or by its activations and their interval; 0 if unknown."""
+    """Return how long the tool measured, by the file or by its activations and their interval; 0 if
+    unknown.
+    """
     return measurement.duration_ns or max(
         (
             series.count * interval

@@ -139,12 +139,12 @@ def _layout(word: int) -> np.dtype[np.void]:
 
 
 def _part(data: bytes, layout: np.dtype[np.void]) -> npt.NDArray[Any]:
-    """The whole samples in these bytes."""
+    """Return the whole samples in these bytes."""
     return np.frombuffer(data, layout, count=len(data) // layout.itemsize)
 
 
 def _plausible(part: npt.NDArray[Any]) -> bool:
-    """Whether the bytes, read with this width of time, make plausible samples."""
+    """Return whether the bytes, read with this width of time, make plausible samples."""
     ns, second = part["ns"], part["second"]
     times = np.all((ns >= 0) & (ns < 10**9)) and np.all((second >= 0) & (second < 2**34))
     return bool(len(part) and times and np.all(part["cpu"] < 65536) and np.all(part["latency"] < 10**10))

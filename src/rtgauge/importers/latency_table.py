@@ -5,7 +5,8 @@
 Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes
 so far. If lines are missing, the whole is what RTS says, or else the last line's extremes. HSD lines are
 histograms (-h), of values without their sign; everything above its last cell is counted in that one. latency
-begins with lines `==`, which have the period and the task too."""
+begins with lines `==`, which have the period and the task too.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +84,8 @@ def _ns(text: str) -> int:
 
 
 def space_of(words: str) -> dict[str, str]:
-    """The parameters space and context (in kernel space: a thread or the timer's handler) from a tool's
-    words; empty if they are unknown.
+    """Return the parameters space and context (in kernel space: a thread or the timer's handler) from a
+    tool's words; empty if they are unknown.
 
     latency: "periodic user-mode task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user",
     "kernel", "irq".
@@ -155,8 +156,8 @@ class Extremes(NamedTuple):
 def with_unfinished_second(
     low_ns: int, high_ns: int, histogram: Mapping[int, int], width_ns: int, program: str
 ) -> Extremes:
-    """The extremes of a histogram (start of a cell in ns -> samples) whose tool prints extremes for whole
-    seconds only.
+    """Return the extremes of a histogram (start of a cell in ns -> samples) whose tool prints extremes for
+    whole seconds only.
 
     The histogram also has the last, unfinished second: of a cell beyond the printed extremes only the start
     is known.
@@ -180,7 +181,7 @@ def with_unfinished_second(
 
 
 class TableSeries(NamedTuple):
-    """The series of a table, with marks for what is doubtful."""
+    """The series of a table, with marks for its doubts."""
 
     series: ImportedSeries
     resolution_ns: int
@@ -280,7 +281,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
 
 
 def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
-    """A mark if lines of some seconds are missing."""
+    """Return a mark if lines of some seconds are missing."""
     if not table.seconds:
         return None
     told = None if table.duration_ns is None else table.duration_ns // NS_PER_S
@@ -308,7 +309,7 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
 
 
 def _count(table: LatencyTable, source: str) -> int:
-    """The number of all samples. Raises InputError if nothing gives it."""
+    """Return the number of all samples. Raises InputError if nothing gives it."""
     if not table.seconds and table.samples:  # -q -s
         return table.samples
     of_lines = sum(second.count for second in table.seconds)

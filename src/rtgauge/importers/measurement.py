@@ -88,7 +88,9 @@ class Measurement:
 
 
 def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
-    """Marks if the measuring thread had no real-time priority or ran below the kernel's interrupt threads."""
+    """Return marks if the measuring thread had no real-time priority or ran below the kernel's interrupt
+    threads.
+    """
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
         detail = f"{tool} measured without real-time priority: it was delayed like any ordinary program"
         return [MarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]

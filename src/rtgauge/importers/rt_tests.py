@@ -38,7 +38,7 @@ Decimal = Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,6})?$")]
 
 
 class _Part(BaseModel):
-    """Unknown keys are ignored: newer versions add some."""
+    """A part of the document. Unknown keys are ignored, because newer versions add some."""
 
     model_config = ConfigDict(populate_by_name=True)
 

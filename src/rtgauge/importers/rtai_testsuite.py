@@ -23,7 +23,7 @@ NS_PER_MS = NS_PER_UNIT["ms"]
 DEFAULT_PERIOD_NS = 100_000
 MAX_SECONDS = 10**6
 HIGHEST = 99
-"""Linux's highest priority, as which rtgauge writes RTAI's 0."""
+"""Linux's highest priority; rtgauge writes RTAI's priority 0 as this."""
 _NS = r"\s*(-?[0-9]{1,12})"
 _RTD = re.compile(rf"RTD\|{_NS}\|{_NS}\|{_NS}\|{_NS}\|{_NS}\|\s*([0-9]{{1,10}})")
 _PERIOD = re.compile(r"(?:#|\*\*\* {3}) period = ([1-9][0-9]{0,9}) \(ns\)")

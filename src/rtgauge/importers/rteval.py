@@ -55,7 +55,7 @@ def _number(element: ET.Element | None, name: str) -> Fraction | None:
 
 
 def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> ImportedSeries | None:
-    """The series of a core; None without samples."""
+    """Return the series of a core; None without samples."""
     statistics = part.find("statistics")
     samples = _number(statistics, "samples")
     buckets: dict[int, int] = {}
@@ -99,7 +99,7 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
 
 
 def _cores(measured: ET.Element, source: str) -> list[ImportedSeries]:
-    """One series per core. The whole system's repeats them, and is used only if there is no core."""
+    """Return one series per core. The whole system's repeats them, and is used only if there is no core."""
     series: list[ImportedSeries] = []
     for core in measured.iterfind("core"):
         identity = core.get("id", "")

@@ -147,7 +147,9 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
 
 
 def _width(table: _Table) -> int:
-    """The width of the bins, inferred from the rows present; osnoise's extremes are also multiples of it."""
+    """Return the width of the bins, inferred from the rows present; osnoise's extremes are also multiples of
+    it.
+    """
     extremes = [
         value
         for name in ("min", "max")

@@ -14,7 +14,7 @@ UNIQUE_ID = re.compile(r"[0-9A-Fa-f]{4,16}")
 
 
 def is_latmon(address: str) -> bool:
-    """Whether the address names a latmon, which is reached over the network."""
+    """Return whether the address names a latmon, which is reached over the network."""
     return address.startswith(LATMON)
 
 

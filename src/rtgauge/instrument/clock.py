@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Windows of which the least offset counts. A message is never early, but may be late by whatever the USB and
-# the host took.
+# The smallest offset of each window counts: USB and the host may delay a message, but it is never early.
 WINDOWS = 32
 MIN_WINDOWS = 4
 

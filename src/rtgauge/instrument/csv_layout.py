@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What is in which column of an oscilloscope's or logic analyser's CSV file: found by what the numbers look
-like and what is above them.
+"""Finds the columns of an oscilloscope's or logic analyser's CSV file, from its numbers and the lines above.
 
-No two makers write the same: Tektronix puts the settings beside the first rows of data or above them; Rigol
-counts samples and gives start and increment in the second row; Keysight names channels by their numbers and
-has the units below; Saleae and sigrok write levels; in countries with a decimal comma columns are parted by
-semicolons. The tests have an example of each.
+Every maker writes its own form. Tektronix puts the settings next to the first rows of data, or above them.
+Rigol counts samples, and gives start and increment in the second row. Keysight names channels by their
+numbers, and has the units below. Saleae and sigrok write levels. In countries with a decimal comma,
+semicolons separate the columns. The tests have an example of each.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ TIME_UNITS_NS = {
 }
 VOLTS = {"v": 1.0, "volt": 1.0, "volts": 1.0, "mv": 1e-3, "uv": 1e-6, "µv": 1e-6, "kv": 1e3}
 FREQUENCIES = {"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9}
-# Possessive: what matched once is never tried in another way, so that a field of any length takes a time in
-# proportion to it.
+# Possessive: no backtracking, so that the time is proportional to the length of a field.
 NUMBER = r"[+-]?(?:[0-9]++[.,]?[0-9]*+|[.,][0-9]++)(?:[eE][+-]?[0-9]++)?"
 _NUMBER = re.compile(NUMBER)
 _QUANTITY = re.compile(rf"({NUMBER})\s*+([A-Za-zµμ]*+)")
@@ -159,7 +157,7 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
 def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
     keys: dict[str, str] = {}
     above = head.rows[: head.first]
-    # Settings beside the data, as older Tektronix have them, are in the first rows, left of it.
+    # Older Tektronix have the settings in the first rows, left of the data.
     beside = [row[: head.places[0]] for row in head.data if head.places[0] >= 2 and _clean(row[0])]
     for row in above + beside:
         texts = [_clean(text) for text in row]
@@ -174,7 +172,9 @@ def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
 
 
 def _setting(line: str) -> tuple[str, str] | None:
-    """(name in small letters, number, unit) of `; Samplerate: 10 MHz` or `Increment = 1e-6`; or None."""
+    """Return (name in small letters, number, unit) of `; Samplerate: 10 MHz` or `Increment = 1e-6`; or
+    None.
+    """
     at = min((place for place in (line.find(":"), line.find("=")) if place >= 0), default=-1)
     if at < 0:
         return None
@@ -202,7 +202,7 @@ def _name_and_unit(name: str) -> tuple[str, str] | None:
 
 
 def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
-    """Names and units of the fields of a data line; empty if there are none."""
+    """Return names and units of the fields of a data line; empty if there are none."""
     width = len(head.rows[-1])
     names, units = [""] * width, [""] * width
     texts = [[_clean(text) for text in row] for row in head.rows[: head.first]]
@@ -301,7 +301,7 @@ def decode_head(data: bytes) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Sigrok:
-    """What libsigrok's comments say, and how it writes times (its src/output/csv.c).
+    """The content of libsigrok's comments, and the way it writes times (its src/output/csv.c).
 
     A channel's heading is "logic" or its unit, or is missing, unless channel labels were requested; a comment
     has the names. Times are multiples of the sample period, which is truncated to a whole number of ns (or of
@@ -331,7 +331,9 @@ class _Sigrok:
         return cls(channel_names, _SIGROK_UNITS[unit], whole / rate_hz / (whole // rate_hz))
 
     def channels(self, names: list[str], units: list[str], places: list[int]) -> tuple[list[str], list[str]]:
-        """Names and units of all fields; channel names come from the comment if the headings are units."""
+        """Return names and units of all fields; channel names come from the comment if the headings are
+        units.
+        """
         headings = [names[place].lower() for place in places]
         if len(self.names) != len(places) or not all(
             heading in {"", "logic"} or heading in VOLTS for heading in headings
@@ -348,7 +350,7 @@ _SIGROK_UNITS = ("samples", "ms", "us", "ns", "ps", "fs")
 
 
 def _rate_hz(comment: str) -> int | None:
-    """Samples a second from `; Samplerate: 24 MHz`; None for another line, or a fractional rate."""
+    """Return samples a second from `; Samplerate: 24 MHz`; None for another line, or a fractional rate."""
     setting = _setting(comment)
     value = (
         None
@@ -426,8 +428,8 @@ def find_layout(
         skip_lines=head.first,
         fields=len(head.rows[-1]),
         channels=channels,
-        # A time of few digits stands still where samples are close; the header's interval does not. But rows
-        # are of changes alone in files of levels.
+        # Times with few digits repeat if samples are close; the header's interval is exact. But files of
+        # levels have a row only for each change.
         time_place=None
         if counted or (increment_ns is not None and time_place is not None and not _rises(head, time_place))
         else time_place,

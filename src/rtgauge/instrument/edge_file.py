@@ -25,7 +25,7 @@ _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|
 
 
 def _number_in(name: str) -> int | None:
-    """The number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; or None."""
+    """Return the number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; or None."""
     digits = name[len(name.rstrip("0123456789")) :]
     return int(digits) if digits.isascii() and 0 < len(digits) < min(len(name), 9) else None
 
@@ -40,7 +40,7 @@ class EdgeBlock(NamedTuple):
 
 @dataclass
 class EdgeFile:
-    """A file with edges. `style`: who seems to have written it.
+    """A file with edges. `style`: the program or maker that seems to have written it.
 
     `channels`: their names. `unreadable`: rows without numbers that `edges` has met so far.
     """
@@ -186,7 +186,7 @@ class EdgeFile:
 
     @staticmethod
     def _needs_levels(layout: CsvLayout, threshold: float | None, hysteresis: float | None) -> bool:
-        """Whether the file must be read once more to find its extreme levels."""
+        """Return whether the file must be read once more to find its extreme levels."""
         return not (layout.logic and threshold is None) and (threshold is None or hysteresis is None)
 
     def _thresholds(
@@ -244,7 +244,7 @@ class Pairing:
         return self._time_ns is not None
 
     def add(self, block: EdgeBlock) -> Responses:
-        """The stimuli that this block answered, or that the next stimulus overtook."""
+        """Return the stimuli that this block answered, or that the next stimulus overtook."""
         answered: list[tuple[int, int]] = []
         overtaken: list[tuple[int, int]] = []
         for time_ns, line, high in zip(
@@ -283,7 +283,7 @@ class Distances:
     _last_ns: int | None = None
 
     def add(self, block: EdgeBlock) -> TimedDistances:
-        """The distances that end in this block."""
+        """Return the distances that end in this block."""
         chosen = block.line == 0
         if self.edges is not Edges.BOTH:
             chosen &= block.high == (self.edges is Edges.RISING)

@@ -33,8 +33,8 @@ def open_edges(path: Path) -> Generator[BufferedReader]:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-# Share of the swing between the two thresholds, and the least swing that is taken for a signal without being
-# told (volts).
+# The share of the swing between the two thresholds, and the smallest swing (volts) that counts as a signal
+# without a given threshold.
 HYSTERESIS_SHARE = 0.2
 LEAST_SWING = 0.2
 
@@ -81,7 +81,7 @@ class Crossings(NamedTuple):
 class Slicer:
     """Finds the edges of one line.
 
-    The first sample beyond a threshold is no edge, since the level before it is unknown.
+    The first sample beyond a threshold does not count as an edge, because the level before it is unknown.
     """
 
     def __init__(self, thresholds: Thresholds, *, interpolate: bool) -> None:
@@ -94,7 +94,7 @@ class Slicer:
         self._last: tuple[float, float] | None = None
 
     def add(self, times: NDArray[np.float64], values: NDArray[np.float64]) -> Crossings:
-        """The edges among these samples; neither times nor values may be NaN."""
+        """Return the edges among these samples; neither times nor values may be NaN."""
         if len(times) == 0:
             return Crossings(np.empty(0), np.empty(0, dtype=bool))
         rise, fall = self._thresholds.rise, self._thresholds.fall
@@ -149,7 +149,7 @@ class ResponseFollower:
         self.orphans = 0
 
     def add(self, events: Events) -> Responses:
-        """The stimuli that were answered or missed in this block."""
+        """Return the stimuli that were answered or missed in this block."""
         if events.missing:
             self._waiting = None  # its answer may be in the dropped block
         ticks = events.ticks.astype(np.int64)
@@ -158,8 +158,7 @@ class ResponseFollower:
             is_stimulus &= events.high == (self._stimuli is Edges.RISING)
         stimuli = ticks[is_stimulus]
         answers = ticks[events.accepted]
-        # Before which of this block's stimuli each answer came: 0 is the one that waits from the block
-        # before.
+        # The index of the stimulus that follows each answer; 0 is the one that waits since the block before.
         place = np.searchsorted(np.flatnonzero(is_stimulus), np.flatnonzero(events.accepted))
         waiting = -1 if self._waiting is None else self._waiting
         every = np.concatenate(([waiting], stimuli))
@@ -177,7 +176,7 @@ class ResponseFollower:
         )
 
     def last_missed(self) -> Responses:
-        """The last stimulus, if the instrument counted it as missed; no other followed it."""
+        """Return the last stimulus, if the instrument counted it as missed; no other followed it."""
         missed = np.asarray([] if self._waiting is None else [self._waiting], dtype=np.int64)
         self._waiting = None
         return Responses(
@@ -204,7 +203,7 @@ class DistanceFollower:
         self._last: int | None = None
 
     def add(self, events: Events) -> TimedDistances:
-        """The distances that end among these events; none spans a dropped block."""
+        """Return the distances that end among these events; none spans a dropped block."""
         if events.missing:
             self._last = None
         chosen = events.answer_line

@@ -32,7 +32,7 @@ def check_uf2(path: Path) -> None:
         int.from_bytes(data[at + 28 : at + 32], "little") != FAMILY_RP2040
         for at in range(0, len(data), BLOCK)
     ):
-        raise InputError(f"{path} is for another chip than the RP2040")
+        raise InputError(f"{path} is not for the RP2040")
 
 
 def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
@@ -67,9 +67,7 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
             break
         time.sleep(0.2)
     if BY_LABEL.exists():
-        raise MeasureError(
-            f"the board's drive is there and not mounted: udisksctl mount -b {BY_LABEL}, and try again"
-        )
+        raise MeasureError(f"the board's drive is not mounted: udisksctl mount -b {BY_LABEL}, and try again")
     raise MeasureError("no board waits for firmware: hold BOOTSEL while you plug it in, and try again")
 
 
@@ -85,7 +83,7 @@ def flash(uf2: Path, drive: Path) -> None:
             target.flush()
             os.fsync(target.fileno())
     except OSError as error:
-        # The drive goes away as the board starts; the last block is then there, and closing the file may find
-        # nobody.
+        # The drive disappears when the board starts. The board then has the last block, but closing the file
+        # may fail.
         if drive.exists() and (drive / "INFO_UF2.TXT").exists():
             raise MeasureError(f"{drive} could not be written: {error.strerror}") from error

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The protocol between EVL's latmus and a latency monitor (latmon), as Zephyr has one: this is the side of
-the machine under test.
+"""Speaks the protocol of EVL's latmus to a latency monitor (latmon) such as Zephyr's, as the machine under
+test.
 
 TCP, port 2306; all numbers big-endian and of 32 bits. The client asks for a period (us, 1 to 1000000) and a
 number of cells (0 to 1000). About once a second comes a bulk: sum (high and low word, ns), minimum and
@@ -27,7 +27,7 @@ MAX_CELLS = 1_000
 REQUEST = struct.Struct(">II")
 BULK = struct.Struct(">6I")
 CONNECT_TIMEOUT_S = 5.0
-# A bulk comes each second, one that is warming up takes longer.
+# A bulk comes each second, but later while the monitor warms up.
 SILENCE_S = 5.0
 MOST_AT_ONCE, MOST_A_SECOND = 100, 10
 """How many bulks a latmon may send at once and per second: normally one, and some that it kept."""
@@ -48,7 +48,7 @@ class Bulk:
 class Cells:
     """Counts of latencies of 0 to 1 us, 1 to 2 us, and so on.
 
-    `clipped`: the last cell has all that are longer, too, and is not empty.
+    `clipped`: the last cell, which also counts every longer latency, is not empty.
     """
 
     counts: list[int] = field(default_factory=list[int])

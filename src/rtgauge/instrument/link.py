@@ -38,8 +38,8 @@ def list_instruments() -> list[Port]:
 
 
 def resolve(address: str) -> str:
-    """The path of `serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` if only one instrument is
-    plugged in.
+    """Return the path of `serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` if only one
+    instrument is plugged in.
 
     Raises InputError, which lists the instruments.
     """
@@ -112,7 +112,7 @@ def _reason(error: Exception, path: str) -> str:
     if not Path(path).exists():
         return "there is no such port; is the instrument plugged in? (rtgauge instrument list)"
     if number == 13:
-        return "this user may not; the group that owns it is often dialout"
+        return "this user has no permission; its group is often dialout"
     if "exclusively lock" in str(error) or number in (11, 16):
         return "another program has it open (ModemManager looks at new ports for some seconds)"
     return str(error)

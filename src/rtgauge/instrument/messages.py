@@ -16,7 +16,7 @@ from rtgauge.errors import MeasureError
 
 HEADER = struct.Struct("<BBH")
 CRC = struct.Struct("<I")
-# Longer than this is no frame of the instrument's, whatever it is.
+# The instrument sends no longer frame.
 MAX_ENCODED = 255
 
 
@@ -251,7 +251,7 @@ class Identity:
     def decode(cls, body: bytes) -> Identity:
         """Decode an identity. Raises MeasureError if this program does not know the instrument."""
         if len(body) < 16:
-            raise MeasureError("what answers at this port is not an rtgauge instrument")
+            raise MeasureError("the device at this port is not an rtgauge instrument")
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
         if protocol != PROTOCOL_VERSION or size != _CONFIGURATION.size or ticks_per_second == 0:
             raise MeasureError(

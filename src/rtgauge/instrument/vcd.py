@@ -48,7 +48,7 @@ _WORD = re.compile(rb"\S++")
 
 
 class _Declaration(NamedTuple):
-    """`$keyword words $end`, and where it ends in the file."""
+    """`$keyword words $end`, and the offset of its end in the file."""
 
     keyword: bytes
     words: list[bytes]
@@ -112,8 +112,8 @@ def read_changes(
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Changes]:
-    """Yield the changes, block by block. A signal's first level is no change. Raises InputError for a damaged
-    file.
+    """Yield the changes, block by block. A signal's first level does not count as a change. Raises InputError
+    for a damaged file.
     """
     changes: dict[bytes, list[tuple[int, bool]]] = {}
     for place, code in enumerate(codes):
@@ -129,7 +129,7 @@ def read_changes(
         which: list[int] = []
         highs: list[bool] = []
         rest = iter(words)
-        if vector:  # the code that belongs to a vector or real number of the previous block
+        if vector:  # the code of a vector or real number in the previous block
             vector = next(rest, None) is None
         if comment:
             comment = b"$end" not in rest
@@ -140,8 +140,7 @@ def read_changes(
                         times.append(time_ns)
                         which.append(place)
                         highs.append(high)
-                    # What is unknown in between leaves the level that was: an edge is from one known level to
-                    # the other.
+                    # An unknown level keeps the previous one: an edge goes from one known level to the other.
                     levels[place] = high
                 continue
             first = word[:1]

@@ -146,7 +146,7 @@ class LiveState:
                 self._count()
 
     def watched(self) -> bool:
-        """Whether a browser wants frames of this step."""
+        """Return whether a browser wants frames of this step."""
         return self.watchers > 0 and self._moving is not None and not self._moving.elsewhere
 
     def frame(self, frame: Frame) -> None:

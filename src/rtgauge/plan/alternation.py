@@ -91,7 +91,7 @@ def _with_side(side: str, overrides: Overrides) -> Overrides:
 def _in_turn(
     sides: tuple[Sequence[StepKey], Sequence[StepKey]], seed: int, pairs: Iterable[int]
 ) -> list[StepKey]:
-    """The steps of both sides, pair by pair."""
+    """Return the steps of both sides, pair by pair."""
     steps: list[StepKey] = []
     for pair in pairs:
         first = first_sides(seed, (pair - 1) // BLOCK)[(pair - 1) % BLOCK]

@@ -136,7 +136,7 @@ def _step_key(entry: dict[str, Any], place: str) -> StepKey:
 
 
 def _peer(parameters: Parameters) -> dict[str, str]:
-    """The role that another machine plays, and that machine."""
+    """Return the role that another machine plays, and that machine."""
     if not isinstance(parameters, SignalParameters) or parameters.peer is None:
         return {}
     return {other_role(parameters.role): parameters.peer}
@@ -179,8 +179,8 @@ def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], know
 
 
 def _only_for_others(entry: dict[str, Any], place: str, overrides: Overrides, known: set[str]) -> bool:
-    """Whether a step in kernel space cannot take a parameter of the command line, such as a path within user
-    space.
+    """Return whether a step in kernel space cannot take a parameter of the command line, such as a path
+    within user space.
     """
     if entry.get("space") != "kernel" or "space" in overrides.parameters:
         return False
@@ -198,7 +198,7 @@ def _names(entry: dict[str, Any]) -> set[str]:
 
 
 def _known(entries: list[dict[str, Any]]) -> set[str]:
-    """The keys that any step of a plan knows."""
+    """Return the keys that any step of a plan knows."""
     probes_named = {str(entry.get("probe", probes.DEFAULT)) for entry in entries}
     return set[str]().union(*(_names({"probe": name}) for name in probes_named))
 

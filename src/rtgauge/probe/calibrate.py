@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""calibrate: resolution of each clock and the cost of reading it (Garre et al. 2014, sec. 3.4).
+"""calibrate: measures the resolution of each clock and the cost of reading it (Garre et al. 2014, sec. 3.4).
 
 On Cobalt: the gravity of Xenomai's timer, by its own autotune, and how that changes the latency (Delgado &
 Choi 2020, sec. III-C).

@@ -40,7 +40,7 @@ def _on_off(value: Any) -> Any:
 
 
 def check_interval(what: str, interval_ns: int) -> None:
-    """Raises ValueError if no thread can sleep between two releases so close; `what` names the interval."""
+    """Raise ValueError if the interval is too short to sleep in; `what` names it."""
     if interval_ns < LEAST_INTERVAL_NS:
         raise ValueError(
             f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up: the thread would "

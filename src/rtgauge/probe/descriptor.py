@@ -280,7 +280,9 @@ class Probe(ABC, Generic[P]):
 
 
 def runtime_of(tool: str) -> str:
-    """The runtime that another tool measures on: its own for Xenomai's and RTAI's tools, otherwise linux."""
+    """Return the runtime that another tool measures on: its own for Xenomai's and RTAI's tools, otherwise
+    linux.
+    """
     return {"xenomai": "cobalt", "rtai": "rtai"}.get(tool.partition("-")[0], "linux")
 
 

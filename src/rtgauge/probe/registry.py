@@ -83,7 +83,7 @@ class _Probes(Mapping[str, AnyProbe]):
         )
 
     def _works(self, name: str) -> bool:
-        """Whether it is a probe. A package that cannot be used does not hide other probes."""
+        """Return whether it is a probe. A package that cannot be used does not hide other probes."""
         try:
             return name in self
         except InputError as error:

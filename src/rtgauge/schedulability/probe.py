@@ -120,7 +120,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
 
     @classmethod
     def held(cls, values: Mapping[str, Any]) -> Self:
-        """The parameters that a record holds, with its tasks.
+        """Return the parameters that a record holds, with its tasks.
 
         Raises ValueError for times that no task can have.
         """
@@ -186,8 +186,8 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
 
 
 def timeline_ns(task_set: TaskSet) -> int:
-    """The length of the timeline to draw: two hyperperiods after the last offset, one if that is too long, or
-    else as many activations as can be seen.
+    """Return the length of the timeline to draw: two hyperperiods after the last offset, one if that is too
+    long, or else as many activations as can be seen.
     """
     hyperperiod = math.lcm(*(task.period_ns for task in task_set.tasks))
     offset = max(task.offset_ns for task in task_set.tasks)
@@ -202,7 +202,7 @@ class Taskset(Probe[TasksetParameters]):
     """Measures period, response, jitter, release latency, deadline misses and preemptions of every task."""
 
     def arguments(self, parameters: TasksetParameters, samples_dir: str | None) -> list[str]:
-        """The engine's command line."""
+        """Return the engine's command line."""
         lines = [
             f"{t.cpu} {t.priority} {t.period_ns} {t.execution_ns} {t.deadline_ns} {t.offset_ns} {t.name}"
             for t in parameters.tasks
@@ -222,11 +222,11 @@ class Taskset(Probe[TasksetParameters]):
         ]
 
     def trial_arguments(self, parameters: TasksetParameters) -> list[str]:
-        """The command line without explaining."""
+        """Return the command line without explaining."""
         return self.arguments(parameters.but(explain=False), None)
 
     def expected_ns(self, parameters: TasksetParameters) -> int:
-        """The duration of the warm-up, the measured phase and the cost measurement."""
+        """Return the duration of the warm-up, the measured phase and the cost measurement."""
         cost_ns = 0 if parameters.force else explain_cost_ns(parameters, parameters.duration_ns)
         return parameters.duration_ns + parameters.warm_up_ns + cost_ns
 

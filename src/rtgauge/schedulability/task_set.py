@@ -60,22 +60,24 @@ class TaskSet:
         return sorted({task.cpu for task in self.tasks})
 
     def on(self, cpu: int) -> list[Task]:
-        """The tasks of one CPU, the highest priority first."""
+        """Return the tasks of one CPU, the highest priority first."""
         return sorted((task for task in self.tasks if task.cpu == cpu), key=lambda task: -task.priority)
 
 
 def utilisation(tasks: Iterable[Task]) -> Fraction:
-    """The exact share of one CPU that the tasks need."""
+    """Return the exact share of one CPU that the tasks need."""
     return sum((Fraction(task.execution_ns, task.period_ns) for task in tasks), Fraction(0))
 
 
 def is_rate_monotonic(ordered: Sequence[Task]) -> bool:
-    """Whether no task, given the highest priority first, has a longer period than one of lower priority."""
+    """Return whether no task, given the highest priority first, has a longer period than one of lower
+    priority.
+    """
     return all(high.period_ns <= low.period_ns for high, low in itertools.pairwise(ordered))
 
 
 def is_harmonic(tasks: Iterable[Task]) -> bool:
-    """Whether every period is a multiple of every shorter one."""
+    """Return whether every period is a multiple of every shorter one."""
     periods = sorted({task.period_ns for task in tasks})
     return all(longer % shorter == 0 for shorter, longer in itertools.pairwise(periods))
 
@@ -132,7 +134,7 @@ def read_task_set(path: Path) -> TaskSet:
 
 
 def read_written(path: Path) -> dict[str, Any]:
-    """The file's TOML, not yet checked. Raises InputError if it cannot be read."""
+    """Return the file's TOML, not yet checked. Raises InputError if it cannot be read."""
     if not path.exists():
         raise InputError(f"there is no task set {path}")
     return read_toml(path, f"task set {path}")
@@ -221,8 +223,8 @@ def _check_together(entries: list[TaskEntry], what: str) -> None:
 
 
 def _priorities(entries: list[TaskEntry]) -> list[int]:
-    """The priorities as written, or rate-monotonic from 99 downwards on each CPU; ties go to the task written
-    first.
+    """Return the priorities as written, or rate-monotonic from 99 downwards on each CPU; ties go to the task
+    written first.
     """
     ranked: dict[int, int] = {}
     for cpu in {entry.cpu for entry in entries}:

@@ -67,7 +67,7 @@ class GitRepository:
             raise InputError("the good commit is not an ancestor of the bad one")
 
     def is_searched(self) -> bool:
-        """Whether a `git bisect` is under way."""
+        """Return whether a `git bisect` is under way."""
         return bool(self.git("for-each-ref", "refs/bisect"))
 
     def here(self) -> str:

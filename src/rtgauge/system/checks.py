@@ -24,7 +24,7 @@ MOUNTS = {
     "/sys/kernel/debug/": "; mount -t debugfs none /sys/kernel/debug, as root",
     "/sys/kernel/tracing/": "; mount -t tracefs none /sys/kernel/tracing, as root",
 }
-"""File systems that are often not mounted: a file that is missing there proves nothing."""
+"""File systems that are often not mounted, so that a missing file proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Machine:
         return value
 
     def parameter(self, name: str) -> str | None:
-        """A boot parameter's value, "" if it has none; None if it or the command line is missing."""
+        """Return a boot parameter's value, "" if it has none; None if it or the command line is missing."""
         return None if self.parameters is None else self.parameters.get(name.replace("-", "_"))
 
 
@@ -99,7 +99,9 @@ def _cpus(text: Any, possible: list[int]) -> set[int] | None:
 
 
 def _source(source: str, machine: Machine) -> set[int] | None:
-    """The CPUs of `fact PATH`, `boot-parameter NAME` or `cpus LIST`; empty if the parameter is not given."""
+    """Return the CPUs of `fact PATH`, `boot-parameter NAME` or `cpus LIST`; empty if the parameter is not
+    given.
+    """
     kind, _, name = source.partition(" ")
     if kind == "cpus":
         return _cpus(name, [])

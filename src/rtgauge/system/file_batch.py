@@ -54,7 +54,9 @@ class Files:
         }
 
     def text(self, path: str) -> str | None:
-        """The file's text without white space and NUL bytes at its ends; None if it could not be read."""
+        """Return the file's text without white space and NUL bytes at its ends; None if it could not be
+        read.
+        """
         file = self._files.get(path, {})
         text = file.get("text")
         if not isinstance(text, str):
@@ -70,7 +72,7 @@ class Files:
         return integer(self.text(path))
 
     def exists(self, path: str) -> bool:
-        """Whether the path could be read as a file or a folder."""
+        """Return whether the path could be read as a file or a folder."""
         file = self._files.get(path, {})
         return any(kind in file for kind in ("text", "base64", "directory"))
 

@@ -72,7 +72,9 @@ def autotuned(printed: str) -> dict[str, int]:
 
 
 def autotune_looks_for(printed: str) -> str | None:
-    """The gravity that autotune is looking for now (irq, kernel or user), from its last line, or None."""
+    """Return the gravity that autotune is looking for now (irq, kernel or user), from its last line, or
+    None.
+    """
     begun = BEGUN.findall(printed)
     return begun[-1] if begun else None
 

@@ -101,7 +101,9 @@ def _parameters(lead: TimerLead | None) -> str:
 
 
 def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
-    """A step's `rtai_latency`, or what RTAI found when it was loaded for this run; None without either."""
+    """Return a step's `rtai_latency`, or what RTAI found when it was loaded for this run; None without
+    either.
+    """
     if given is not None:
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
         return TimerLead(user, kernel)

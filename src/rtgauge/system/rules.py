@@ -243,7 +243,7 @@ class Rule(Strict):
     boot: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,= -]{3,100}$")] | None = None
     """The remedy as boot parameters, if no command can apply it."""
     trial: Trial | None = None
-    """How `rtgauge tune` tries the rule, if it does."""
+    """How `rtgauge tune` tries the rule; None if it does not."""
 
     @model_validator(mode="after")
     def _checked_or_tried(self) -> Rule:

@@ -45,7 +45,9 @@ class Group(NamedTuple):
 
 
 def own_group(text: str | None) -> Group | None:
-    """The group in the hierarchy with the cpu controller, from /proc/self/cgroup; None if there is none."""
+    """Return the group in the hierarchy with the cpu controller, from /proc/self/cgroup; None if there is
+    none.
+    """
     unified = None
     for line in (text or "").splitlines():
         number, _, rest = line.partition(":")
@@ -125,7 +127,9 @@ def _v1_limit(files: Files) -> tuple[int, int] | tuple[Nothing, Nothing] | tuple
 
 
 def _share(version: str, folder: str, files: Files) -> float | None:
-    """The CPU time that a group may use, in CPUs; infinite without a limit, None if it cannot be read."""
+    """Return the CPU time that a group may use, in CPUs; infinite without a limit, None if it cannot be
+    read.
+    """
     if version == "v1":
         quota, period = (files.number(f"{folder}/cpu.cfs_{name}_us") for name in ("quota", "period"))
     else:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Boards of a labgrid coordinator: a place is held as long as this process lives, and released in any case.
 
-A process acquires places under a user name of its own, so that what it releases is never another's. It writes
-that name to a file (the journal) and starts a guard, before it acquires anything. The guard outlives kill -9
-of the process. If the guard was killed too, the next process that wants a place releases what it left.
-`labgrid-client` does the talking (labgrid's manual, "labgrid-client").
+A process acquires places under its own user name, so that it never releases a place of another. Before it
+acquires anything, it writes that name to a file (the journal) and starts a guard. The guard outlives kill -9
+of the process. If the guard was killed too, the next process that wants a place releases what was left. All
+requests go through `labgrid-client` (labgrid's manual, "labgrid-client").
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ RESERVATION = re.compile(
 
 
 class Service(NamedTuple):
-    """Where a board's SSH server is, and whether labgrid can switch the board's power."""
+    """The address of a board's SSH server, and whether labgrid can switch the board's power."""
 
     host: str
     user: str | None
@@ -65,7 +65,7 @@ class Service(NamedTuple):
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds places at a coordinator: `host`/`user`, and nobody else."""
+    """A holder of places at a coordinator: `host`/`user`, which nobody else uses."""
 
     host: str
     user: str
@@ -73,7 +73,7 @@ class Holder:
 
     @classmethod
     def new(cls) -> Holder:
-        """One that never was."""
+        """Return a holder that was never used before."""
         host = os.environ.get("LG_HOSTNAME", socket.gethostname())
         return cls(
             host, f"{getpass.getuser()}.rtgauge-{secrets.token_hex(8)}", os.environ.get("LG_COORDINATOR")
@@ -81,11 +81,13 @@ class Holder:
 
     @property
     def identity(self) -> str:
-        """As the coordinator has it."""
+        """The name that the coordinator uses."""
         return f"{self.host}/{self.user}"
 
     def client(self, *words: str, timeout_s: float = CLIENT_S) -> str:
-        """Run `labgrid-client`; what it printed. Raises InputError if it is missing, MeasureError."""
+        """Run `labgrid-client` and return its output. Raises InputError if it is missing, MeasureError if it
+        fails.
+        """
         program = shutil.which(CLIENT) or shutil.which(CLIENT, path=Path(sys.executable).parent)
         if program is None:
             raise InputError("labgrid-client is not installed: pipx install labgrid")
@@ -134,7 +136,7 @@ class Holder:
 
 
 def journal_folder() -> Path:
-    """The folder of the journals: one file for each process that holds places."""
+    """Return the folder of the journals: one file for each process that holds places."""
     given = os.environ.get("XDG_STATE_HOME", "")
     return (Path(given) if given.startswith("/") else Path.home() / ".local/state") / "rtgauge" / "labgrid"
 
@@ -151,7 +153,7 @@ class Places:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         release_abandoned(folder)
         self._holder = Holder.new()
-        self._holder.client("who")  # a coordinator that is away is known before there is anything to release
+        self._holder.client("who")  # fail early if the coordinator is away
         self._held: dict[str, Service] = {}
         journal = folder / f"{self._holder.user}.json"
         # The guard inherits the lock: whoever can take it knows that process and guard are dead.
@@ -178,7 +180,7 @@ class Places:
             self._guard.wait(RELEASE_S)
 
     def get(self, name: str, wait_s: float) -> Service:
-        """The board of a place, or of a place that has tags, with its power on.
+        """Acquire the board of a place, or of a place with tags, and switch its power on.
 
         `name`: `PLACE`, or `TAG=VALUE[,TAG=VALUE]`. `wait_s`: how long to wait for a place that others hold.
         Raises LockedError if it is still held then, MeasureError, InputError.
@@ -204,7 +206,7 @@ class Places:
                 return place
 
     def _reserve(self, tags: str, wait_s: float) -> str:
-        """Wait in the coordinator's queue; a coordinator that restarts forgets it, and it is asked anew."""
+        """Wait in the coordinator's queue; ask again if the coordinator restarted and forgot it."""
         end = time.monotonic() + wait_s
         while True:
             token, reason = None, "others hold them, or there is none (labgrid-client places)"
@@ -243,7 +245,9 @@ class Places:
 
 
 def _service(name: str, text: str) -> Service:
-    """The board's SSH server in the output of `labgrid-client show`. Raises InputError if it has none."""
+    """Parse the board's SSH server in the output of `labgrid-client show`. Raises InputError if it has
+    none.
+    """
     resources: dict[str, dict[str, Any]] = {}
     for found in RESOURCE.finditer(text):
         resource = ast.literal_eval(found["values"].strip())
@@ -264,7 +268,9 @@ def _service(name: str, text: str) -> Service:
 
 
 def _answers(service: Service) -> bool:
-    """Whether an SSH server says what it is; what forwards a port accepts before the board has booted."""
+    """Return whether an SSH server sends its version. A port forwarder accepts connections before the board
+    has booted.
+    """
     try:
         with socket.create_connection((service.host, service.port or 22), CONNECT_S) as connection:
             return connection.recv(4, socket.MSG_WAITALL) == b"SSH-"
@@ -273,7 +279,7 @@ def _answers(service: Service) -> bool:
 
 
 def release_abandoned(folder: Path) -> None:
-    """Release what processes hold that were killed together with their guards.
+    """Release the places of processes that were killed together with their guards.
 
     Raises MeasureError, InputError.
     """
@@ -294,7 +300,7 @@ def _places() -> Places:
 
 
 def board(name: str, wait_s: float = 0.0) -> Service:
-    """Where a board is; its place is held until this process ends.
+    """Return a board's address; its place is held until this process ends.
 
     Raises LockedError, MeasureError, InputError.
     """
@@ -302,7 +308,7 @@ def board(name: str, wait_s: float = 0.0) -> Service:
 
 
 def hold_places(names: Iterable[str], wait_s: float) -> None:
-    """Hold several places. All processes take them in one order, so that none waits for another in a circle.
+    """Hold several places. All processes take them in one order, so that there is no deadlock.
 
     Raises as `board` does.
     """

@@ -56,7 +56,8 @@ class LocalGuarded:
         self._keeper = keeper
         self._watch = GuardWatch(check, lambda: self.say("stop"))
         command = [str(engine_path()), "guard", "--run", run_id, "--lease-ns", str(LEASE_NS), "--", *argv]
-        # A session of its own: Ctrl-C in the terminal reaches only rtgauge, which then ends things in order.
+        # In its own session, so that Ctrl-C in the terminal reaches only rtgauge, which then ends everything
+        # in order.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -132,7 +133,7 @@ class LocalGuarded:
         return status
 
     def stop(self, grace_s: float = GRACE_S) -> int | None:
-        """End the program and all its children: in order, and by force after `grace_s`.
+        """End the program and all its children, by force after `grace_s`.
 
         Closing the guard's standard input makes it do that.
         """

@@ -575,7 +575,9 @@ class SshTarget:
 
 
 def _lives(guard: SshGuarded) -> bool:
-    """Whether the session that was attached to still holds its target: its output so far has no end."""
+    """Return whether the session that was attached to still holds its target: its output so far has no
+    end.
+    """
     for text in guard.lines(SESSION_S):
         if b'"event":"ended"' in text:
             guard.let_go()

@@ -335,7 +335,9 @@ class SshGuarded:
                 os.write(stdin.fileno(), word.encode() + b"\n")
 
     def poll(self) -> int | None:
-        """The exit status; None while it runs. Raises ConnectionBroken if the target cannot be reached."""
+        """Return the exit status; None while it runs. Raises ConnectionBroken if the target cannot be
+        reached.
+        """
         if self._status is None and self._error is not None and self._ended.is_set():
             raise self._error
         return self._status

@@ -56,7 +56,7 @@ QUANTITIES = {
 
 
 def _threads(value: Any) -> Any:
-    """A number from 1 up, or a word; digits as text are a number."""
+    """Check a number from 1 up, or a word; digits in a text are a number."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
         value = int(value)
     if isinstance(value, bool) or not (isinstance(value, int) or value in THREAD_WORDS):
@@ -71,7 +71,7 @@ def _threads(value: Any) -> Any:
 
 
 def _quantity(value: Any) -> Any:
-    """A number in its SI unit, or as text from the command line."""
+    """Convert a number, or text of the command line, to a number in its SI unit."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -223,8 +223,8 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
 
 
 def most_damping(nodes: int, mass_kg: float) -> float:
-    """The bound of explicit Euler on the damping of a spring (N s/m): 2 m / (h lambda), where lambda is the
-    largest eigenvalue of the graph's Laplacian.
+    """Return the bound of explicit Euler on the damping of a spring (N s/m): 2 m / (h lambda), where lambda
+    is the largest eigenvalue of the graph's Laplacian.
     """
     return 2 * mass_kg / (nodes * STEP_S * (4 + 2 * math.cos(2 * math.pi / nodes)))
 
@@ -233,7 +233,7 @@ class Tire(Probe[TireParameters]):
     """Simulates point masses and springs on several threads."""
 
     def arguments(self, parameters: TireParameters, samples_dir: str | None) -> list[str]:
-        """The engine's command line."""
+        """Return the engine's command line."""
         options = engine_options(parameters, {"state", "free_running", *QUANTITIES})
         options |= {
             option: _billionths(quantity)
@@ -247,7 +247,7 @@ class Tire(Probe[TireParameters]):
         return [*command_line(self.name, options), *(["--free-running"] if parameters.free_running else [])]
 
     def expected_ns(self, parameters: TireParameters) -> int:
-        """The duration of the warm-up and the measured phase; without a period, estimated per node."""
+        """Return the duration of the warm-up and the measured phase; without a period, estimated per node."""
         measured_ns = parameters.duration_ns
         if parameters.steps is not None:
             measured_ns = parameters.steps * (parameters.period_ns or parameters.nodes * NODE_STEP_NS)

@@ -20,7 +20,7 @@ from rtgauge.units import format_duration
 def tire_entry(
     aims: Aims, solver: str, nodes: int, threads: str | int, policy: str, **more: Any
 ) -> dict[str, Any]:
-    """A real-fast step of the tire for a plan; `more` replaces or adds keys."""
+    """Return a real-fast step of the tire for a plan; `more` replaces or adds keys."""
     base = {
         "probe": "tire",
         "solver": solver,
@@ -36,7 +36,7 @@ def tire_entry(
 
 
 def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: str) -> dict[str, Any]:
-    """A step of the tire that is released every period."""
+    """Return a step of the tire that is released every period."""
     period, duration = format_duration(aims.period_ns), aims.paced_duration
     return tire_entry(aims, solver, nodes, threads, policy, period=period, duration=duration)
 
@@ -44,7 +44,7 @@ def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy:
 def plan_of(
     name: str, entries: Sequence[dict[str, Any]], overrides: Overrides, aims: Aims, **changes: Any
 ) -> Plan:
-    """The plan of these steps with the command line's other options, overridden by `changes`. Raises
+    """Return the plan of these steps with the command line's other options, overridden by `changes`. Raises
     InputError if it is invalid.
     """
     chosen = replace(overrides, **{"parameters": aims.rest, **changes})
@@ -60,7 +60,7 @@ def keys_of(
     target: str,
     repeats: int = 1,
 ) -> list[StepKey]:
-    """The step keys for one target of a begun record, in the record's random order."""
+    """Return the step keys for one target of a begun record, in the record's random order."""
     if not entries:
         return []
     return plan_of(
@@ -83,7 +83,7 @@ def fast_entries(aims: Aims, threads: Sequence[str | int]) -> list[dict[str, Any
 def search_keys(
     name: str, record: Record, target: str, overrides: Overrides, aims: Aims, policies: Sequence[str]
 ) -> list[StepKey]:
-    """The next runs of one target's searches, in random order."""
+    """Return the next runs of one target's searches, in random order."""
     keys: list[StepKey] = []
     for wanted, state in states(record, steps_on(record, target), aims, policies):
         for nodes, repeat in state.wanted:
@@ -111,7 +111,7 @@ class TireSearch:
         return plan_of(self.name, entries, overrides, aims, repeats=1)
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """The next round of every search."""
+        """Return the next round of every search."""
         aims = aims_of_study(self.name, overrides)
         policies = searched_policies(self.name, aims)
         keys: list[StepKey] = []

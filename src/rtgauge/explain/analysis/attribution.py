@@ -45,8 +45,7 @@ LEAST_STEAL_NS = 5_000_000
 LOWEST = 139
 """The lowest priority of fair tasks, which begin at FAIR. They take turns: none goes before another."""
 LONGEST_SWITCH_NS = 10_000
-"""A lower task that leaves the CPU within this time was being switched away from. Otherwise it could not be
-preempted.
+"""A switch away from a lower task takes at most this time. A task that stays longer could not be preempted.
 
 Switches take 1 to 5 us on small boards.
 """
@@ -390,7 +389,7 @@ def _stop_signal(scene: _Scene, piece: Piece) -> str:
 
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:
-    """Whether the thread went to sleep in a page fault: the CPU that it left was in one."""
+    """Return whether the thread went to sleep in a page fault: the CPU that it left was in one."""
     for before in reversed(scene.path.pieces):
         if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns:
             line = scene.timelines.get(before.cpu)

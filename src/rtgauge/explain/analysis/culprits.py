@@ -24,7 +24,7 @@ from rtgauge.system.scheduling import mechanisms
 from rtgauge.verdict.next_step import Blame
 
 WATCH = "watch"
-"""A probe whose threads belong to a program of the user's. Their own work has the name of the thread."""
+"""The probe whose threads belong to the user's program. A thread's own work has the name of the thread."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,9 @@ def _place(ranked: RankedCulprit) -> int:
 
 
 def general(culprit: Culprit) -> Culprit:
-    """The culprit as a run counts it: all throttling together, all instances of a kernel thread as one."""
+    """Return the culprit as a run counts it: all throttling together, all instances of a kernel thread as
+    one.
+    """
     if culprit.kind is Kind.THROTTLED:
         return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
     if culprit.kind in {Kind.IRQ, Kind.NMI}:
@@ -262,7 +264,7 @@ def _of_program(ranked: RankedCulprit) -> str | None:
 
 
 def _wakes(ranked: RankedCulprit) -> bool:
-    """Whether the thread was woken within the culprit's longest time."""
+    """Return whether the thread was woken within the culprit's longest time."""
     own = [part for part in ranked.worst.parts if general(part.culprit) == ranked.culprit]
     wakers = [piece.woken_by for piece in ranked.worst.path.pieces if piece.woken_by is not None]
     return any(
@@ -274,7 +276,9 @@ def _wakes(ranked: RankedCulprit) -> bool:
 
 
 def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
-    """The mend for a culprit on this machine; None if no rule concerns it, or the machine keeps them all."""
+    """Return the mend for a culprit on this machine; None if no rule concerns it, or the machine keeps them
+    all.
+    """
     of_program = _of_program(ranked)
     if of_program is not None:
         return Mend(None, of_program)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 OR = " or "
-"""Joins the names of two tasks, either of which may have run."""
+"""Joins the names of two tasks if either may have run."""
 
 
 class Kind(StrEnum):

@@ -57,7 +57,9 @@ class LateTimers:
         return cls(came)
 
     def waited(self, cpu: int, start_ns: int, end_ns: int) -> int:
-        """The longest part of an interval, in ns, in which a timer of the CPU was due but did not come."""
+        """Return the longest part of an interval, in ns, in which a timer of the CPU was due but did not
+        come.
+        """
         return max(
             (min(came, end_ns) - max(due, start_ns) for due, came in self.of_cpu.get(cpu, [])), default=0
         )

@@ -100,7 +100,9 @@ _BEFORE = {
 
 
 def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> bool:
-    """Whether the thread ran before its own first event: events show it, or it leaves a CPU it never got."""
+    """Return whether the thread ran before its own first event: events show it, or it leaves a CPU it never
+    got.
+    """
     if not own:
         return any(event.pid == thread for event in table.events)
     action, first = own[0]
@@ -149,10 +151,10 @@ def thread_path(
             case "out":
                 state, where = event.number("prev_state"), event.cpu
                 within = event.time_ns > release_ns and (ran_before or state & HELD_STATES != 0)
-                # The low bits are 0, perhaps with the mark of a preemption above: it wanted to run on.
+                # The low bits are 0, perhaps with the mark of a preemption above: it wanted to continue.
                 phase = Phase.READY if state & 0xFF == 0 else Phase.BLOCKED if within else Phase.LATE
             case "waking" if phase is Phase.RUNNING:
-                pass  # It was woken before it slept: it runs on, and no switch is due.
+                pass  # It was woken before it slept: it continues, and no switch is due.
             case "waking":
                 where = event.number("target_cpu", event.cpu)
                 # A CPU queues its own thread at once; if arrivals are traced, an event follows.
@@ -205,7 +207,9 @@ class Link:
 
 
 def waker_chain(table: EventTable, thread: int, path: ThreadPath) -> list[Link]:
-    """The links of a thread that others woke, in order of time. Their pieces cover its path without a gap."""
+    """Return the links of a thread that others woke, in order of time. Their pieces cover its path without a
+    gap.
+    """
     return _links(table, Link(thread, path), frozenset({thread}))
 
 
@@ -258,7 +262,9 @@ def owners(links: Sequence[Link], thread: int) -> tuple[str, ...]:
 
 
 def lent(table: EventTable, links: Sequence[Link], moment: Moment) -> str:
-    """The priority lent to a lock's owner, such as "real-time priority 80"; empty if none is recorded."""
+    """Return the priority lent to a lock's owner, such as "real-time priority 80"; empty if none is
+    recorded.
+    """
     threads = {link.thread for link in links} - {moment.thread}
     during = [
         event.number("newprio")

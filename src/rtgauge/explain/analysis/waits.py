@@ -29,7 +29,7 @@ class CpuQuota:
     doubt: str = ""
 
     def covers(self, time_ns: int) -> bool:
-        """Whether the group was throttled then."""
+        """Return whether the group was throttled then."""
         return any(start <= time_ns < end for start, end in self.spans)
 
 
@@ -138,7 +138,7 @@ class KernelLockWait:
     owner: int | None = None
 
     def covers(self, time_ns: int) -> bool:
-        """Whether the thread waited then."""
+        """Return whether the thread waited then."""
         return self.start_ns <= time_ns < self.end_ns
 
 

@@ -110,7 +110,7 @@ def _switch(gap: MissedSwitch, tasks: dict[int, tuple[str, int]], events: Sequen
 
 
 def _slept(gap: MissedSwitch, events: Iterable[Event]) -> bool:
-    """Whether the old task went to sleep: it was woken before it ran again."""
+    """Return whether the old task went to sleep: it was woken before it ran again."""
     for event in events:
         if event.time_ns <= gap.after_ns:
             continue

@@ -124,7 +124,7 @@ class SetResult(BaseModel):
 
 
 def worst(answers: list[Answer]) -> Answer:
-    """The worst answer: not schedulable, then cannot tell, then schedulable."""
+    """Return the worst answer: not schedulable, then cannot tell, then schedulable."""
     order = [Answer.SCHEDULABLE, Answer.CANNOT_TELL, Answer.NOT_SCHEDULABLE]
     return max(answers, key=order.index)
 
@@ -184,7 +184,9 @@ def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
 
 
 def _seen_late(ordered: Sequence[Task]) -> set[str] | None:
-    """The tasks that miss a deadline with their offsets; None if the schedule is too long to simulate."""
+    """Return the tasks that miss a deadline with their offsets; None if the schedule is too long to
+    simulate.
+    """
     if not any(task.offset_ns for task in ordered):
         return set()
     try:

@@ -24,7 +24,7 @@ from rtgauge.units import format_cpu_list, format_time
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:
-    """The largest latency, missed activations filled in; at least 0, as an early timer is not negative
+    """Return the largest latency, missed activations filled in; at least 0, as an early timer is not negative
     jitter.
     """
     values = [value for value in (series.max_ns, series.filled.max_ns) if value is not None]
@@ -137,7 +137,7 @@ class MeasuredSet:
 
 
 def measured_set(step: Step) -> MeasuredSet:
-    """The measured set of a step of the probe taskset.
+    """Return the measured set of a step of the probe taskset.
 
     Raises RecordError if its parameters are not a task set's.
     """
@@ -156,7 +156,7 @@ def measured_set(step: Step) -> MeasuredSet:
 
 
 def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """The measured first hyperperiods of one CPU; None if none were measured.
+    """Return the measured first hyperperiods of one CPU; None if none were measured.
 
     Gaps of less than a 2000th of its length (the clock tick and other interrupts, a hypervisor) are not
     shown: a task counts as running.
@@ -207,7 +207,9 @@ def _activation(task: Task, number: int, finish_ns: int) -> ActivationResult:
 
 
 def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """The calculated schedule of one CPU, as long as the measured one; None if it is too long to simulate."""
+    """Return the calculated schedule of one CPU, as long as the measured one; None if it is too long to
+    simulate.
+    """
     task_set = PROBE.own(measured.step.key).task_set
     try:
         schedule = timeline(task_set.on(cpu), hyperperiods=2)
@@ -217,7 +219,7 @@ def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | Non
 
 
 def clipped(shown: TimelineResult, end_ns: int) -> TimelineResult:
-    """The timeline up to `end_ns`."""
+    """Return the timeline up to `end_ns`."""
 
     def cut(segments: list[Segment]) -> list[Segment]:
         return [

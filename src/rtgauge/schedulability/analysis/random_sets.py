@@ -172,7 +172,7 @@ def _meets(period: Ints, execution: Ints) -> Booleans:
 
 
 def schedulable(sets: ManySets) -> Booleans:
-    """Whether each set meets every deadline, by exact response-time analysis.
+    """Return whether each set meets every deadline, by exact response-time analysis.
 
     Raises OverflowError for periods too long for int64.
     """
@@ -186,7 +186,7 @@ def schedulable(sets: ManySets) -> Booleans:
 
 
 def largest_growth(sets: ManySets) -> Ints:
-    """The largest factor, in millionths, by which the execution times of each set can grow: found by
+    """Return the largest factor, in millionths, by which the execution times of each set can grow: found by
     bisection, exact from below, as in `rta.largest_growth`.
     """
     _check_range(sets.period_ns, sets.execution_ns, PARTS)
@@ -214,8 +214,8 @@ def _growth(period: Ints, execution: Ints) -> Ints:
 
 
 def _hyperbolic_growth(shares: Floats) -> Floats:
-    """The factor f with product of (1 + f U_i) = 2, by Newton's method from below, which keeps within the
-    hyperbolic bound.
+    """Return the factor f with product of (1 + f U_i) = 2, by Newton's method from below, which keeps within
+    the hyperbolic bound.
     """
     factor = np.log(2) / shares.sum(axis=0)  # e^(f U) >= the product: the factor is at least this
     for _ in range(6):

@@ -13,7 +13,7 @@ from rtgauge.schedulability.task_set import Task, is_rate_monotonic, utilisation
 
 
 def liu_layland_bound(count: int) -> float:
-    """The bound n (2^(1/n) - 1): a set of n tasks below this utilisation is schedulable.
+    """Return the bound n (2^(1/n) - 1): a set of n tasks below this utilisation is schedulable.
 
     Liu and Layland, J. ACM 20 (1973), theorem 5.
     """
@@ -21,17 +21,17 @@ def liu_layland_bound(count: int) -> float:
 
 
 def within_liu_layland(tasks: Sequence[Task]) -> bool:
-    """Whether U <= n (2^(1/n) - 1), compared without rounding as (1 + U/n)^n <= 2."""
+    """Return whether U <= n (2^(1/n) - 1), compared without rounding as (1 + U/n)^n <= 2."""
     return (1 + utilisation(tasks) / len(tasks)) ** len(tasks) <= 2
 
 
 def hyperbolic_product(tasks: Sequence[Task]) -> Fraction:
-    """The product of (U_i + 1)."""
+    """Return the product of (U_i + 1)."""
     return math.prod((1 + Fraction(task.execution_ns, task.period_ns) for task in tasks), start=Fraction(1))
 
 
 def within_hyperbolic(tasks: Sequence[Task]) -> bool:
-    """Whether the product of (U_i + 1) <= 2.
+    """Return whether the product of (U_i + 1) <= 2.
 
     Bini, Buttazzo and Buttazzo, Rate monotonic analysis: the hyperbolic bound, IEEE Trans. Computers 52
     (2003).
@@ -40,7 +40,7 @@ def within_hyperbolic(tasks: Sequence[Task]) -> bool:
 
 
 def why_not_applicable(ordered: Sequence[Task]) -> str | None:
-    """Why the bounds do not apply to these tasks (the highest priority first); None if they do."""
+    """Return why the bounds do not apply to these tasks (the highest priority first); None if they do."""
     if any(task.deadline_ns < task.period_ns for task in ordered):
         return "a deadline is before the end of its period"
     if not is_rate_monotonic(ordered):
@@ -93,8 +93,8 @@ def _demand(own_ns: int, window_ns: int, higher: Sequence[Task], budget: Budget)
 
 
 def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
-    """The number of activations in one hyperperiod: no later one has a worse response, however long the busy
-    period lasts.
+    """Return the number of activations in one hyperperiod: no later one has a worse response, however long
+    the busy period lasts.
 
     At a utilisation of at most 1 a window longer by a hyperperiod H holds at most H more demand, so that w(q
     + H / T) <= w(q) + H.
@@ -105,8 +105,8 @@ def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
 def exact_response(
     task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None
 ) -> Response:
-    """The worst response of `task` over all activations of the busy period. `higher`: the tasks of higher
-    priority on its CPU.
+    """Return the worst response of `task` over all activations of the busy period. `higher`: the tasks of
+    higher priority on its CPU.
 
     w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until
     w(q) + J <= q T or a hyperperiod has passed. It continues beyond the deadline, to show by how much a task
@@ -165,7 +165,9 @@ def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
 
 
 def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
-    """Whether every activation of the busy period meets the deadline. Raises TooLong if that is not known."""
+    """Return whether every activation of the busy period meets the deadline. Raises TooLong if that is not
+    known.
+    """
     response = exact_response(task, higher, budget, enough_ns=task.deadline_ns)
     if response.reason == "too long" and response.seen_ns <= task.deadline_ns:
         raise TooLong
@@ -188,7 +190,7 @@ class Growth:
 
 
 def _scaled(tasks: Sequence[Task], millionths: int) -> list[Task]:
-    """The tasks in units of 1e-6 ns, so that scaled execution times are whole numbers."""
+    """Return the tasks in units of 1e-6 ns, so that scaled execution times are whole numbers."""
     return [
         replace(
             task,

@@ -42,7 +42,7 @@ class Activation:
     left_ns: int = field(default=0, repr=False)
 
     def missed(self, end_ns: int) -> bool:
-        """Whether the deadline passed before it finished, as seen up to `end_ns`."""
+        """Return whether the deadline passed before it finished, as seen up to `end_ns`."""
         return self.deadline_ns < (end_ns if self.finish_ns is None else self.finish_ns)
 
 
@@ -64,12 +64,12 @@ class Timeline:
 
 
 def hyperperiod_ns(tasks: Sequence[Task]) -> int:
-    """The least common multiple of the periods."""
+    """Return the least common multiple of the periods."""
     return math.lcm(*(task.period_ns for task in tasks))
 
 
 def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
-    """The last first release plus `hyperperiods` hyperperiods. Raises InputError if it is too long."""
+    """Return the last first release plus `hyperperiods` hyperperiods. Raises InputError if it is too long."""
     end_ns = max(task.offset_ns for task in ordered) + hyperperiods * hyperperiod_ns(ordered)
     where = f"the hyperperiod of CPU {ordered[0].cpu}"
     if end_ns > MAX_NS:
@@ -154,7 +154,7 @@ def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns:
 
 
 def preemptions(segments: Sequence[Segment]) -> list[Segment]:
-    """The gaps between the segments of each activation, in which it is preempted."""
+    """Return the gaps between the segments of each activation, in which it is preempted."""
     last_end_ns: dict[tuple[str, int], int] = {}
     gaps: list[Segment] = []
     for segment in segments:

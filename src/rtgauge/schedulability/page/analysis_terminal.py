@@ -37,7 +37,9 @@ PLAIN: dict[str, str] = dict(zip(SIGNS, "#+.! -+", strict=True))
 
 
 def cell_ns(end_ns: int, cells: int) -> int:
-    """The time of one character: the smallest of 1, 2, 5, 10, ... ns that fits `end_ns` into `cells`."""
+    """Return the time of one character: the smallest of 1, 2, 5, 10, ... ns that fits `end_ns` into
+    `cells`.
+    """
     power = 1
     while True:
         for step in (1, 2, 5):
@@ -49,8 +51,8 @@ def cell_ns(end_ns: int, cells: int) -> int:
 def timeline_lines(
     timeline: TimelineResult, names: list[str], width: int, *, plain: bool = False
 ) -> list[str]:
-    """A line per task, the highest priority first, an axis, and a legend, none wider than `width` (at least
-    20).
+    """Return a line per task, the highest priority first, an axis, and a legend, none wider than `width` (at
+    least 20).
     """
     signs = PLAIN if plain else BLOCKS
     margin = min(max(cell_len(name) for name in names), max(4, width // 4))
@@ -94,7 +96,7 @@ def _sign(signs: dict[str, str], ran_ns: int, size_ns: int, *, waits: bool, late
 
 
 def _axis(signs: dict[str, str], end_ns: int, size_ns: int, cells: int, margin: int) -> list[str]:
-    """The line with a tick every few cells, and the times below."""
+    """Return the line with a tick every few cells, and the times below."""
     longest = max(len(format_duration(end_ns)), len(format_duration(size_ns)) + 2)
     every = next(step * 10**power for power in range(20) for step in (1, 2, 5) if step * 10**power > longest)
     line = "".join(signs["tick"] if cell % every == 0 else signs["axis"] for cell in range(cells))
@@ -129,7 +131,7 @@ STYLE = {
 
 
 def exact_time(ns: int | None) -> str:
-    """A calculated time with all its digits: 12500000 -> "12.5 ms"; "-" for None."""
+    """Return a calculated time with all its digits: 12500000 -> "12.5 ms"; "-" for None."""
     if ns is None:
         return "-"
     for size, digits, unit in ((10**10, 9, "s"), (10**6, 6, "ms"), (10**3, 3, "us")):
@@ -157,7 +159,7 @@ def print_set(result: SetResult, console: Console) -> None:
 
 
 def _conclusion(result: SetResult) -> str:
-    """The number of tasks that miss their deadlines and the worst one, or the smallest margin left."""
+    """Return the number of tasks that miss their deadlines and the worst one, or the smallest margin left."""
     tasks = [task for cpu in result.cpus for task in cpu.tasks]
     bounded = [(task.late_by_ns, task) for task in tasks if task.late_by_ns is not None]
     late = [task for task in tasks if task.answer is Answer.NOT_SCHEDULABLE]
@@ -272,7 +274,7 @@ def _growth(growth: GrowthResult) -> str:
 
 
 def _ratio_conclusion(result: RatioResult) -> str:
-    """The utilisation up to which every set is schedulable, and from which fewer than half are."""
+    """Return the utilisation up to which every set is schedulable, and from which fewer than half are."""
     points = sorted(result.points, key=lambda point: point.utilisation)
     whole = list(itertools.takewhile(lambda point: point.exact == point.sets, points))
     fewer = next((point.utilisation for point in points if point.exact * 2 < point.sets), None)

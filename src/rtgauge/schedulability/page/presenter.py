@@ -49,7 +49,7 @@ EARLIER = {"absolute-jitter": "jitter"}
 
 
 def ms(ns: float | None) -> str:
-    """A time in ms with three decimals, as the paper prints them; a dash for None."""
+    """Return a time in ms with three decimals, as the paper prints them; a dash for None."""
     return NONE if ns is None else f"{ns / 1e6:.3f}"
 
 
@@ -69,8 +69,8 @@ SHORT = {
 
 
 def task_table(measured: MeasuredSet) -> Table:
-    """Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq. 1), the
-    measured response, and the counts.
+    """Return Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq.
+    1), the measured response, and the counts.
     """
     rows: list[list[str]] = []
     for task in measured.tasks:
@@ -94,7 +94,9 @@ def task_table(measured: MeasuredSet) -> Table:
 
 
 def page_tables(measured: MeasuredSet) -> list[Table]:
-    """The table of all tasks split in two: the parameters as in table 6 of the paper, and the outcome."""
+    """Return the table of all tasks split in two: the parameters as in table 6 of the paper, and the
+    outcome.
+    """
     table = task_table(measured)
     written = table.only(lambda at: table.columns[at].title not in OUTCOME)
     outcome = table.only(lambda at: table.columns[at].title in {"task", "R calculated", *OUTCOME})
@@ -107,7 +109,7 @@ def page_tables(measured: MeasuredSet) -> list[Table]:
 
 
 def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
-    """The largest measured response minus the calculated one."""
+    """Return the largest measured response minus the calculated one."""
     return ms(
         None
         if response is None or response.max_ns is None or calculated_ns is None
@@ -120,8 +122,8 @@ FAR_ABOVE = 1.5
 
 
 def above_the_bound(measured: MeasuredSet) -> list[str]:
-    """A sentence for each task whose largest measured response is far above the calculated bound: the set is
-    incomplete, or something disturbed it.
+    """Return a sentence for each task whose largest measured response is far above the calculated bound: the
+    set is incomplete, or something disturbed it.
     """
     remarks: list[str] = []
     for task in measured.tasks:
@@ -141,7 +143,7 @@ def above_the_bound(measured: MeasuredSet) -> list[str]:
 
 
 def figure_table(task: MeasuredTask) -> Table:
-    """Tables 7 and 8 for one task: a row per figure, a column per metric, in ms."""
+    """Return Tables 7 and 8 for one task: a row per figure, a column per metric, in ms."""
     series = [task.series.get(metric) or task.series.get(EARLIER.get(metric, "")) for metric in METRICS]
     rows = [
         [name, *(ms(None if summary is None else getattr(summary, field)) for summary in series)]
@@ -151,7 +153,7 @@ def figure_table(task: MeasuredTask) -> Table:
 
 
 def words(measured: MeasuredSet) -> str:
-    """How the busy loops counted time, and what the runtime did not count."""
+    """Return how the busy loops counted time, and what the runtime did not count."""
     text = (
         "Busy loops burnt CPU time."
         if measured.step.key.parameters.get("execution") == "cpu"
@@ -167,7 +169,9 @@ def words(measured: MeasuredSet) -> str:
 
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
-    """The measured schedule of one CPU above the calculated one, on one axis; empty if none was measured."""
+    """Return the measured schedule of one CPU above the calculated one, on one axis; empty if none was
+    measured.
+    """
     seen = measured_timeline(measured, cpu)
     if seen is None:
         return []
@@ -235,7 +239,9 @@ class TaskSetPresenter(Presenter):
     """Presents each step that ran a task set."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """How many deadlines were missed, and which task's response is far above its calculated bound."""
+        """Return how many deadlines were missed, and which task's response is far above its calculated
+        bound.
+        """
         names = view.labels
         counts = [(counts, names[step.id]) for step in steps for counts in step.tasks]
         if not counts:
@@ -261,11 +267,11 @@ class TaskSetPresenter(Presenter):
         return "; ".join([text, *remarks[:1], *more])
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
-        """The measured timelines."""
+        """Return the measured timelines."""
         return [figure for step in steps if step.segments and (figure := measured_figure(step)) is not None]
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
-        """The tables and the timeline of each step that ran a set."""
+        """Return the tables and the timeline of each step that ran a set."""
         names = view.labels
         return Chapter(
             id="tasksets",

@@ -36,7 +36,9 @@ def time_unit(end_ns: int) -> tuple[int, str]:
 
 
 def timeline_figure(result: SetResult) -> Figure:
-    """A chart per CPU with a row per task. Raises InputError if a CPU's timeline is missing or too long."""
+    """Return a chart per CPU with a row per task. Raises InputError if a CPU's timeline is missing or too
+    long.
+    """
     charts = [_chart(cpu) for cpu in result.cpus]
     titles = [f"CPU {cpu.cpu}, utilisation {cpu.utilisation:.2%}" for cpu in result.cpus]
     title = f"One hyperperiod of {result.name}"
@@ -89,7 +91,7 @@ class _Axes:
         self.tooltip = vega.tips("task:N", "activation:Q", *times)
 
     def at(self, data: vega.Data, drawn: vega.Part, **encoding: object) -> vega.Part:
-        """A layer with COLUMNS data at their places."""
+        """Return a layer with COLUMNS data at their places."""
         return vega.layer(data, drawn, **self.place, **encoding)
 
     def _spans(self, segments: Sequence[Segment]) -> vega.Data:
@@ -97,19 +99,19 @@ class _Axes:
         return vega.csv(COLUMNS, ((s.task, s.activation, s.start_ns / ns, s.end_ns / ns) for s in segments))
 
     def bars(self, timeline: TimelineResult | None, *, coloured: bool = True, **look: object) -> vega.Part:
-        """A bar for each stretch in which a task ran."""
+        """Return a bar for each stretch in which a task ran."""
         more = {"color": self.colour} if coloured else {}
         data = self._spans([] if timeline is None else timeline.segments)
         end = vega.shown("end")
         return self.at(data, vega.mark("bar", **look), x2=end, tooltip=self.tooltip, **more)
 
     def gaps(self, timeline: TimelineResult, **look: object) -> vega.Part:
-        """A dashed line for each stretch in which a task was preempted."""
+        """Return a dashed line for each stretch in which a task was preempted."""
         drawn = vega.mark("rule", strokeDash=[4, 3], strokeWidth=1.5, style="alarm", **look)
         return self.at(self._spans(timeline.preemptions), drawn, x2=vega.shown("end"))
 
     def releases(self, timeline: TimelineResult, **look: object) -> vega.Part:
-        """A triangle for each release."""
+        """Return a triangle for each release."""
         ns = self.divisor
         rows = (
             (one.task, one.activation, one.release_ns / ns, one.deadline_ns / ns)
@@ -119,7 +121,7 @@ class _Axes:
         return self.at(vega.csv(COLUMNS, rows), vega.mark("point", **shape, **look))
 
     def deadlines(self, activations: Sequence[ActivationResult]) -> vega.Data:
-        """The deadlines of these activations, as data to draw."""
+        """Return the deadlines of these activations, as data to draw."""
         ns = self.divisor
         return vega.csv(
             COLUMNS, ((one.task, one.activation, *[one.deadline_ns / ns] * 2) for one in activations)
@@ -127,7 +129,7 @@ class _Axes:
 
 
 def measured_figure(step: Step) -> Figure | None:
-    """A chart per CPU with a row per task: the measured schedule over the calculated one.
+    """Return a chart per CPU with a row per task: the measured schedule over the calculated one.
 
     None if the step has no timeline, or it is too long.
     """
@@ -153,7 +155,7 @@ def measured_figure(step: Step) -> Figure | None:
 
 
 def figure_name(step: Step) -> str:
-    """The name of a step's figure."""
+    """Return the name of a step's figure."""
     return f"timeline-{step.id}"
 
 
@@ -175,7 +177,7 @@ def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: Timeli
 
 
 def ratio_figure(result: RatioResult) -> Figure:
-    """The share of schedulable sets by utilisation: exact with its interval, and two bounds."""
+    """Return the share of schedulable sets by utilisation: exact with its interval, and two bounds."""
     names = ["exact response-time analysis", "hyperbolic bound", "Liu-Layland bound"]
     rows = [
         (name, point.utilisation, 100 * count / point.sets)

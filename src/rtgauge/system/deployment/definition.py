@@ -251,7 +251,9 @@ def kept_cpus(deployment: Deployment, machine: Machine) -> list[int]:
 
 
 def isolated_cpus(deployment: Deployment, machine: Machine) -> list[int]:
-    """The isolated CPUs; `all` leaves the first one for everything else (Delgado & Choi 2020, III-B)."""
+    """Return the isolated CPUs; `all` leaves the first one for everything else (Delgado & Choi 2020,
+    III-B).
+    """
     kept = kept_cpus(deployment, machine)
     if not deployment.isolates or deployment.isolate is None:
         return []

@@ -135,7 +135,9 @@ DEFAULTS = {
 
 
 def aims_of_study(name: str, overrides: Overrides) -> Aims:
-    """The aims of the study `name`. Raises InputError if a value is invalid, or a search is given nodes."""
+    """Return the aims of the study `name`. Raises InputError if a value is invalid, or a search is given
+    nodes.
+    """
     aims = aims_of(overrides, DEFAULTS[name], name)
     if name == TIRE_SEARCH and aims.sizes != SIZES:
         raise InputError("a search finds the number of nodes by itself: leave nodes out")
@@ -143,5 +145,7 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
 
 
 def searched_policies(name: str, aims: Aims) -> tuple[str, ...]:
-    """The policies whose frontier is searched: for garre2014 only the first, as its maps show the others."""
+    """Return the policies whose frontier is searched: for garre2014 only the first, as its maps show the
+    others.
+    """
     return aims.policies[:1] if name == GARRE2014 else aims.policies

@@ -87,7 +87,7 @@ class CostModel(Model):
 
 
 def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """A line for each solver, policy, `without` and threads with enough measured sizes."""
+    """Return a line for each solver, policy, `without` and threads with enough measured sizes."""
     groups: dict[LineKey, list[FastRun]] = {}
     for run in runs:
         configuration = run.configuration
@@ -103,7 +103,9 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
 
 
 def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """The lines of CPU time on one thread: the model's terms are computation, without the scheduler."""
+    """Return the lines of CPU time on one thread: the model's terms are computation, without the
+    scheduler.
+    """
     timed = [run for run in runs if run.cpu_ns is not None and run.step_cpu_ns is not None]
     with_cpu_time = [replace(run, wall_ns=run.cpu_ns) for run in timed if run.cpu_ns is not None]
     return lines_of(with_cpu_time)
@@ -117,7 +119,7 @@ def _term(
     summands: Sequence[tuple[float, Line | None]],
     divisor: float,
 ) -> Term:
-    """The slope over n of a sum of lines, each with its factor, divided by `divisor`."""
+    """Return the slope over n of a sum of lines, each with its factor, divided by `divisor`."""
     measured = [(factor / divisor, line) for factor, line in summands if line is not None]
     line = combine(measured) if len(measured) == len(summands) else None
     return Term(
@@ -211,7 +213,7 @@ def cost_model(
     switch_ns: dict[str, Estimate],
     springs_per_node: Mapping[str, float] = SPRINGS_PER_NODE,
 ) -> CostModel | None:
-    """The terms of eq. 2 from real-fast runs; None if no line can be fitted.
+    """Return the terms of eq. 2 from real-fast runs; None if no line can be fitted.
 
     `switch_ns`: the microbenchmark's cost of a task switch, by policy; `springs_per_node`: spring forces that
     each solver computes per node.

@@ -31,14 +31,16 @@ class Estimate(Model):
 
 
 def student(dof: float) -> float:
-    """The two-sided 95 % quantile of Student's t with `dof` degrees of freedom."""
+    """Return the two-sided 95 % quantile of Student's t with `dof` degrees of freedom."""
     from scipy.special import stdtrit  # scipy.stats takes a second to import
 
     return float(stdtrit(dof, 0.5 + CONFIDENCE / 2))
 
 
 def with_error(value: float, variance: float, dof: float, measurements: int) -> Estimate:
-    """An estimate from its variance with `dof` degrees of freedom; without an interval if there are none."""
+    """Return an estimate from its variance with `dof` degrees of freedom; without an interval if there are
+    none.
+    """
     if dof <= 0:
         return Estimate(value=value, measurements=measurements)
     half = student(dof) * math.sqrt(variance)
@@ -46,7 +48,9 @@ def with_error(value: float, variance: float, dof: float, measurements: int) -> 
 
 
 def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
-    """The degrees of freedom of summed (variance, dof): Satterthwaite, Biometrics Bulletin 2 (1946)."""
+    """Return the degrees of freedom of summed (variance, dof): Satterthwaite, Biometrics Bulletin 2
+    (1946).
+    """
     total = sum(variance for variance, _ in parts)
     if any(dof <= 0 for _, dof in parts):
         return 0.0
@@ -64,14 +68,14 @@ def moments(values: Sequence[float]) -> tuple[float, float, int]:
 
 
 def mean_of(values: Sequence[float]) -> Estimate:
-    """The mean of independent repeats, with an interval by Student's t."""
+    """Return the mean of independent repeats, with an interval by Student's t."""
     mean, variance, dof = moments(values)
     return with_error(mean, variance, dof, len(values))
 
 
 def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
-    """The ratio of two means of positive values, with an interval by their logarithms (Welch); never below
-    zero.
+    """Return the ratio of two means of positive values, with an interval by their logarithms (Welch); never
+    below zero.
     """
     top, bottom = moments([math.log(value) for value in above]), moments([math.log(value) for value in below])
     dof = combined_dof([top[1:], bottom[1:]])
@@ -152,7 +156,7 @@ class Line:
         return float(np.sqrt(np.sum(self.residuals**2) / self.dof))
 
     def at(self, nodes: float) -> float:
-        """The fitted step time (ns)."""
+        """Return the fitted step time (ns)."""
         return self.intercept_ns + self.slope_ns * nodes
 
 

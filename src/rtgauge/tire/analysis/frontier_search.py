@@ -24,12 +24,14 @@ FIRST_FACTOR = 1.25
 
 
 def whole_nodes(nodes: float, least: int = LEAST_NODES, most: int = MOST_NODES) -> int:
-    """The nearest number of nodes that a tire can have, between limits that are themselves such numbers."""
+    """Return the nearest number of nodes that a tire can have, between limits that are themselves such
+    numbers.
+    """
     return min(most, max(least, NODES_MULTIPLE * round(nodes / NODES_MULTIPLE)))
 
 
 def least_nodes(threads: int) -> int:
-    """The smallest tire for this many threads, each of which needs a pair of opposite nodes."""
+    """Return the smallest tire for this many threads. Each needs a pair of opposite nodes."""
     return NODES_MULTIPLE * max(1, math.ceil(2 * threads / NODES_MULTIPLE))
 
 
@@ -127,7 +129,7 @@ class State:
 
 
 def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bracket | int:
-    """The bracket of one bisection, or its next n."""
+    """Return the bracket of one bisection, or its next n."""
     running = bisection(search)
     nodes = next(running)
     while True:
@@ -141,7 +143,7 @@ def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bra
 
 
 def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
-    """The state of a search after `trials`; the same trials always lead to the same state."""
+    """Return the state of a search after `trials`; the same trials always lead to the same state."""
     brackets: list[Bracket] = []
     wanted: list[Trial] = []
     for repeat in range(1, search.bisections + 1):

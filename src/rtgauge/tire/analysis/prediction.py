@@ -44,7 +44,7 @@ def _per_thread(speed_up: Estimate, threads: int) -> Estimate:
 
 
 def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
-    """A point for each configuration with a complete step, by solver, policy, threads and nodes."""
+    """Return a point for each configuration with a complete step, by solver, policy, threads and nodes."""
     groups: dict[tuple[str, str, bool, int, int], list[FastRun]] = {}
     for run in runs:
         own = run.configuration
@@ -80,7 +80,9 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
 def against_serial(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun]
 ) -> dict[tuple[str, str, int, int], Estimate]:
-    """How many times as fast as the serial solver each (solver, policy, threads, nodes) is, if measured."""
+    """Return how many times as fast as the serial solver each (solver, policy, threads, nodes) is, if
+    measured.
+    """
     steps: dict[tuple[str, str, int, int], list[float]] = {}
     for run in runs:
         configuration = run.configuration
@@ -128,20 +130,20 @@ class PredictedFrontier(Model):
 
 
 def rounds(threads: int, cpus: int) -> int:
-    """The number of threads on the busiest CPU."""
+    """Return the number of threads on the busiest CPU."""
     return math.ceil(threads / cpus)
 
 
 def busiest_share(nodes: int, threads: int, cpus: int) -> float:
-    """The number of nodes that the busiest CPU computes in a step."""
+    """Return the number of nodes that the busiest CPU computes in a step."""
     return rounds(threads, cpus) * math.ceil(nodes / threads)
 
 
 def predictions(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int
 ) -> list[Prediction]:
-    """Each measured configuration with its prediction: the slope on one thread times the busiest CPU's nodes,
-    plus the intercept for its number of threads.
+    """Return each measured configuration with its prediction: the slope on one thread times the busiest CPU's
+    nodes, plus the intercept for its number of threads.
 
     Each involuntary switch counted costs T_switch, shared by the running CPUs.
     """
@@ -193,7 +195,9 @@ def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRu
 
 
 def _frontier(line: Line, single: Line, budget_ns: float, threads: int, cpus: int) -> Estimate | None:
-    """The nodes whose step takes `budget_ns`: (budget - intercept) / (slope * the busiest CPU's share)."""
+    """Return the nodes whose step takes `budget_ns`: (budget - intercept) / (slope * the busiest CPU's
+    share).
+    """
     share = rounds(threads, cpus) / threads
     budget = Uncertain(budget_ns - line.intercept_ns, float(line.covariance[0, 0]), line.dof)
     slope = Uncertain(single.slope_ns * share, float(single.covariance[1, 1]) * share**2, single.dof)
@@ -204,7 +208,7 @@ def _frontier(line: Line, single: Line, budget_ns: float, threads: int, cpus: in
 
 
 def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:
-    """The n whose step takes a period, for each solver, policy and threads measured real-fast."""
+    """Return the n whose step takes a period, for each solver, policy and threads measured real-fast."""
     lines = lines_of(runs)
     frontiers: list[PredictedFrontier] = []
     for (solver, policy, without, threads), line in lines.items():

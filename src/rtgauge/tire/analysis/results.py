@@ -99,7 +99,7 @@ class RealTimeMap(Model):
 
 
 def edge(cells: Sequence[Cell], threads: int) -> Edge:
-    """The frontier of the cells with this many threads."""
+    """Return the frontier of the cells with this many threads."""
     row = sorted((cell for cell in cells if cell.threads == threads), key=lambda cell: cell.nodes)
     misses = next((cell.nodes for cell in row if not cell.held), None)
     held = [cell.nodes for cell in row if cell.held]
@@ -111,14 +111,16 @@ def edge(cells: Sequence[Cell], threads: int) -> Edge:
 
 
 def _order(group: tuple[tuple[int, str, str, bool], object]) -> tuple[object, ...]:
-    """The sort key: longest period first, the paper's solver first, then the usual order of solvers."""
+    """Return the sort key: longest period first, the paper's solver first, then the usual order of
+    solvers.
+    """
     period, solver, policy, free_running = group[0]
     rank = SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS)
     return period, solver != SEMAPHORE, rank, policy, free_running
 
 
 def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
-    """A map for each solver, policy and period, longest period first."""
+    """Return a map for each solver, policy and period, longest period first."""
     groups: dict[tuple[int, str, str, bool], dict[tuple[int, int], list[PacedRun]]] = {}
     for run in runs:
         configuration = run.configuration
@@ -213,7 +215,7 @@ class TireResults(Model):
 
 
 def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
-    """The mean cost of a task switch between two tasks by the probe `switch`, for each policy."""
+    """Return the mean cost of a task switch between two tasks by the probe `switch`, for each policy."""
     means: dict[str, list[float]] = {}
     for step in steps:
         of_two = step.key.probe == "switch" and step.key.parameters.get("tasks") == 2
@@ -271,7 +273,9 @@ def frontier_rows(
 
 
 def meanings(steps: Sequence[Step]) -> dict[str, int]:
-    """The number of threads that each word (cores, ...) means, from the steps whose plan has the word."""
+    """Return the number of threads that each word (cores, ...) means, from the steps whose plan has the
+    word.
+    """
     numbers: dict[str, int] = {}
     for step in steps:
         word = step.key.parameters.get("threads")
@@ -327,7 +331,7 @@ def condition_of(step: Step) -> Condition:
 
 
 def tire_results(record: Record, searched: Mapping[Condition, Sequence[Searched]]) -> list[TireResults]:
-    """A result for each target, load and deployment under which a tire was run.
+    """Return a result for each target, load and deployment under which a tire was run.
 
     `searched`: the finished searches of each. Raises RecordError if a step is damaged.
     """

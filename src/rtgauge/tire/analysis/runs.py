@@ -101,7 +101,7 @@ class PacedRun:
 
 
 def is_tire(step: Step) -> bool:
-    """Whether a step is of this probe."""
+    """Return whether a step is of this probe."""
     return step.key.probe == PROBE.name
 
 
@@ -136,13 +136,13 @@ def _configuration(step: Step, result: Result) -> Configuration:
 
 
 def _longest(result: Result, mean_ns: float) -> int | None:
-    """The longest step (ns). If blocks have only means, one late step is assumed per block."""
+    """Return the longest step (ns). If blocks have only means, one late step is assumed per block."""
     longest, block = _optional(result, "step_max_ns"), _optional(result, "block") or 1
     return None if longest is None else round(mean_ns + max(0.0, longest - mean_ns) * block)
 
 
 def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
-    """Every real-fast run of at least a millisecond. Raises RecordError for a damaged result."""
+    """Return every real-fast run of at least a millisecond. Raises RecordError for a damaged result."""
     runs: list[FastRun] = []
     for step in steps:
         result = _result(step) if is_tire(step) else None
@@ -172,7 +172,9 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
 
 
 def too_short(steps: Sequence[Step]) -> int:
-    """The number of real-fast runs that computed for less than a millisecond and are left out of figures."""
+    """Return the number of real-fast runs that computed for less than a millisecond and are left out of
+    figures.
+    """
     results = [
         (step, _result(step)) for step in steps if is_tire(step) and not step.key.parameters.get("state")
     ]
@@ -185,8 +187,8 @@ def too_short(steps: Sequence[Step]) -> int:
 
 
 def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[PacedRun]:
-    """Every real-time run with a deadline. Raises RecordError for a damaged result. `whole_only`: without
-    runs stopped early.
+    """Return every real-time run with a deadline. Raises RecordError for a damaged result. `whole_only`:
+    without runs stopped early.
     """
     runs: list[PacedRun] = []
     for step in steps:

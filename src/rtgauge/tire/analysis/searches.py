@@ -22,12 +22,12 @@ START_WITHOUT = 4000
 
 
 def steps_on(record: Record, target: str) -> list[Step]:
-    """The record's steps on one target."""
+    """Return the record's steps on one target."""
     return [step for step in record.steps if step.key.targets.get("self") == target]
 
 
 def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
-    """The wanted thread counts as distinct numbers, without words that no step has tried."""
+    """Return the wanted thread counts as distinct numbers, without words that no step has tried."""
     known = {"one": 1, **meanings(steps)}
     counts = {int(word) if word.isdigit() else known.get(word) for word in aims.threads}
     return sorted(count for count in counts if count is not None)
@@ -51,13 +51,15 @@ def _fits(run: PacedRun, wanted: Wanted) -> bool:
 
 
 def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
-    """The runs that count for a search."""
+    """Return the runs that count for a search."""
     fitting = [run for run in paced if _fits(run, wanted)]
     return {(run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed) for run in fitting}
 
 
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
-    """The largest tire that fits into half of the target's memory, judged by the memory of earlier runs."""
+    """Return the largest tire that fits into half of the target's memory, judged by the memory of earlier
+    runs.
+    """
     target = steps[0].key.targets.get("self", "") if steps else ""
     total = record.system(target).memory.total_bytes
     sizes = [
@@ -78,7 +80,7 @@ def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
 
 
 def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
-    """Every search of one target, each starting at the frontier that the cost model predicts."""
+    """Return every search of one target, each starting at the frontier that the cost model predicts."""
     fast = fast_runs(steps)
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
     predicted = {
@@ -103,14 +105,14 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
 def states(
     record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]
 ) -> list[tuple[Wanted, State]]:
-    """Every search with its state."""
+    """Return every search with its state."""
     paced = paced_runs(steps, whole_only=True)
     every = searches(record, steps, aims, policies)
     return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in every]
 
 
 def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
-    """The finished searches."""
+    """Return the finished searches."""
     return [
         Searched(
             solver=wanted.solver, policy=wanted.policy, period_ns=wanted.period_ns, frontier=state.frontier
@@ -121,7 +123,9 @@ def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[
 
 
 def searched(record: Record) -> dict[Condition, list[Searched]]:
-    """The finished searches for each target, load and deployment; empty without a study of the tire."""
+    """Return the finished searches for each target, load and deployment; empty without a study of the
+    tire.
+    """
     study = study_of(record.run)
     if study is None or study.name not in DEFAULTS:
         return {}

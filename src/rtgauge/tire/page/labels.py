@@ -24,31 +24,33 @@ MEANING_WORDS = {
 
 
 def solver_name(solver: str, *, free_running: bool = False) -> str:
-    """The name of a solver, with or without its barrier."""
+    """Return the name of a solver, with or without its barrier."""
     return f"{solver}, free-running" if free_running else solver
 
 
 def policy_name(policy: str) -> str:
-    """The policy in upper case: "fifo" -> "FIFO"."""
+    """Return the policy in upper case: "fifo" -> "FIFO"."""
     return policy.upper()
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """A name like "2 threads (one a core)", with the first known meaning of the number on this machine."""
+    """Return a name like "2 threads (one a core)", with the first known meaning of the number on this
+    machine.
+    """
     fitting = (text for word, text in MEANING_WORDS.items() if results.meanings.get(word) == threads)
     meant = next(fitting, None) if threads > 1 else None
     return plural(threads, "thread") + (f" ({meant})" if meant else "")
 
 
 def by_solver(solvers: Iterable[str]) -> list[str]:
-    """The distinct solvers in the chapter's order."""
+    """Return the distinct solvers in the chapter's order."""
     return sorted(
         set(solvers), key=lambda name: (SOLVERS.index(name) if name in SOLVERS else len(SOLVERS), name)
     )
 
 
 def period_name(period_ns: int) -> str:
-    """A period with a space before its unit: "10ms" -> "10 ms"."""
+    """Return a period with a space before its unit: "10ms" -> "10 ms"."""
     text = format_duration(period_ns)
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     return f"{digits} {text[len(digits) :]}"

@@ -34,12 +34,12 @@ TEXT_ROOM = 14
 
 
 def share_class(share: float) -> str:
-    """The legend's class of a share of missed deadlines."""
+    """Return the legend's class of a share of missed deadlines."""
     return next(name for name, limit in zip(CLASSES, LIMITS, strict=True) if share <= limit)
 
 
 def bounds(nodes: Sequence[int]) -> list[tuple[float, float]]:
-    """The drawn range of each of these ascending sizes: to the geometric mean between neighbours."""
+    """Return the drawn range of each of these ascending sizes: to the geometric mean between neighbours."""
     if len(nodes) == 1:
         return [(nodes[0] / 1.2, nodes[0] * 1.2)]
     middles = [math.sqrt(low * high) for low, high in itertools.pairwise(nodes)]
@@ -81,7 +81,9 @@ TOOLTIP = vega.tips(
 
 
 def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
-    """The place of the frontier in each row: between the last n that held and the first that missed."""
+    """Return the place of the frontier in each row: between the last n that held and the first that
+    missed.
+    """
     rows: list[tuple[object, ...]] = []
     for edge in plot.frontier:
         if edge.misses is None:
@@ -93,7 +95,7 @@ def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
 
 
 def _chosen(test: str, value: object, otherwise: object) -> vega.Part:
-    """A value in a channel for the rows that pass a test, and another for the rest."""
+    """Return a value in a channel for the rows that pass a test, and another for the rest."""
     return {"condition": {"test": test, "value": value}, "value": otherwise}
 
 
@@ -148,7 +150,7 @@ def _description(plot: RealTimeMap, results: TireResults) -> str:
 
 
 def map_title(plot: RealTimeMap) -> str:
-    """The title of a map: solver, policy and period."""
+    """Return the title of a map: solver, policy and period."""
     solver = solver_name(plot.solver, free_running=plot.free_running).capitalize()
     return f"{solver}, {policy_name(plot.policy)}, a step every {period_name(plot.period_ns)}"
 
@@ -212,17 +214,17 @@ class Drop:
         return self.frames[-1][0] * STEP_S
 
     def as_data(self) -> dict[str, object]:
-        """The pictures for the page's script."""
+        """Return the pictures for the page's script."""
         return {"step_s": STEP_S, "frames": [{"steps": steps, "at": at} for steps, at in self.frames]}
 
 
 def _family(step: Step) -> str:
-    """A key that all pictures of one fall share: every parameter but the number of steps."""
+    """Return a key that all pictures of one fall share: every parameter but the number of steps."""
     return step.key.id_without("repeat", "steps")
 
 
 def drop_of(record: Record) -> Drop | None:
-    """The fall with the most pictures; None if there are too few for a film.
+    """Return the fall with the most pictures; None if there are too few for a film.
 
     Raises RecordError for a damaged state.
     """

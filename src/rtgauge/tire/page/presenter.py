@@ -56,7 +56,7 @@ class SystemChapter:
 
 
 def results_of(record: Record) -> list[TireResults]:
-    """The results of the tire in a record, maybe none. Raises RecordError for a damaged record."""
+    """Return the results of the tire in a record, maybe none. Raises RecordError for a damaged record."""
     return tire_results(record, searched(record)) if any(is_tire(step) for step in record.steps) else []
 
 
@@ -127,7 +127,7 @@ def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[
 
 
 def chapters(record: Record, drawn: Container[str]) -> list[SystemChapter]:
-    """A chapter for each system; `drawn`: the names of the figures on the page."""
+    """Return a chapter for each system; `drawn`: the names of the figures on the page."""
     every = results_of(record)
     return [
         SystemChapter(_title(results) if len(every) > 1 else "", results, _sections(results, drawn, suffix))
@@ -148,7 +148,7 @@ class TirePresenter(Presenter):
     """Presents the tire as section 4 of Garre et al. (2014) does."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """The largest tire that a search found, the missed deadlines, or the speed."""
+        """Return the largest tire that a search found, the missed deadlines, or the speed."""
         rows = [(results, row) for results in results_of(view.record) for row in results.frontiers]
         searched = [(results, row, row.searched.nodes) for results, row in rows if row.searched is not None]
         held = [(nodes, results, row) for results, row, nodes in searched if nodes is not None]
@@ -159,15 +159,15 @@ class TirePresenter(Presenter):
         return f"the largest tire that keeps every deadline: {text.removesuffix('.')}"
 
     def results(self, view: RecordView) -> list[TireResults]:
-        """The results of each system."""
+        """Return the results of each system."""
         return results_of(view.record)
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
-        """The figures of every system."""
+        """Return the figures of every system."""
         return figures_of(results_of(view.record))
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
-        """The systems, and the fall if its states were kept."""
+        """Return the systems, and the fall if its states were kept."""
         drop = drop_of(view.record)
         content = TireContent(len(steps), drop, chapters(view.record, drawn))
         return Chapter(

@@ -139,7 +139,7 @@ MANY_THREADS = 4
 
 
 def _many_words(plot: RealTimeMap) -> str:
-    """The share of missed deadlines by number of threads, for a pretest."""
+    """Return the share of missed deadlines by number of threads, for a pretest."""
     missed, deadlines = Counter[int](), Counter[int]()
     for cell in plot.cells:
         missed[cell.threads] += cell.missed
@@ -179,7 +179,7 @@ def real_time_words(results: TireResults) -> list[str]:
 
 
 def search_words(results: TireResults) -> list[str]:
-    """The result of each search, in a sentence."""
+    """Return the result of each search, in a sentence."""
     sentences: list[str] = []
     for row in results.frontiers:
         frontier = row.searched

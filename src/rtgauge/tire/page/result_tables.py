@@ -32,7 +32,7 @@ MARKED = "* marked doubtful or invalid: read it with care"
 
 
 def figure(value: float) -> str:
-    """A number with three significant digits, never in powers of ten."""
+    """Return a number with three significant digits, never in powers of ten."""
     magnitude = abs(value)
     if magnitude >= 100:
         return f"{value:,.0f}"
@@ -41,7 +41,7 @@ def figure(value: float) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """A value like "8.1 (7.9 … 8.3)"; without brackets if there is no interval; a dash for None."""
+    """Return a value like "8.1 (7.9 … 8.3)"; without brackets if there is no interval; a dash for None."""
     if estimate is None:
         return NONE
     if estimate.low is None or estimate.high is None:
@@ -76,7 +76,7 @@ SPEED_COLUMNS = [
 
 
 def short_note(runs: int) -> str:
-    """The note on runs left out of figures."""
+    """Return the note on runs left out of figures."""
     verb = "is" if runs == 1 else "are"
     return (
         f"{plural(runs, 'run')} computed for less than a millisecond, too little for the time of a "
@@ -100,7 +100,7 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
 
 
 def largest_points(results: TireResults) -> list[SpeedPoint]:
-    """The largest tire of each solver, policy and threads: a step's fixed cost matters least there."""
+    """Return the largest tire of each solver, policy and threads: a step's fixed cost matters least there."""
     largest: dict[tuple[str, str, bool, int], SpeedPoint] = {}
     for point in results.points:
         key = (point.solver, point.policy, point.free_running, point.threads)
@@ -119,7 +119,7 @@ def _term_row(term: Term, estimate: Estimate) -> list[str]:
 
 
 def cost_grid(results: TireResults) -> Table | None:
-    """The terms of eq. 2 with their intervals; None if nothing was fitted."""
+    """Return the terms of eq. 2 with their intervals; None if nothing was fitted."""
     if results.cost is None:
         return None
     notes = [
@@ -149,7 +149,7 @@ def cost_grid(results: TireResults) -> Table | None:
 
 
 def lines_grid(results: TireResults) -> Table | None:
-    """The lines behind the terms: slope, intercept, scatter; None if there are none."""
+    """Return the lines behind the terms: slope, intercept, scatter; None if there are none."""
     if results.cost is None:
         return None
     rows: list[list[str]] = []
@@ -167,7 +167,7 @@ def lines_grid(results: TireResults) -> Table | None:
 
 
 def synchronisation_grid(results: TireResults) -> Table | None:
-    """The time that several threads add to each step; None if only one was measured."""
+    """Return the time that several threads add to each step; None if only one was measured."""
     if results.cost is None or not results.cost.synchronisation:
         return None
     rows: list[list[str]] = []
@@ -219,7 +219,7 @@ UNSEARCHED = 5
 
 
 def frontier_grid(results: TireResults) -> Table | None:
-    """The largest n in hard real time, predicted and measured; None if no step was paced."""
+    """Return the largest n in hard real time, predicted and measured; None if no step was paced."""
     if not results.frontiers:
         return None
     sure = next((row.searched.coverage for row in results.frontiers if row.searched is not None), None)
@@ -242,7 +242,7 @@ def frontier_grid(results: TireResults) -> Table | None:
 
 
 def cells_grids(results: TireResults) -> list[Table]:
-    """Every cell of every map."""
+    """Return every cell of every map."""
     grids: list[Table] = []
     for plot in results.maps:
         rows: list[list[str]] = []

@@ -25,7 +25,7 @@ PROBE = TIRE.name
 
 
 def tire_values(step: Step) -> dict[str, Any] | None:
-    """The values of the step's result; None if it is not a tire step, or computed nothing."""
+    """Return the values of the step's result; None if it is not a tire step, or computed nothing."""
     named = (dict(result.values) for result in step.results if result.name == PROBE)
     values = next(named, None) if step.key.probe == PROBE else None
     return values if values is not None and values["steps"] else None
@@ -97,7 +97,7 @@ def _row(step: Step, values: dict[str, Any]) -> list[str]:
 
 
 def tire_grid(steps: Sequence[Step]) -> Table | None:
-    """One step in full, or a row per step; None without any."""
+    """Return one step in full, or a row per step; None without any."""
     computed = [(step, values) for step in steps if (values := tire_values(step)) is not None]
     if not computed:
         return None
@@ -113,7 +113,9 @@ def tire_grid(steps: Sequence[Step]) -> Table | None:
 
 
 def steps_in_short(steps: Sequence[Step]) -> str | None:
-    """A clause like "57 of 1,000 deadlines missed", or the fastest step's speed; None without steps."""
+    """Return a clause like "57 of 1,000 deadlines missed", or the fastest step's speed; None without
+    steps.
+    """
     values = [values for step in steps if (values := tire_values(step)) is not None]
     deadlines = [
         (value["deadline_missed"], value["activations"]) for value in values if value["mode"] == "real-time"
@@ -209,6 +211,6 @@ def _cost(results: TireResults) -> Table | None:
 
 
 def terminal_grids(results: TireResults) -> list[Table]:
-    """The tables that have data, in the chapter's order."""
+    """Return the tables that have data, in the chapter's order."""
     made = (_speed(results), _maps(results), _frontier(results), _cost(results))
     return [table for table in made if table is not None]

@@ -37,13 +37,13 @@ COLUMNS = {
 
 
 def nodes_axis(field: str, nodes: Sequence[float]) -> vega.Part:
-    """A logarithmic axis of n that ends slightly beyond the measured sizes."""
+    """Return a logarithmic axis of n that ends slightly beyond the measured sizes."""
     low, high = min(nodes) / 1.15, max(nodes) * 1.15
     return vega.log_axis(field, low, high, "nodes", labelExpr=NODES_LABEL)
 
 
 def colours(results: TireResults) -> vega.Part:
-    """A colour per number of threads, the same in every figure of the chapter."""
+    """Return a colour per number of threads, the same in every figure of the chapter."""
     order = [threads_name(number, results) for number in sorted({point.threads for point in results.points})]
     legend = {"title": None, "symbolType": "circle", "symbolOpacity": 1}
     return vega.kinds("threads:N", order, legend=legend)
@@ -96,7 +96,9 @@ def _summary(results: TireResults, points: Sequence[SpeedPoint]) -> str:
 
 
 def time_figure(results: TireResults, suffix: str) -> Figure | None:
-    """A chart per solver and policy: the time for 60 s of simulation over n, a curve per thread count."""
+    """Return a chart per solver and policy: the time for 60 s of simulation over n, a curve per thread
+    count.
+    """
     charts: dict[str, vega.Part] = {}
     for policy in sorted({point.policy for point in results.points}, reverse=True):
         every = [point for point in results.points if point.policy == policy]
@@ -282,7 +284,7 @@ def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tu
 
 
 def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
-    """A chart for each policy and period: the largest n by the model, the map and the search."""
+    """Return a chart for each policy and period: the largest n by the model, the map and the search."""
     charts: dict[str, vega.Part] = {}
     for policy, period_ns in sorted({(row.policy, row.period_ns) for row in results.frontiers}):
         rows = [row for row in results.frontiers if (row.policy, row.period_ns) == (policy, period_ns)]
