@@ -38,7 +38,7 @@ struct rtgauge_device {
 	struct miscdevice misc;
 	struct file_operations file_ops;
 	unsigned long opened; /* bit 0 */
-	struct mutex lock; /* protects all that follows; never held while copying from or to the user */
+	struct mutex lock;    /* protects the rest; never held while copying from or to the user */
 	struct mutex read_lock; /* one read() at a time */
 	u32 capacity;
 	struct rtgauge_rings *rings;

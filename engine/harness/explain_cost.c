@@ -16,8 +16,7 @@ static struct {
 	unsigned int begun; /* stretches */
 	bool over;
 	struct {
-		int64_t start_ns, end_ns,
-			count; /* the samples that count are within; end 0: the stretch is not over */
+		int64_t start_ns, end_ns, count; /* of the samples that count; end 0: not over */
 		struct histogram histogram;
 	} stretches[STRETCHES];
 } cost;

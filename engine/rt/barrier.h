@@ -18,7 +18,8 @@ struct barrier {
 	_Alignas(CACHE_LINE) _Atomic unsigned int generation;
 	/* constant */
 	_Alignas(CACHE_LINE) unsigned int threads, spins;
-	sem_t gate[2]; /* used alternately: a thread that is early at the next meeting must not take a token of this one */
+	/* used alternately: a thread that is early at the next meeting must not take a token of this one */
+	sem_t gate[2];
 };
 
 /* cpus: on which the threads run. */

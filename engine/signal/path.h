@@ -68,7 +68,7 @@ struct path_end {
 	bool slave;
 	int in, out;		      /* descriptors; in becomes readable with an edge */
 	bool level;		      /* gpio: the level after the next edge */
-	struct sockaddr_storage peer; /* udp: the destination of the slave's answers, and the sender of the last edge */
+	struct sockaddr_storage peer; /* udp: where the slave answers, and who sent the last edge */
 	socklen_t peer_length;
 	uint32_t line_number; /* gpio: of the last edge that was taken */
 };

@@ -83,7 +83,7 @@ static void collect(const struct addresses *addresses, unsigned int at, const un
 		if (size > len || offset > len - size)
 			continue;
 		if (!is_offset(size)) {
-			memcpy(&address, record + offset, size); /* little-endian, as all machines of rtgauge are */
+			memcpy(&address, record + offset, size); /* all targets are little-endian */
 		} else if (addresses->text) {
 			memcpy(&distance, record + offset, sizeof(distance));
 			address = addresses->text + (uint64_t)(int64_t)distance;

@@ -21,7 +21,7 @@ struct addresses {
 	} events[TRACE_EVENTS_MAX];
 	unsigned int stack_id; /* of stack events; 0: none */
 	size_t stack_offset;
-	uint64_t text; /* the base of 4-byte fields that are offsets, as in the kernel's preemptirq; 0: unknown */
+	uint64_t text; /* base of 4-byte fields that are offsets, as in preemptirq; 0: unknown */
 };
 
 /* Adds an event by its format file, if it has such fields. */

@@ -17,10 +17,11 @@ struct ring_window {
 /* A page as the kernel returns it (trace/page.h). */
 struct ring_page {
 	int cpu;
-	int64_t first_ns, until_ns; /* time of its first event; and until the next page, until its last event if later ones were overwritten, or until it was read */
-	bool dropped;		    /* events before it were overwritten */
-	int64_t dropped_count;	    /* how many; 0: unknown */
-	size_t len;		    /* it has no successor yet */
+	/* its first event; the next page, or its last event if later ones were overwritten, or its reading */
+	int64_t first_ns, until_ns;
+	bool dropped;	       /* events before it were overwritten */
+	int64_t dropped_count; /* how many; 0: unknown */
+	size_t len;	       /* it has no successor yet */
 	const unsigned char *bytes;
 };
 

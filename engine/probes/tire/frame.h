@@ -46,7 +46,7 @@ static inline bool tire_frame_offer(int64_t step, int64_t time_ns, int64_t now_n
 int64_t tire_frame_exchange(struct json *j, int64_t idle_ns);
 
 struct tire_frame_counts {
-	int64_t copied, late; /* late: copies that ended after the next release, and may have delayed a step */
+	int64_t copied, late; /* late: ended after the next release, and may have delayed a step */
 };
 
 /* Called after the threads have ended. */

@@ -25,8 +25,7 @@
 
 #define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
 #define DRAIN_NS (NS_PER_S / 20)
-#define BLOCK_NODES                                                                                          \
-	4096 /* least node-steps in a sample, so that a clock reading is 1 % of it */
+#define BLOCK_NODES 4096 /* least node-steps in a sample, so that a clock reading is 1 % of it */
 #define BILLION 1e9
 #define TAKE_ALL 1000 /* % of a CPU: the threads themselves leave time to the machine */
 
@@ -331,7 +330,7 @@ static void feed_timed(struct state *state, const struct tire_sample *s, struct 
 	series_feed_timed(&state->all[LATENCY], s->time_ns, s->latency_ns, j);
 	series_feed_timed(&state->all[RESPONSE], s->time_ns, s->response_ns, j);
 	series_feed_timed(&state->all[SLACK], s->time_ns, period_ns - s->response_ns, j);
-	/* If this solver had run second, it would have begun when the other ended, and taken as long. */
+	/* A missed step would have begun when this one ended, and taken as long. */
 	for (int64_t m = 1; m <= s->missed; m++) {
 		int64_t release_ns = s->time_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
 

@@ -95,7 +95,8 @@ struct task {
 
 	_Alignas(CACHE_LINE) int64_t position; /* finished activations, with missed ones */
 	int64_t pending_lost;
-	uint64_t limit_ns; /* a latency that reaches it is examined: missed activations, the threshold, impossible values */
+	/* a latency that reaches it is examined: missed activations, the threshold, impossible values */
+	uint64_t limit_ns;
 
 	int timer_fd;
 	int64_t start_ns, warm_up_count, total_count;

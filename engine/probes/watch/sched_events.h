@@ -21,11 +21,14 @@ struct sched_event {
 	int cpu;
 	pid_t current; /* the task that the CPU ran */
 	bool hardirq, softirq;
-	pid_t from, to; /* switch: the tasks; waking: `to` is woken; system call, return: `to` enters, leaves it */
-	bool runnable;	/* switch: `from` did not go to sleep */
-	bool held;	/* switch: it is stopped, or sleeps so that no signal wakes it: for a disk, a page, or a freezer of cgroup v1 */
-	bool sleeps;	/* switch: it sleeps so that a signal wakes it */
-	bool restarts;	/* return: a signal interrupted the call, which begins again afterwards */
+	/* switch: the tasks; waking: `to` is woken; system call, return: `to` enters, leaves it */
+	pid_t from, to;
+	bool runnable; /* switch: `from` did not go to sleep */
+	/* switch: it is stopped, or no signal wakes it: it sleeps for a disk, a page, a freezer of cgroup v1
+	 */
+	bool held;
+	bool sleeps;   /* switch: it sleeps so that a signal wakes it */
+	bool restarts; /* return: a signal interrupted the call, which begins again afterwards */
 	char to_name[16];
 	struct blocking_call call;
 };

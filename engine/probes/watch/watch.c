@@ -88,7 +88,7 @@ struct follower {
 	int64_t inversion_max_ns, waited_max_ns;
 	struct explained who; /* of the present activation */
 	int64_t activations, preemptions;
-	int64_t untold[METRICS]; /* activations without this value, because the kernel did not trace a switch */
+	int64_t untold[METRICS]; /* activations without this value, for lack of a traced switch */
 	int64_t latency_bound_max_ns;
 	int cpu; /* the CPU on which the activation began */
 	struct series series[METRICS];
