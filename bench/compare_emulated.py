@@ -5,8 +5,8 @@ from run to run.
     rtgauge lab boot debian
     python bench/compare_emulated.py --out FOLDER [--trials 15] [--runs 5] [--seed 1]
 
-The sides are measured alternately. Before each run a number of busy programs on the host (none to one for each
-CPU) is drawn, for both sides from the same distribution. A folder that has records is continued.
+The sides are measured alternately. Each run has a random number of busy programs on the host (none to one for
+each CPU), of one distribution for both sides. A folder that has records is continued.
 """
 
 from __future__ import annotations
