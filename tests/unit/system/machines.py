@@ -217,6 +217,7 @@ def well_set_rt() -> dict[str, dict[str, Any]]:
         "/proc/sys/vm/compaction_proactiveness": "0\n",
         "/proc/sys/vm/compact_unevictable_allowed": "0\n",
         "/proc/sys/vm/stat_interval": "120\n",
+        "/sys/kernel/rcu_normal": "1\n",
         "/sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n",
         "/sys/kernel/mm/ksm/run": "2\n",
         "/sys/kernel/tracing/current_tracer": "nop\n",

@@ -102,7 +102,11 @@ def _values(setting: TrialSetting, file: str, machine: Machine) -> Iterable[Sett
     for match, text in machine.files.matching(glob_pattern(file)):
         folder = match[0].rpartition("/")[0]
         value = setting.to if setting.to_file is None else machine.text(f"{folder}/{setting.to_file}")
-        if value is None or chosen(text) == value or is_protected(match[0], machine.files):
+        if (
+            value is None
+            or " ".join((chosen(text) or "").split()) == value
+            or is_protected(match[0], machine.files)
+        ):
             continue
         if setting.offered_by is None or value in words_of(machine.text(f"{folder}/{setting.offered_by}")):
             yield Setting(match[0], value, essential=False)
