@@ -10,6 +10,7 @@ import pytest
 
 from rtgauge.record.stream import ErrorLine
 from rtgauge.system.refusal import explain
+from rtgauge.target.file_batch import Files
 from tests.e2e.cli import good, rtgauge
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def test_a_limit_on_the_priority_is_named_and_obeyed(lab: Lab, engine: Path) -> 
         copy = f"cat >{ENGINE} && chmod 755 {ENGINE}"
         good(rtgauge("lab", "shell", "debian", copy, env=lab.env, stdin=program, timeout=150))
     refused = ErrorLine.model_validate_json(as_nobody(lab, ""))
-    line = explain(refused, lambda _paths: {})
+    line = explain(refused, lambda _paths: Files())
     assert f"RLIMIT_RTPRIO) is {LIMIT}" in line
     assert f"--priority {LIMIT}" in line
     measured = as_nobody(lab, f"--priority={LIMIT}").splitlines()

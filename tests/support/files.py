@@ -9,18 +9,20 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtgauge.target.file_batch import Files
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def read_local(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
+def read_local(paths: Sequence[str]) -> Files:
     """Each path, globs expanded; a glob that matches nothing is an ENOENT under its own name."""
     files: dict[str, dict[str, Any]] = {}
     for pattern in paths:
         found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 - Path.glob raises where a process of /proc ends meanwhile
         for path in found or [pattern]:
             files[path] = _read_one(Path(path))
-    return files
+    return Files(files)
 
 
 def _read_one(path: Path) -> dict[str, Any]:

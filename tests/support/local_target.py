@@ -8,9 +8,10 @@ import shutil
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
+from rtgauge.target.file_batch import Files
 from rtgauge.target.target import Completed
 from tests.support.files import read_local
 
@@ -81,7 +82,7 @@ class LocalTarget:
     def monotonic_ns(self) -> int:
         return time.monotonic_ns()
 
-    def read(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    def read(self, paths: Sequence[str]) -> Files:
         return read_local([path for path in paths if path not in self._files]) | {
             path: {"text": self._files[path]} for path in paths if path in self._files
         }

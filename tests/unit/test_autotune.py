@@ -24,6 +24,7 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
 from rtgauge.runner.measurers import autotune
 from rtgauge.system import rt_core
+from rtgauge.target.file_batch import Files
 
 CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
 STREAMS = [CAPTURED / f"cobalt-{when}-autotune.ndjson" for when in ("before", "after")]
@@ -64,12 +65,12 @@ class Guest:
         self._tuned = False
         self.agent_calls: list[tuple[str, ...]] = []
 
-    def read(self, paths: list[str]) -> dict[str, dict[str, Any]]:
+    def read(self, paths: list[str]) -> Files:
         texts = {
             rt_core.CLOCK: {"text": AFTER if self._tuned else BEFORE},
             autotune.DEVICE: {"error": "EINVAL" if self._driver else "ENOENT"},
         }
-        return {path: texts[path] for path in paths}
+        return Files({path: texts[path] for path in paths})
 
     def which(self, program: str) -> str | None:
         return program if self._printed is not None and program.endswith("/sbin/autotune") else None

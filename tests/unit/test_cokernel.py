@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given
@@ -27,10 +27,11 @@ from rtgauge.runner.choice import choose_runtime
 from rtgauge.runner.engine import check_engine_starts
 from rtgauge.runner.measurers.other_tool import switchtest_argv, try_arm, xenomai_argv
 from rtgauge.target.engine_path import cokernel_engine
+from rtgauge.target.file_batch import Files
 from tests.support.local_target import LocalTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rtgauge.runner.context import StepContext
     from rtgauge.target.target import Target
@@ -317,11 +318,13 @@ class EngineTarget(LocalTarget):
         self._engine = engine
         self._texts = files
 
-    def read(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        return {
-            path: {"text": self._texts[path]} if path in self._texts else {"error": "ENOENT"}
-            for path in paths
-        }
+    def read(self, paths: Sequence[str]) -> Files:
+        return Files(
+            {
+                path: {"text": self._texts[path]} if path in self._texts else {"error": "ENOENT"}
+                for path in paths
+            }
+        )
 
     def put(self, file: Path) -> str:
         assert file == self._engine

@@ -16,6 +16,7 @@ from rtgauge.runner import deployments
 from rtgauge.runner.context import Abandoned
 from rtgauge.runner.deployments import BootDeployments, NotBooted
 from rtgauge.runner.interrupt import Interrupt
+from rtgauge.target.file_batch import Files
 from tests.unit.system.test_deployment import CPU, machine
 
 if TYPE_CHECKING:
@@ -45,13 +46,13 @@ class Guest:
         self.done: list[str] = []
         self.journal = ""
 
-    def read(self, paths: Iterable[str]) -> dict[str, Any]:
+    def read(self, paths: Iterable[str]) -> Files:
         more = {
             "/proc/sys/kernel/arch": {"text": "x86_64"},
             f"{CPU}/isolated": {"text": ""},
             "/var/lib/rtgauge/journal.ndjson": {"text": self.journal},
         }
-        return {**GUEST[self.now].raw, **more}
+        return GUEST[self.now].files | more
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
         pairs = arguments[arguments.index("--") + 1 :] if verb == "set" else ()

@@ -15,6 +15,7 @@ from rtgauge.record.stream import ErrorLine
 from rtgauge.runner.context import LoadFailed, NotHere, NotOnCokernel
 from rtgauge.runner.engine import as_exception
 from rtgauge.system.refusal import explain
+from rtgauge.target.file_batch import Files
 
 V1_BOX = "4:memory:/\n3:cpu,cpuacct:/box/job\n0::/\n"
 PRIORITY = {
@@ -31,10 +32,13 @@ MEMORY = {"errno": "ENOMEM", "memlock_limit_bytes": 65536}
 
 
 def told(code: str, detail: dict[str, Any], files: dict[str, str] | None = None) -> str:
-    def read(paths: Iterable[str]) -> dict[str, dict[str, Any]]:
-        return {
-            path: {"text": files[path]} if files and path in files else {"error": "ENOENT"} for path in paths
-        }
+    def read(paths: Iterable[str]) -> Files:
+        return Files(
+            {
+                path: {"text": files[path]} if files and path in files else {"error": "ENOENT"}
+                for path in paths
+            }
+        )
 
     return explain(
         ErrorLine(type="error", code=code, message="it was refused", detail=detail, status=3), read

@@ -18,6 +18,7 @@ from rtgauge.runner import scope, step
 from rtgauge.runner.context import Abandoned, LoadFailed, TargetContext
 from rtgauge.runner.deployments import nothing_set
 from rtgauge.runner.step import State, StepRun
+from rtgauge.target.file_batch import Files
 from rtgauge.target.ssh_errors import ConnectionBroken
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Bench:
         progress = SimpleNamespace(phase=lambda _text: None)
         interrupt = SimpleNamespace(requested=False, stop_by=lambda _stop: None)
         run = SimpleNamespace(progress=progress, interrupt=interrupt, controller=None, load_warm_up_s=0.0)
-        target = SimpleNamespace(name="local", read=lambda _paths: {})
+        target = SimpleNamespace(name="local", read=lambda _paths: Files())
         deployments = SimpleNamespace(
             not_put_back=[], sets_as_is=False, bring_about=lambda _name: (nothing_set(), None)
         )

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
 from shlex import quote
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,12 +15,11 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, InputError, MeasureError
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.report.deployment import print_applied, print_deployments, print_put_back, print_settings
 from rtgauge.system.cpus import knows_nohz_full
-from rtgauge.system.deployment.apply import Refused, read_files
+from rtgauge.system.deployment.apply import Refused, read_machine
 from rtgauge.system.deployment.apply import apply as apply_deployment
 from rtgauge.system.deployment.boot_parameters import command_line, not_by_boot
-from rtgauge.system.deployment.current import Held, read_held, run_id
-from rtgauge.system.deployment.definition import AS_IS, NAMED, Deployment, parse_deployment, why_not
-from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.system.deployment.current import read_held, run_id
+from rtgauge.system.deployment.definition import AS_IS, NAMED, parse_deployment, why_not
 from rtgauge.system.deployment.stages import preview
 from rtgauge.system.facts import facts_by
 from rtgauge.target.open_target import open_target, reader, release_target
@@ -63,17 +61,6 @@ Name = Annotated[
 ]
 
 
-def _machine(
-    read: Callable[[Iterable[str]], Mapping[str, Any]], deployment: Deployment | None = None
-) -> tuple[Machine, Held | None]:
-    """Return the machine's state, and its applied deployment or None.
-
-    `read`: the engine's verb on that machine; `deployment`: the deployment to preview.
-    """
-    rules = [] if deployment is None else deployment.rules
-    return Machine(read_files(read, threads=deployment is not None, rules=rules)), read_held(read)
-
-
 def _on(target: str) -> str:
     """Return the --target option for a suggested command."""
     return "" if target == "local" else f" --target {quote(target)}"
@@ -98,7 +85,8 @@ def show(
     """
     deployment = parse_deployment(name) if name is not None else None
     with reader(target) as (_, read):
-        machine, held = _machine(read, deployment)
+        rules = [] if deployment is None else deployment.rules
+        machine, held = read_machine(read, threads=deployment is not None, rules=rules), read_held(read)
     if deployment is None:
         print_deployments({named: why_not(named, machine) for named in NAMED.values()}, held, Console())
     else:
@@ -124,7 +112,7 @@ def apply(name: Name, target: Target = "local") -> None:
             f"as-is changes nothing; to undo an applied deployment: rtgauge restore --applied{_on(target)}"
         )
     with open_target(target, run_id(deployment.name), f"rtgauge deploy apply {deployment.name}") as opened:
-        machine, held = _machine(opened.read)
+        machine, held = read_machine(opened.read), read_held(opened.read)
         if held is not None:
             raise MeasureError(
                 f"deployment {held.name} is already applied; undo it first: rtgauge restore "
@@ -216,7 +204,7 @@ def cmdline(name: Name, target: Target = "local") -> None:
     """
     deployment = parse_deployment(name)
     with reader(target) as (architecture, read):
-        machine, _ = _machine(read)
+        machine = read_machine(read)
         facts, files = facts_by(read, architecture)
     xenomai = facts.kernel.extension.name == "Xenomai Cobalt"
     tickless = knows_nohz_full(files)

@@ -17,7 +17,7 @@ from rtgauge.report.fact_rows import print_facts
 from rtgauge.suggest import nearest
 from rtgauge.system.audit import audit as check_rules
 from rtgauge.system.audit import exit_status
-from rtgauge.system.facts import read_machine
+from rtgauge.system.facts import read_facts
 from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge.units import plural
 
@@ -32,7 +32,7 @@ def system(target: Target = "local", json: Json = False) -> None:
       rtgauge system
       rtgauge system --target ssh://root@board --json
     """
-    facts = read_machine(target).facts
+    facts = read_facts(target).facts
     if json:
         typer.echo(facts.model_dump_json(indent=1))
         return
@@ -99,7 +99,7 @@ def audit(
     if for_ is not None and for_ not in PURPOSES:
         raise InputError(f"unknown kernel '{for_}' for --for{nearest(for_, PURPOSES)}")
     chosen = read_rules(rules)
-    facts, files = read_machine(target, rule_paths(chosen))
+    facts, files = read_facts(target, rule_paths(chosen))
     document = check_rules(chosen, facts, files, for_, version=__version__)
     if json:
         typer.echo(document.model_dump_json(indent=1))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 
 from rtgauge.record.model import LeftOut
+from rtgauge.target.file_batch import Files
 from rtgauge.target.target import Completed, ProgramPlace
 
 if TYPE_CHECKING:
@@ -66,10 +67,8 @@ class LoadTarget(Protocol):
         """Return the target's CLOCK_MONOTONIC (ns)."""
         ...
 
-    def read(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Read files and globs in one batch with the engine's `read`: path -> {"text": ...} or {"error":
-        ...}.
-        """
+    def read(self, paths: Sequence[str]) -> Files:
+        """Read files and globs in one batch with the engine's verb `read`."""
         ...
 
 

@@ -119,10 +119,7 @@ def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
         # /proc/PID/net/tcp shows PID's namespace; 01 is ESTABLISHED.
         pids = [process.pid for process in processes if process.name.startswith("iperf3")]
         files = target.read([f"/proc/{pid}/net/{table}" for pid in pids for table in ("tcp", "tcp6")])
-        return any(
-            len(re.findall(rf":{port:04X} 01 ", str(file.get("text", "")))) > CLIENTS
-            for file in files.values()
-        )
+        return any(text.count(f":{port:04X} 01 ") > CLIENTS for text in files.texts())
 
     return ask
 
@@ -130,11 +127,7 @@ def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
 def free_port(context: LoadContext) -> int:
     """Return a TCP port above the ephemeral range that nothing on the target uses now."""
     files = context.target.read(["/proc/net/tcp", "/proc/net/tcp6"])
-    used = {
-        int(port, 16)
-        for file in files.values()
-        for port in re.findall(r":([0-9A-F]{4}) ", str(file.get("text", "")))
-    }
+    used = {int(port, 16) for text in files.texts() for port in re.findall(r":([0-9A-F]{4}) ", text)}
     return secrets.choice([port for port in range(61000, 65536) if port not in used])
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from rtgauge.target.file_batch import Files
 
 STAT_GLOB = "/proc/[0-9]*/stat"
 USER_HZ = 100
@@ -40,9 +41,9 @@ def parse_stat(text: str) -> ProcessStat | None:
     return ProcessStat(int(pid), name, int(rest[0]), state, sum(int(field) for field in rest[10:14]))
 
 
-def parse_all(files: Mapping[str, Mapping[str, Any]]) -> dict[int, ProcessStat]:
+def parse_all(files: Files) -> dict[int, ProcessStat]:
     """Parse every process of a batch; processes that ended during the read are missing."""
-    stats = (parse_stat(str(file["text"])) for file in files.values() if "text" in file)
+    stats = map(parse_stat, files.texts())
     return {process.pid: process for process in stats if process is not None}
 
 
@@ -73,10 +74,7 @@ def total_ticks(processes: Iterable[ProcessStat]) -> int:
     return sum(process.ticks for process in processes)
 
 
-def resident_bytes(files: Mapping[str, Mapping[str, Any]]) -> int:
+def resident_bytes(files: Files) -> int:
     """Add up the resident memory in a batch of /proc/PID/status; shared pages count for each process."""
-    matches = (
-        re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", str(file.get("text", "")), re.MULTILINE)
-        for file in files.values()
-    )
+    matches = (re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", text, re.MULTILINE) for text in files.texts())
     return sum(int(match[1]) * 1024 for match in matches if match is not None)

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from rtgauge.load.load import LoadContext, LoadTarget
+from rtgauge.target.file_batch import Files
 from rtgauge.units import parse_cpu_list
 
 ONLINE = "/sys/devices/system/cpu/online"
@@ -18,18 +17,9 @@ BOUND_FACTOR = 2
 BOUND_EXTRA_S = 120
 
 
-def _text(files: Mapping[str, Mapping[str, Any]], path: str) -> str:
-    return str(files.get(path, {}).get("text", ""))
-
-
 def _kib(meminfo: str, key: str) -> int | None:
     match = re.search(rf"^{key}:\s+([0-9]{{1,15}}) kB$", meminfo, re.MULTILINE)
     return int(match[1]) * 1024 if match else None
-
-
-def _bytes(text: str) -> int | None:
-    """Parse a number of bytes; None for `max` or a missing file."""
-    return int(text) if re.fullmatch(r"[0-9]{1,20}", text.strip()) else None
 
 
 def memory_groups(own: str) -> list[tuple[str, str]]:
@@ -60,17 +50,15 @@ def make_context(target: LoadTarget, expected_s: float, peer: str | None = None)
     """
     first = target.read([ONLINE, MEMINFO, GROUPS])
     try:
-        cpus = len(parse_cpu_list(_text(first, ONLINE)))
+        cpus = len(parse_cpu_list(first.text(ONLINE) or ""))
     except ValueError:
         cpus = 1
-    meminfo = _text(first, MEMINFO)
+    meminfo = first.text(MEMINFO) or ""
     available = _kib(meminfo, "MemAvailable") or _kib(meminfo, "MemFree")
-    pairs = memory_groups(_text(first, GROUPS))
-    second: Mapping[str, Mapping[str, Any]] = (
-        target.read([path for pair in pairs for path in pair]) if pairs else {}
-    )
+    pairs = memory_groups(first.text(GROUPS) or "")
+    second = target.read([path for pair in pairs for path in pair]) if pairs else Files()
     for limit_path, usage_path in pairs:
-        limit, usage = _bytes(_text(second, limit_path)), _bytes(_text(second, usage_path))
+        limit, usage = second.number(limit_path), second.number(usage_path)
         if available is not None and limit is not None and usage is not None:
             available = min(available, max(limit - usage, 0))
     return LoadContext(

@@ -88,7 +88,7 @@ class Stall(Load):
         """Return why the load cannot run, also if the machine has no such stall."""
         what = f"load stall:{self._kind}"
         if self._kind in BY_MODULE:
-            if "text" not in target.read([MODULE]).get(MODULE, {}):
+            if not target.read([MODULE]).exists(MODULE):
                 return LeftOut(
                     what=what,
                     reason="the kernel module rtgauge_stall is not loaded",
@@ -100,11 +100,7 @@ class Stall(Load):
             return missing.model_copy(update={"what": what})
         if self._kind == "idle":
             pattern = f"/sys/devices/system/cpu/cpu{self._cpu or 0}/cpuidle/state*/latency"
-            exits = [
-                int(text)
-                for file in target.read([pattern]).values()
-                if (text := str(file.get("text", "")).strip()).isdigit()
-            ]
+            exits = [int(text) for text in target.read([pattern]).texts() if text.isdigit()]
             if max(exits, default=0) < LEAST_EXIT_US:
                 reason = f"no idle state of CPU {self._cpu or 0} takes {LEAST_EXIT_US} us or more to leave"
                 return LeftOut(

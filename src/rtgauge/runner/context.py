@@ -25,6 +25,7 @@ from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.apply import Applied
 from rtgauge.system.priorities import Controller
+from rtgauge.target.file_batch import Files
 from rtgauge.target.target import FolderName, Guarded, ProgramPlace, Target
 
 STOPPED_EARLY = ("stopped", "died", "instrument-died")
@@ -269,7 +270,7 @@ class StepInProgress:
     """The folder of its files."""
     started: str
     """ISO 8601, UTC."""
-    files_before: Mapping[str, Any]
+    files_before: Files
     """Content of the target's files that must not change, before the step."""
     load: RunningLoad | None
     begin: Callable[[], None]

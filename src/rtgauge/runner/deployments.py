@@ -35,9 +35,9 @@ from rtgauge.system.deployment.definition import (
 )
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts_by
-from rtgauge.system.file_batch import cpu_list
 from rtgauge.target.address import LAB, SshAddress
 from rtgauge.target.engine_path import installed_engines
+from rtgauge.target.file_batch import cpu_list
 from rtgauge.target.open_target import console, where_now
 from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
@@ -91,7 +91,7 @@ class LiveDeployments:
         names = {key.deployment for key in steps} - {AS_IS}
         if not names:
             return list(steps), []
-        machine = read_machine(self._target)
+        machine = read_machine(self._target.read)
         deployments = {name: parse_deployment(name) for name in names}
         possible: list[StepKey] = []
         missing: dict[str, LeftOut] = {}
@@ -146,7 +146,7 @@ def isolated_in(held: Held, target: Target) -> list[int]:
         return []
     names = [f"{held.group}/cpuset.cpus", f"{held.group}/cpus"]
     files = target.read(names)
-    lists = (cpu_list(str(files.get(name, {}).get("text", "")).strip()) for name in names)
+    lists = (cpu_list(files.text(name)) for name in names)
     return next((cpus for cpus in lists if cpus), list[int]())
 
 
@@ -194,7 +194,7 @@ class BootDeployments:
             self._kept = other_words(self._found.split())
             if self._kept != self._found.split():
                 self._boot(PLAIN, self._kept)
-            self._machine: Machine = read_machine(target)
+            self._machine: Machine = read_machine(target.read)
             self._architecture = facts_by(target.read, target.machine).facts.kernel.architecture or UNKNOWN
         except BaseException:
             self.leave()

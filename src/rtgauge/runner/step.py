@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rtgauge.errors import MeasureError
 from rtgauge.load import registry as loads
@@ -29,6 +28,7 @@ from rtgauge.runner.measurer import measurer_of
 from rtgauge.runner.put_together import EndedStep, Outcome, Windows
 from rtgauge.runner.scope import in_deployment, with_deployment
 from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.target.file_batch import Files
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Guarded
 from rtgauge.units import NS_PER_S
@@ -89,7 +89,7 @@ class StepRun:
         if state is not None and state["key"] == self._key.id:
             self._pick_up(state)
             return
-        started, files_before = now_utc(), dict(self._on.target.read(CHANGE_PATHS))
+        started, files_before = now_utc(), self._on.target.read(CHANGE_PATHS)
         load = self._start_load() if self._key.load != "idle" else None
         self._reach(State.LOADED)
         self._step = self._in_progress(started, files_before, load)
@@ -165,12 +165,12 @@ class StepRun:
             )
             self._stop_at_exit(load)
         self._reach(State.MEASURING)
-        self._step = self._in_progress(state["started"], state["before"], load, program)
+        self._step = self._in_progress(state["started"], Files(state["before"]), load, program)
 
     def _in_progress(
         self,
         started: str,
-        files_before: Mapping[str, Any],
+        files_before: Files,
         load: RunningLoad | None,
         picked_up: Guarded | None = None,
     ) -> StepInProgress:

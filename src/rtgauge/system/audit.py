@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
 from rtgauge.record.facts import UNKNOWN, AuditSummary, Facts, Purpose
@@ -12,6 +11,7 @@ from rtgauge.record.strict_model import Model
 from rtgauge.system.checks import CheckResult, Machine, Result, as_text, carry_out, combine
 from rtgauge.system.kernel import version_tuple
 from rtgauge.system.rules import Architecture, AuditSeverity, Check, Rule
+from rtgauge.target.file_batch import Files
 
 ARCHITECTURES: dict[str, Architecture] = {
     "x86_64": "x86-64",
@@ -150,7 +150,7 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
 def audit(
     rules: list[Rule],
     facts: Facts,
-    files: Mapping[str, Any],
+    files: Files,
     purpose: Purpose | None = None,
     version: str = "",
 ) -> AuditDocument:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Severity
-from rtgauge.system.file_batch import Files, cpu_list, integer
+from rtgauge.target.file_batch import Files, cpu_list, integer
 from rtgauge.units import format_cpu_list
 
 CPU = "/sys/devices/system/cpu"
@@ -152,12 +152,11 @@ def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int |
     }
 
 
-def changes(before_files: Mapping[str, Any], after_files: Mapping[str, Any]) -> dict[str, Any]:
+def changes(before: Files, after: Files) -> dict[str, Any]:
     """Return what changed between two batches of CHANGE_PATHS.
 
     Times are in ns. Counters that went backwards are None; unreadable ones are "unknown" or missing.
     """
-    before, after = Files(before_files), Files(after_files)
     both = {"before": before, "after": after}
     stat_before, stat_after = before.text("/proc/stat"), after.text("/proc/stat")
     vm_before, vm_after = _vmstat(before.text("/proc/vmstat")), _vmstat(after.text("/proc/vmstat"))

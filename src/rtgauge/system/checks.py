@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.system import kernel
 from rtgauge.system.cpus import CPU
-from rtgauge.system.file_batch import Files, chosen, cpu_list, glob_pattern, integer
+from rtgauge.target.file_batch import Files, chosen, cpu_list, glob_pattern, integer
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ class CheckResult:
 class Machine:
     """A machine: its facts, the files of the batch, and the kernel's configuration and command line."""
 
-    def __init__(self, facts: Facts, files: Mapping[str, Any]) -> None:
+    def __init__(self, facts: Facts, files: Files) -> None:
         self.facts = facts
         self._by_path = facts.as_json()
-        self.files = Files(files)
+        self.files = files
         self.config = kernel.config(self.files)
         cmdline = facts.kernel.cmdline
         self.parameters = None if cmdline is None else kernel.parameters(cmdline)

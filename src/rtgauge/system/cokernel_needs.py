@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 from rtgauge.system import rt_core
-from rtgauge.system.file_batch import Files
 from rtgauge.system.kernel_modules import DISABLED, LIST
 from rtgauge.system.rtai import FOLDERS, NEEDED, PIPELINE
+from rtgauge.target.file_batch import Files
 
 LOCKS = "/proc/locks"
 XENOMAI_PREFIXES = ("/usr/xenomai", "/opt/xenomai", "/usr/local", "/usr")
@@ -64,39 +62,32 @@ class Need:
     """The only feature of rtgauge that needs it, if the probes in user space do not."""
 
 
-def _listed(files: Mapping[str, Any], folder: str) -> list[str]:
-    entry: Any = files.get(folder)
-    names: Any = cast("dict[str, Any]", entry).get("directory") if isinstance(entry, dict) else None
-    return [str(name) for name in cast("list[Any]", names)] if isinstance(names, list) else []
-
-
-def needs(files: Mapping[str, Any]) -> list[Need]:
+def needs(files: Files) -> list[Need]:
     """Return the needs of the engines for Cobalt and RTAI, from the engine's `read` of `PATHS`."""
-    read = Files(files)
-    lock = (f"file locks ({LOCKS})", read.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
+    lock = (f"file locks ({LOCKS})", files.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
     return [
         Need(
             "cobalt",
             "Cobalt in the kernel (/proc/xenomai)",
-            read.exists("/proc/xenomai/version"),
+            files.exists("/proc/xenomai/version"),
             "boot a kernel with Xenomai 3, xenomai.state=enabled",
         ),
         Need(
             "cobalt",
             f"RTDM's devices ({DEVICES})",
-            "memdev-private" in _listed(files, DEVICES),
+            "memdev-private" in files.entries(DEVICES),
             "devtmpfs on /dev, and Xenomai not disabled",
         ),
         Need(
             "cobalt",
             f"libcobalt in {', '.join(LIBRARIES)}",
-            any(name.startswith("libcobalt.so") for folder in LIBRARIES for name in _listed(files, folder)),
+            any(name.startswith("libcobalt.so") for folder in LIBRARIES for name in files.entries(folder)),
             "Xenomai's libraries below --overlay, in the folder they were configured for",
         ),
         Need(
             "cobalt",
             "root, or the group of xenomai.allowed_group",
-            _may_use_cobalt(read),
+            _may_use_cobalt(files),
             "root, or boot with xenomai.allowed_group=GID of a group of this user",
         ),
         Need("cobalt", *lock),
@@ -104,7 +95,7 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
             Need(
                 "cobalt",
                 f"{DEVICES}/{name}",
-                name in _listed(files, DEVICES),
+                name in files.entries(DEVICES),
                 f"CONFIG_XENO_DRIVERS_{name.upper()}=y in the kernel",
                 only_for,
             )
@@ -113,43 +104,43 @@ def needs(files: Mapping[str, Any]) -> list[Need]:
         Need(
             "cobalt",
             f"Xenomai's autotune, in {' or '.join(PROGRAMS)}",
-            any("autotune" in _listed(files, folder) for folder in PROGRAMS),
+            any("autotune" in files.entries(folder) for folder in PROGRAMS),
             "Xenomai's sbin below --overlay, in the folder it was configured for",
             DRIVERS["autotune"],
         ),
         Need(
             "cobalt",
             f"modules may be loaded ({DISABLED})",
-            read.text(DISABLED) == "0",
+            files.text(DISABLED) == "0",
             "CONFIG_MODULES in the kernel, and modules_disabled 0",
             "--space kernel",
         ),
-        *_rtai_needs(read, files),
+        *_rtai_needs(files),
         Need("rtai", *lock),
     ]
 
 
-def _ids(read: Files, name: str) -> list[str]:
+def _ids(files: Files, name: str) -> list[str]:
     """Return the numbers in a line of STATUS: Uid (real, effective, ...), Gid or Groups."""
-    line = re.search(rf"^{name}:[\t ]*([0-9\t ]*)$", read.text(STATUS) or "", re.MULTILINE)
+    line = re.search(rf"^{name}:[\t ]*([0-9\t ]*)$", files.text(STATUS) or "", re.MULTILINE)
     return line[1].split() if line is not None else []
 
 
-def _may_use_cobalt(read: Files) -> bool:
-    groups = {*_ids(read, "Groups"), *_ids(read, "Gid")}
-    return _ids(read, "Uid")[1:2] == ["0"] or read.text(ALLOWED_GROUP) in groups
+def _may_use_cobalt(files: Files) -> bool:
+    groups = {*_ids(files, "Groups"), *_ids(files, "Gid")}
+    return _ids(files, "Uid")[1:2] == ["0"] or files.text(ALLOWED_GROUP) in groups
 
 
-def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
+def _rtai_needs(files: Files) -> list[Need]:
     """Return RTAI's needs. Its modules need not be loaded: rtgauge loads them while it measures."""
-    loaded = read.exists(rt_core.SCHEDULER)
-    modules = {line.split(" ")[0] for line in (read.text(LIST) or "").splitlines()}
-    installed = any(all(f"{name}.ko" in _listed(files, folder) for name in NEEDED) for folder in FOLDERS)
+    loaded = files.exists(rt_core.SCHEDULER)
+    modules = {line.split(" ")[0] for line in (files.text(LIST) or "").splitlines()}
+    installed = any(all(f"{name}.ko" in files.entries(folder) for name in NEEDED) for folder in FOLDERS)
     return [
         Need(
             "rtai",
             f"RTAI's I-pipe in the kernel ({PIPELINE})",
-            read.exists(PIPELINE),
+            files.exists(PIPELINE),
             "boot the kernel that RTAI was built for",
         ),
         *(
@@ -164,20 +155,20 @@ def _rtai_needs(read: Files, files: Mapping[str, Any]) -> list[Need]:
         Need(
             "rtai",
             f"modules may be loaded ({DISABLED})",
-            loaded or read.text(DISABLED) == "0",
+            loaded or files.text(DISABLED) == "0",
             "CONFIG_MODULES in the kernel, and modules_disabled 0",
         ),
-        Need("rtai", "root", _ids(read, "Uid")[1:2] == ["0"], "RTAI accepts only root's threads"),
+        Need("rtai", "root", _ids(files, "Uid")[1:2] == ["0"], "RTAI accepts only root's threads"),
         Need(
             "rtai",
             f"RTAI's device {DEV}/{SHARED}, once it is loaded",
-            not loaded or SHARED in _listed(files, DEV),
+            not loaded or SHARED in files.entries(DEV),
             "devtmpfs on /dev",
         ),
         Need(
             "rtai",
             f"RTAI's latency and display, in {' or '.join(TESTSUITES)}",
-            any({"latency", "display"} <= set(_listed(files, folder)) for folder in TESTSUITES),
+            any({"latency", "display"} <= set(files.entries(folder)) for folder in TESTSUITES),
             "copy what RTAI's make install made below --overlay",
             "--cross-check rtai-latency",
         ),

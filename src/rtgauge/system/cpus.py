@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from rtgauge.record.facts import Cache, Frequency, Idle, IdleState, Processors, Topology
-from rtgauge.system.file_batch import Files, cpu_list, integer, shortest_cpu_list
+from rtgauge.target.file_batch import Files, cpu_list, integer, shortest_cpu_list
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 CPU = "/sys/devices/system/cpu"
@@ -201,14 +200,11 @@ def _deepest_us(states: Iterable[_State], online: set[int]) -> int | None:
     return max(known, default=0) if online and len(known) == len(latencies) else None
 
 
-def knows_nohz_full(files: Mapping[str, Any]) -> bool:
+def knows_nohz_full(files: Files) -> bool:
     """Return whether the kernel has CONFIG_NO_HZ_FULL, according to a file in sysfs; True if sysfs is not
     readable.
-
-    `files` come from the engine's `read`.
     """
-    read = Files(files)
-    return read.exists(f"{CPU}/nohz_full") or not read.exists(f"{CPU}/online")
+    return files.exists(f"{CPU}/nohz_full") or not files.exists(f"{CPU}/online")
 
 
 def facts(files: Files) -> Processors:

@@ -7,14 +7,14 @@ A fact that cannot be read is "unknown"; nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from rtgauge.record.facts import ClockSource, Facts, Memory, Timers
 from rtgauge.system import cpus, hardware, interrupts, kernel, rt_core, scheduling, threads
 from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
-from rtgauge.system.file_batch import Files, chosen, cpu_list
+from rtgauge.target.file_batch import Files, Read, chosen, cpu_list
 from rtgauge.target.open_target import reader
 from rtgauge.target.target import BOOT_ID
 
@@ -53,20 +53,19 @@ class MachineRead(NamedTuple):
     """The facts of a machine, and the files that they came from."""
 
     facts: Facts
-    files: dict[str, Any]
+    files: Files
 
 
-def more_fact_paths(files: Mapping[str, Any]) -> list[str]:
+def more_fact_paths(files: Files) -> list[str]:
     """Return the paths that follow from the first batch, for a second one; `facts` takes both."""
-    read = Files(files)
-    release = read.text("/proc/sys/kernel/osrelease")
+    release = files.text("/proc/sys/kernel/osrelease")
     named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
     configuration = (
         kernel.config_paths(release)
-        if release and named and read.unpacked(kernel.PACKED_CONFIG) is None
+        if release and named and files.unpacked(kernel.PACKED_CONFIG) is None
         else []
     )
-    return configuration + scheduling.more_paths(read)
+    return configuration + scheduling.more_paths(files)
 
 
 def memory(files: Files) -> Memory:
@@ -105,40 +104,38 @@ def pretty_name(files: Files) -> str | None:
     return None
 
 
-def facts(files: Mapping[str, Any], hello: Mapping[str, Any] | None = None) -> Facts:
+def facts(files: Files, machine: str | None = None) -> Facts:
     """Return the facts, from the engine's `read` of FACT_PATHS and `more_fact_paths`.
 
-    `hello` is the engine's first line, if any. It has the architecture, which older kernels do not show in
-    /proc.
+    `machine` is the output of `uname -m`, if known: older kernels do not show their architecture in /proc.
     """
-    read = Files(files)
-    times = cpu_times(read.text("/proc/stat"))
-    boot_id, processors = read.text(BOOT_ID), cpus.facts(read)
-    clocks = read.text(f"{CLOCKSOURCE}/available_clocksource")
+    times = cpu_times(files.text("/proc/stat"))
+    boot_id, processors = files.text(BOOT_ID), cpus.facts(files)
+    clocks = files.text(f"{CLOCKSOURCE}/available_clocksource")
     return Facts(
-        host=read.text("/proc/sys/kernel/hostname"),
-        os=pretty_name(read),
+        host=files.text("/proc/sys/kernel/hostname"),
+        os=pretty_name(files),
         boot_id=boot_id,
-        identity=hardware.identity(read),
-        kernel=kernel.facts(read, hello),
+        identity=hardware.identity(files),
+        kernel=kernel.facts(files, machine),
         cpu=processors,
         deployment=recognise(processors, find_held(files, boot_id)),
-        memory=memory(read),
+        memory=memory(files),
         clock_source=ClockSource(
-            current=read.text(f"{CLOCKSOURCE}/current_clocksource"),
+            current=files.text(f"{CLOCKSOURCE}/current_clocksource"),
             available=clocks.split() if clocks is not None else None,
         ),
-        timers=timers(read),
-        machine=hardware.virtualization(read),
-        firmware=hardware.firmware(read),
-        scheduling=scheduling.facts(read),
-        interrupts=interrupts.facts(read, cpu_list(read.text(f"{cpus.CPU}/isolated"))),
-        tasks=threads.facts(read),
+        timers=timers(files),
+        machine=hardware.virtualization(files),
+        firmware=hardware.firmware(files),
+        scheduling=scheduling.facts(files),
+        interrupts=interrupts.facts(files, cpu_list(files.text(f"{cpus.CPU}/isolated"))),
+        tasks=threads.facts(files),
         steal_ns_since_boot=sum(cpu.get("steal", 0) for cpu in times.values()) if times else None,
     )
 
 
-def read_machine(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
+def read_facts(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
     """Return the facts of a target, read in two batches; `more_paths` are read with the first.
 
     Raises InputError if there is no such target, MeasureError if it cannot be read.
@@ -147,10 +144,8 @@ def read_machine(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
         return facts_by(read, machine, more_paths)
 
 
-def facts_by(
-    read: Callable[[Iterable[str]], Mapping[str, Any]], machine: str, more_paths: Sequence[str] = ()
-) -> MachineRead:
+def facts_by(read: Read, machine: str, more_paths: Sequence[str] = ()) -> MachineRead:
     """Return the facts that `read`, the verb of a target's engine, finds; `machine` is its `uname -m`."""
-    files: dict[str, Any] = dict(read([*FACT_PATHS, *more_paths]))
+    files = read([*FACT_PATHS, *more_paths])
     files |= read(more_fact_paths(files))
-    return MachineRead(facts(files, {"machine": machine}), files)
+    return MachineRead(facts(files, machine), files)

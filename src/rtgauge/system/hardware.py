@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rtgauge.record.facts import Firmware, Identity, Virtualization
 
 if TYPE_CHECKING:
-    from rtgauge.system.file_batch import Files
+    from rtgauge.target.file_batch import Files
 
 
 SALT = b"rtgauge machine identity 1\0"

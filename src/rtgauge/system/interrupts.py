@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from rtgauge.record.facts import InterruptLine, Interrupts
-from rtgauge.system.file_batch import Files, shortest_cpu_list
+from rtgauge.target.file_batch import Files, shortest_cpu_list
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_cpu_mask
 
 DEFAULT = "/proc/irq/default_smp_affinity"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rtgauge.record.facts import UNKNOWN, Kernel, Preemption
 from rtgauge.system import rt_core
-from rtgauge.system.file_batch import Files
+from rtgauge.target.file_batch import Files
 
 MOST_CPUS = 65536
 
@@ -185,20 +185,17 @@ def _first_set(built: Configuration | None, names: Mapping[str, str]) -> str | N
     return next((name for option, name in names.items() if options.get(option) == "y"), None)
 
 
-def facts(files: Files, hello: Mapping[str, Any] | None = None) -> Kernel:
+def facts(files: Files, machine: str | None = None) -> Kernel:
     """Return release, version, architecture, preemption model, command line and real-time core.
 
-    `hello` is the engine's first line, which also has the architecture.
+    `machine` is the output of `uname -m`, if known.
     """
     built = config(files)
     hz = "" if built is None else built.options.get("CONFIG_HZ", "")
-    machine = (hello or {}).get("machine")
     return Kernel(
         release=files.text("/proc/sys/kernel/osrelease"),
         version=files.text("/proc/sys/kernel/version"),
-        architecture=files.text("/proc/sys/kernel/arch")
-        or (machine if isinstance(machine, str) else None)
-        or _first_set(built, ARCHITECTURES),
+        architecture=files.text("/proc/sys/kernel/arch") or machine or _first_set(built, ARCHITECTURES),
         preemption=preemption(files),
         cmdline=files.text("/proc/cmdline"),
         tainted=files.number("/proc/sys/kernel/tainted"),

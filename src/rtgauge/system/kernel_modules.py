@@ -12,10 +12,10 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab.modules import STRIP, module_content, module_information
@@ -77,27 +77,24 @@ class Kernel:
     def of(cls, target: Target) -> Kernel:
         """Read them from the target. Raises NoModules if its kernel can load no module at all."""
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
-        if "error" in files[LIST]:
+        if files.error(LIST) is not None:
             raise NoModules(
                 "this kernel takes no modules",
                 "measure with space user over another path than wire, or boot a kernel with CONFIG_MODULES",
             )
-        if _text(files, DISABLED) == "1":
+        if files.text(DISABLED) == "1":
             raise NoModules(
                 "kernel.modules_disabled is 1: no module can be loaded until the next boot",
                 "reboot, and load them before it is set",
             )
-        locked_down = any(word in _text(files, LOCKDOWN) for word in ("[integrity]", "[confidentiality]"))
+        lockdown = files.text(LOCKDOWN) or ""
+        locked_down = any(word in lockdown for word in ("[integrity]", "[confidentiality]"))
         return cls(
-            _text(files, RELEASE),
-            _text(files, VERSION),
+            files.text(RELEASE) or "",
+            files.text(VERSION) or "",
             target.machine,
-            signed_only=locked_down or _text(files, ENFORCED) == "Y",
+            signed_only=locked_down or files.text(ENFORCED) == "Y",
         )
-
-
-def _text(files: Mapping[str, dict[str, Any]], path: str) -> str:
-    return str(files.get(path, {}).get("text", "")).strip()
 
 
 def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]) -> list[str]:
@@ -154,9 +151,9 @@ def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
 def _installed(target: Target, kernel: Kernel, names: Sequence[str]) -> dict[str, str] | None:
     """Return these modules below /lib/modules, if all are there and have this ABI."""
     folders = [f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED]
-    entries = target.read(folders)
+    listed = target.read(folders)
     for folder in folders:
-        present = entries.get(folder, {}).get("directory", [])
+        present = listed.entries(folder)
         for ending in (".ko", ".ko.xz", ".ko.zst", ".ko.gz"):
             files = {name: f"{folder}/{name}{ending}" for name in names}
             complete = all(f"{name}{ending}" in present for name in names)
@@ -203,7 +200,7 @@ def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Call
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as name:
         folder = Path(name)
         headers = f"/lib/modules/{kernel.release}/build"
-        if "text" in target.read([f"{headers}/Makefile"])[f"{headers}/Makefile"]:
+        if target.read([f"{headers}/Makefile"]).exists(f"{headers}/Makefile"):
             _build_there(target, headers, sources, folder)
         elif target.name.startswith(LAB):
             _build_for_guest(target, kernel, sources, folder, say)

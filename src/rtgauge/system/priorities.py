@@ -8,14 +8,14 @@ threads are capped below the measured one, and the IRQ threads that the measurem
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rtgauge.system.deployment.stages import Action, Setting, Write
-from rtgauge.system.file_batch import Files
 from rtgauge.system.threads import PATHS as THREAD_PATHS
 from rtgauge.system.threads import Thread, threads
+from rtgauge.target.file_batch import Files
 
 OWN_PRIORITY = 10
 CAP = 80
@@ -46,13 +46,12 @@ LINE_NAMES = ("rtgauge-master", "rtgauge-slave")
 """Labels of the GPIO lines that the engine watches, and so the names of their interrupts and IRQ threads."""
 
 
-def line_actions(files: Mapping[str, Any]) -> list[Action]:
+def line_actions(files: Files) -> list[Action]:
     """Raise the IRQ threads of the lines that the engine watches; they exist only once it is armed."""
-    read = Files(files)
     irq_threads = [
         thread
-        for thread in threads(read)
-        if thread.policy in SETTABLE and any(_belongs_to(thread, name, read) for name in LINE_NAMES)
+        for thread in threads(files)
+        if thread.policy in SETTABLE and any(_belongs_to(thread, name, files) for name in LINE_NAMES)
     ]
     raised = [Setting(thread.setting("policy"), f"fifo {RAISED}", essential=False) for thread in irq_threads]
     return [Write(tuple(raised))] if raised else []
@@ -66,21 +65,21 @@ class ControllerActions(NamedTuple):
 
 
 def controller_actions(
-    controller: Controller, files: Mapping[str, Any], *, own: Iterable[int], measured: int
+    controller: Controller, files: Files, *, own: Iterable[int], measured: int
 ) -> ControllerActions:
     """Return the actions that raise the controller, and lower other threads that would delay it.
 
     `own`: the processes of the controller. `measured`: the priority that is measured. `migration/N` is never
     touched: the kernel needs it above everything else.
     """
-    read, controlling = Files(files), set(own)
+    controlling = set(own)
     # reset-on-fork: its children, the loads, must not be real-time.
     value = f"fifo {OWN_PRIORITY} reset-on-fork"
     cap = max(1, min(CAP, measured - 1))
     settings: list[Setting] = []
     matched: set[str] = set()
-    for thread in threads(read):
-        names = [name for name in controller.raised if _belongs_to(thread, name, read)]
+    for thread in threads(files):
+        names = [name for name in controller.raised if _belongs_to(thread, name, files)]
         matched.update(names)
         if thread.process in controlling:
             settings.append(Setting(thread.setting("policy"), value, essential=False))

@@ -7,23 +7,17 @@ The engine reports what was refused, with the errno and the numbers that decide 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
-
 from pydantic import BaseModel, ValidationError
 
 from rtgauge.record.stream import ErrorLine
-from rtgauge.system.file_batch import Files
 from rtgauge.system.kernel import PATHS as KERNEL_PATHS
 from rtgauge.system.kernel import config, config_paths
 from rtgauge.system.scheduling import V1_MOUNTS, V2_MOUNT, own_group
+from rtgauge.target.file_batch import Read
 
 PERIOD_MIN = "/proc/sys/kernel/sched_deadline_period_min_us"
 DEFAULT_PERIOD_MIN_US = 100
 """The kernel's default, if its file cannot be read."""
-
-Read = Callable[[Iterable[str]], Mapping[str, dict[str, Any]]]
-"""Reads files on the target, like `Target.read`."""
 
 
 class _Priority(BaseModel):
@@ -80,8 +74,7 @@ def explain(error: ErrorLine, read: Read) -> str:
 
 
 def _text(path: str, read: Read) -> str | None:
-    text = read([path]).get(path, {}).get("text")
-    return text if isinstance(text, str) else None
+    return read([path]).text(path)
 
 
 def _seccomp(what: str) -> str:
@@ -104,7 +97,7 @@ def _group_without_runtime(cgroup: str, read: Read) -> str | None:
     group = own_group(cgroup)
     for mount in V1_MOUNTS if group is not None and group.version == "v1" else ():
         path = f"{mount}{'' if group is None or group.path == '/' else group.path}/cpu.rt_runtime_us"
-        if (_text(path, read) or "").strip() == "0":
+        if _text(path, read) == "0":
             return (
                 "real-time scheduling is refused because this process is in a cgroup without "
                 f"real-time runtime ({path} is 0): "
@@ -126,9 +119,8 @@ def _group_of_v2(cgroup: str, read: Read) -> str | None:
     # In a namespace of cgroups, the container's own group is `/`; only the host's root has no such file.
     if group.path == "/" and _text(f"{folder}/cgroup.type", read) is None:
         return None
-    found = dict(read(KERNEL_PATHS))
-    found |= read(config_paths(Files(found).text("/proc/sys/kernel/osrelease") or ""))
-    built = config(Files(found))
+    found = read(KERNEL_PATHS)
+    built = config(found | read(config_paths(found.text("/proc/sys/kernel/osrelease") or "")))
     if built is None or built.options.get("CONFIG_RT_GROUP_SCHED") != "y":
         return None
     return (
@@ -199,7 +191,7 @@ def _deadline(facts: _Deadline, message: str, read: Read) -> str:
             "(kernel.sched_rt_runtime_us of each sched_rt_period_us on each CPU); shorten the execution times"
         )
     if facts.errno == "EINVAL":
-        shortest = (_text(PERIOD_MIN, read) or "").strip()
+        shortest = _text(PERIOD_MIN, read) or ""
         shortest_us = (
             int(shortest)
             if shortest.isascii() and shortest.isdigit() and int(shortest)

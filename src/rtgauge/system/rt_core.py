@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from rtgauge.record.facts import ForcedSoft, Gravity, RealTimeCore, RtaiCalibration
-from rtgauge.system.file_batch import Files, cpu_list
+from rtgauge.target.file_batch import Files, cpu_list
 from rtgauge.units import format_cpu_list
 
 VERSION = "/proc/xenomai/version"

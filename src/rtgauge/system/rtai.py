@@ -53,12 +53,11 @@ def rtai_modules(
     `lead`: None lets RTAI calibrate itself. `more`: further modules, if they are separate from the scheduler
     -> their parameters. Raises NoModules if RTAI is not installed, or the kernel is not RTAI's.
     """
-    listed = target.read([LIST])[LIST]
-    loaded = {line.split(" ")[0] for line in str(listed.get("text", "")).splitlines()}
+    loaded = {line.split(" ")[0] for line in (target.read([LIST]).text(LIST) or "").splitlines()}
     if loaded.issuperset((*NEEDED, *more)):
         return []
     Kernel.of(target)
-    if "text" not in target.read([PIPELINE])[PIPELINE]:
+    if not target.read([PIPELINE]).exists(PIPELINE):
         raise NoModules(
             f"this kernel is not RTAI's: it has no I-pipe ({PIPELINE})",
             "boot the one that RTAI was built for, or leave rt rtai out",
@@ -82,7 +81,7 @@ def _folder(target: Target) -> tuple[str, list[str]]:
     folders = module_folders(target)
     listed = target.read(folders)
     for folder in folders:
-        present = list(listed.get(folder, {}).get("directory", []))
+        present = listed.entries(folder)
         if all(f"{name}.ko" in present for name in NEEDED):
             return folder, present
     raise NoModules(
@@ -186,11 +185,8 @@ def places(target: Target, tool: str, *, in_kernel: bool) -> list[str]:
 def program_folder(target: Target, tool: str, *, in_kernel: bool) -> str | None:
     """Return the folder with the programs; None if they are not installed."""
     found = (place for place in places(target, tool, in_kernel=in_kernel) if target.which(place) is not None)
-    if in_kernel and not any(f"{IN_KERNEL}.ko" in names for names in _listed(target)):
+    folders = module_folders(target) if in_kernel else []
+    listed = target.read(folders)
+    if in_kernel and not any(f"{IN_KERNEL}.ko" in listed.entries(folder) for folder in folders):
         return None
     return next((str(PurePosixPath(place).parent) for place in found), None)
-
-
-def _listed(target: Target) -> list[list[str]]:
-    folders = target.read(module_folders(target))
-    return [[str(name) for name in entry.get("directory", [])] for entry in folders.values()]

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from rtgauge.record.facts import ControlGroup, Facts, FairServer, Limits, Nothing, Scheduling
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, ThreadCounts
-from rtgauge.system.file_batch import Files, integer
 from rtgauge.system.kernel import version_tuple
+from rtgauge.target.file_batch import Files, integer
 from rtgauge.units import format_time
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"

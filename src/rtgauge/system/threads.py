@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rtgauge.record.facts import RealTimeThread, Tasks
-from rtgauge.system.file_batch import Files, integer
+from rtgauge.target.file_batch import Files, integer
 from rtgauge.units import format_cpu_list
 
 PATHS = ["/proc/[0-9]*/task/[0-9]*/stat"]

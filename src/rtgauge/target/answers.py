@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 from rtgauge.input_file import parse_json
+from rtgauge.target.file_batch import Files
 
 
 def answer_of(text: bytes) -> dict[str, Any] | None:
@@ -27,10 +28,10 @@ def answers_of(output: bytes) -> list[dict[str, Any]]:
 
 
 class FilesRead(NamedTuple):
-    """The answer of the verb `read`: path -> file, and CLOCK_MONOTONIC on the target."""
+    """The answer of the verb `read`: the files, and CLOCK_MONOTONIC on the target."""
 
     time_ns: int
-    files: dict[str, dict[str, Any]]
+    files: Files
 
 
 def files_of(output: bytes) -> FilesRead:
@@ -50,4 +51,4 @@ def files_of(output: bytes) -> FilesRead:
                 name in {"text", "base64", "link"} and not isinstance(value, str)
             ):
                 raise ValueError("a file has a value of another kind")
-    return FilesRead(time_ns, cast("dict[str, dict[str, Any]]", files))
+    return FilesRead(time_ns, Files(cast("dict[str, Any]", files)))

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import platform
 import select
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import HungError, MeasureError
-from rtgauge.target.answers import answer_of, answers_of
+from rtgauge.target.answers import answer_of, answers_of, files_of
 from rtgauge.target.engine_path import engine_path
+from rtgauge.target.file_batch import Files
 from rtgauge.target.guard import (
     LEASE_NS,
     LOOK_EVERY_S,
@@ -235,7 +235,7 @@ class LocalTarget:
         """Return the process ids of this process and of its session's guard."""
         return [os.getpid(), self._session.pid]
 
-    def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
+    def read(self, paths: Iterable[str]) -> Files:
         """Read files and globs in one batch."""
         return read_local(paths)
 
@@ -364,11 +364,10 @@ def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.Com
         raise MeasureError(f"the engine cannot be started: {error.strerror}: {engine_path()}") from None
 
 
-def read_local(paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
+def read_local(paths: Iterable[str]) -> Files:
     """Run the engine's verb `read` on this machine. It needs no lock. Raises MeasureError if that fails."""
     done = engine_verb("read", "-", send="\0".join(paths).encode())
     try:
-        files: dict[str, dict[str, Any]] = json.loads(done.stdout)["files"]
-    except (ValueError, KeyError, TypeError):
+        return files_of(done.stdout).files
+    except ValueError:
         raise MeasureError(f"the engine's verb read failed (exit status {done.returncode})") from None
-    return files

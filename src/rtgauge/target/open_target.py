@@ -16,6 +16,7 @@ from rtgauge.target.guard import LEASE_NS, held_text
 from rtgauge.target.local import LocalTarget, engine_verb, read_local
 
 if TYPE_CHECKING:
+    from rtgauge.target.file_batch import Files, Read
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import Installed
     from rtgauge.target.target import AtHeld, Target
@@ -111,7 +112,7 @@ class Reader(NamedTuple):
     """A target's `uname -m`, and its engine's verb `read`."""
 
     machine: str
-    read: Callable[[Iterable[str]], Mapping[str, Any]]
+    read: Read
 
 
 @contextmanager
@@ -127,7 +128,7 @@ def reader(name: str) -> Generator[Reader]:
 
     with _installed(address) as (connection, installed):
 
-        def read(paths: Iterable[str]) -> Mapping[str, Any]:
+        def read(paths: Iterable[str]) -> Files:
             return read_files(connection, installed.engine, paths).files
 
         yield Reader(installed.machine, read)

@@ -22,6 +22,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from rtgauge.errors import MeasureError
 from rtgauge.lab.image import ENGINES
 from rtgauge.target.answers import FilesRead, answer_of, answers_of, files_of
+from rtgauge.target.file_batch import Files
 from rtgauge.target.guard import (
     LEASE_NS,
     GuardWatch,
@@ -40,7 +41,7 @@ from rtgauge.target.target import BOOT_ID, MOST_FETCHED, Completed
 from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from rtgauge.target.address import SshAddress
@@ -227,9 +228,7 @@ class SshTarget:
         )
 
     def _read_boot_id(self, installed: Installed) -> str:
-        return str(
-            read_files(self._connection, installed.engine, [BOOT_ID]).files.get(BOOT_ID, {}).get("text", "")
-        ).strip()
+        return read_files(self._connection, installed.engine, [BOOT_ID]).files.text(BOOT_ID) or ""
 
     def _pick_up(self, name: str) -> bool:
         """Continue an earlier session; False if it has ended on the target.
@@ -304,7 +303,7 @@ class SshTarget:
         else:
             self.close()
 
-    def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
+    def read(self, paths: Iterable[str]) -> Files:
         """Read files and globs in one batch."""
         return read_files(self._connection, self._here.engine, paths).files
 
@@ -462,7 +461,7 @@ class SshTarget:
         place = self._folders.get(folder)
         if place is None:
             return
-        names = self.read([place]).get(place, {}).get("directory", [])
+        names = self.read([place]).entries(place)
         if len(names) > MOST_FILES:
             raise MeasureError(
                 f"{self.name}: the target has {len(names)} files to fetch, more than any measurement makes"
@@ -519,32 +518,16 @@ class SshTarget:
     def end_others(self, kept: Sequence[str]) -> None:
         """End what an earlier process started in this session, except the programs in the folders `kept`."""
         folder = self._here.folder
-        names = self.read([folder]).get(folder, {}).get("directory", [])
-        places = [f"{folder}/{name}" for name in names if str(name).startswith(PROGRAM) and name not in kept]
-        statuses: Mapping[str, dict[str, Any]] = (
-            self.read([f"{place}/status" for place in places]) if places else {}
-        )
-        pids = [
-            match[1]
-            for file in statuses.values()
-            if (
-                match := re.match(
-                    r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),', str(file.get("text"))
-                )
-            )
-        ]
+        names = self.read([folder]).entries(folder)
+        places = [f"{folder}/{name}" for name in names if name.startswith(PROGRAM) and name not in kept]
+        statuses = self.read([f"{place}/status" for place in places]) if places else Files()
+        started = re.compile(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),')
+        pids = [match[1] for text in statuses.texts() if (match := started.match(text))]
         # Another process may have the number by now: the path of its engine, with our random folder,
         # identifies a guard of ours.
-        lines: Mapping[str, dict[str, Any]] = (
-            self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else {}
-        )
-        ours = [
-            pid
-            for pid in pids
-            if str(lines.get(f"/proc/{pid}/cmdline", {}).get("text", "")).startswith(
-                f"{self._here.engine}\0guard\0"
-            )
-        ]
+        lines = self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else Files()
+        guard = f"{self._here.engine}\0guard\0"
+        ours = [pid for pid in pids if (lines.text(f"/proc/{pid}/cmdline") or "").startswith(guard)]
         if ours:
             self._connection.run('kill "$@"', ours)
 

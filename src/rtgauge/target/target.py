@@ -12,6 +12,8 @@ from typing import Annotated, Any, BinaryIO, Protocol, Self
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
+from rtgauge.target.file_batch import Files
+
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 """A file on every target whose content changes at each boot."""
 
@@ -109,10 +111,8 @@ class Target(Protocol):
         """Return the process ids, on the target, of the programs that control the measurement."""
         ...
 
-    def read(self, paths: Iterable[str]) -> Mapping[str, dict[str, Any]]:
-        """Read files and globs in one batch with the engine's verb `read`: path -> {"text": ...} or {"error":
-        ...}.
-        """
+    def read(self, paths: Iterable[str]) -> Files:
+        """Read files and globs in one batch with the engine's verb `read`."""
         ...
 
     def monotonic_ns(self) -> int:

@@ -5,22 +5,22 @@ can undo.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.suggest import nearest
 from rtgauge.system.audit import Finding, judge, purpose_of
 from rtgauge.system.checks import Machine as Audited
-from rtgauge.system.deployment.apply import read_files
+from rtgauge.system.deployment.apply import read_machine
 from rtgauge.system.deployment.boot_parameters import why_not_by_boot
 from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.deployment.trial_settings import trial_settings
 from rtgauge.system.facts import facts_by
 from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
+from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import reader
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
@@ -87,11 +87,11 @@ def read_offer(target: str, scope: Scope) -> Offer:
     """
     with reader(target) as (architecture, read):
         facts, files = facts_by(read, architecture, rule_paths(read_rules()))
-        machine = Machine(read_files(read, threads=True, rules=[*tried_rules()]))
+        machine = read_machine(read, threads=True, rules=[*tried_rules()])
     return offer(facts, files, machine, scope)
 
 
-def offer(facts: Facts, files: Mapping[str, Any], machine: Machine, scope: Scope) -> Offer:
+def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
     """What can be tried; `files` are of the rules' checks, `machine` has the files of their trials.
 
     Raises InputError for a rule that is not there, and for CPUs that are not online.

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.record.reader import Record, find_record
-from rtgauge.system.file_batch import Files
 from rtgauge.target.open_target import reader
 from rtgauge.tune.installing import read_files, same, values_of
 from rtgauge.tune.keep_files import Value, keep_files
@@ -34,7 +33,7 @@ def drifted(named: Path, target: str) -> tuple[int, list[tuple[Value, str]]]:
     """
     values = kept_values(named)
     with reader(target) as (_, read):
-        files = Files(read([each.path for each in values]))
+        files = read([each.path for each in values])
     found: list[tuple[Value, str]] = []
     for each in values:
         now = files.text(each.path)

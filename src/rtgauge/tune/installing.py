@@ -17,7 +17,7 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
 from rtgauge.record.files import write_whole
 from rtgauge.system.deployment.current import read_held
-from rtgauge.system.file_batch import Files, chosen, cpu_list
+from rtgauge.target.file_batch import chosen, cpu_list
 from rtgauge.target.open_target import open_target
 from rtgauge.tune.keep_files import NAME, SYSCTL, SYSCTL_FILE, UNIT_FILE, Value, files_with
 from rtgauge.units import parse_cpu_mask
@@ -125,12 +125,12 @@ def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
         if held is not None and held.name == NAME:
             target.agent("restore", "--stale", "--held")
         # After a boot the journal knows nothing of what the files set.
-        now = Files(target.read(paths))
+        now = target.read(paths)
         stale = [each for each in values if same(now.text(each.path) or "", each.wanted)]
         if stale:
             target.agent("set", "--", *(word for each in stale for word in (each.path, each.old)))
             target.agent("set", "--keep", "--", *(each.path for each in stale))
-        now = Files(target.read(paths))
+        now = target.read(paths)
     left = [
         f"{each.path} is {text or now.error(each.path)}, and was {each.old}"
         for each in values

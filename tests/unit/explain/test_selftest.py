@@ -35,6 +35,7 @@ from rtgauge.load.stall import BY_MODULE, KINDS, MODULE, SHELL
 from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import checksum
 from rtgauge.report.page import html
+from rtgauge.target.file_batch import Files
 from tests.support.explained import add_moments, moment_document, real_formats
 from tests.support.published import check_published
 from tests.support.records import Shape, write_record
@@ -206,12 +207,14 @@ class Machine:
     def which(self, program: str) -> str:
         return program
 
-    def read(self, paths: list[str]) -> dict[str, dict[str, str]]:
-        return {
-            path: {"text": text}
-            for path, text in self.files.items()
-            if any(fnmatch(path, pattern) for pattern in paths)
-        }
+    def read(self, paths: list[str]) -> Files:
+        return Files(
+            {
+                path: {"text": text}
+                for path, text in self.files.items()
+                if any(fnmatch(path, pattern) for pattern in paths)
+            }
+        )
 
     def monotonic_ns(self) -> int:
         return 0

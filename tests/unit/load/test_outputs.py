@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rtgauge.load.network import traffic
 from rtgauge.load.processes import count_alive, descendants, parse_all, parse_stat, resident_bytes
 from rtgauge.load.scheduler import rounds
+from rtgauge.target.file_batch import Files
 from tests.support.files import read_local
 
 
@@ -47,7 +48,7 @@ def test_descendants_and_who_lives() -> None:
         stat(20, "worker", 1),
     ]
     processes = parse_all(
-        {str(i): {"text": line} for i, line in enumerate(lines)} | {"gone": {"error": "ENOENT"}}
+        Files({str(i): {"text": line} for i, line in enumerate(lines)} | {"gone": {"error": "ENOENT"}})
     )
     tree = descendants(processes, 10)
     assert [process.pid for process in tree] == [10, 11, 12, 13]
@@ -58,11 +59,13 @@ def test_descendants_and_who_lives() -> None:
 def test_resident() -> None:
     assert (
         resident_bytes(
-            {
-                "a": {"text": "Name:\tx\nVmRSS:\t     100 kB\n"},
-                "b": {"error": "ENOENT"},
-                "c": {"text": "Name:\tkthread\n"},
-            }
+            Files(
+                {
+                    "a": {"text": "Name:\tx\nVmRSS:\t     100 kB\n"},
+                    "b": {"error": "ENOENT"},
+                    "c": {"text": "Name:\tkthread\n"},
+                }
+            )
         )
         == 102400
     )
@@ -127,4 +130,4 @@ def test_hostile_texts_never_raise(text: str) -> None:
     traffic(text)
     traffic(json.dumps(document(1, 2)).replace("4.0", json.dumps(text)))
     rounds(text)
-    resident_bytes({"x": {"text": text}})
+    resident_bytes(Files({"x": {"text": text}}))

@@ -5,21 +5,22 @@ from __future__ import annotations
 
 import base64
 import gzip
-from typing import Any
+
+from rtgauge.target.file_batch import Files
 
 CPU = "/sys/devices/system/cpu"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
 
 
-def texts(files: dict[str, str]) -> dict[str, dict[str, Any]]:
-    return {path: {"text": text} for path, text in files.items()}
+def texts(files: dict[str, str]) -> Files:
+    return Files({path: {"text": text} for path, text in files.items()})
 
 
 def packed(text: str) -> dict[str, str]:
     return {"base64": base64.b64encode(gzip.compress(text.encode())).decode()}
 
 
-def bare_metal_rt() -> dict[str, dict[str, Any]]:
+def bare_metal_rt() -> Files:
     """A PC with Debian's PREEMPT_RT kernel, CPU 3 isolated, debugfs mounted."""
     files = {
         "/proc/sys/kernel/hostname": "shopfloor\n",
@@ -87,7 +88,7 @@ def bare_metal_rt() -> dict[str, dict[str, Any]]:
     }
 
 
-def virtual_machine() -> dict[str, dict[str, Any]]:
+def virtual_machine() -> Files:
     """A KVM guest with Linux 6.12, cgroup v2, debugfs not mounted, configuration in /proc/config.gz."""
     return texts(
         {
@@ -123,7 +124,7 @@ def virtual_machine() -> dict[str, dict[str, Any]]:
     }
 
 
-def arm_board() -> dict[str, dict[str, Any]]:
+def arm_board() -> Files:
     """A Raspberry Pi 4 with a vendor kernel 6.6; the device tree's strings come as bytes."""
     tree = {
         "/proc/device-tree/model": b"Raspberry Pi 4 Model B Rev 1.4\0",
@@ -147,7 +148,7 @@ def arm_board() -> dict[str, dict[str, Any]]:
     ) | {path: {"base64": base64.b64encode(content).decode()} for path, content in tree.items()}
 
 
-def busybox() -> dict[str, dict[str, Any]]:
+def busybox() -> Files:
     """A BusyBox system without sysfs: almost nothing."""
     return texts(
         {
@@ -167,7 +168,7 @@ def _stat(pid: int, name: str, *, kernel: bool, priority: int, policy: int) -> s
     return " ".join(fields) + "\n"
 
 
-def threads(*given: tuple[int, str, bool, int, int]) -> dict[str, dict[str, Any]]:
+def threads(*given: tuple[int, str, bool, int, int]) -> Files:
     """(process, name, kernel, real-time priority, policy) of each thread."""
     return texts(
         {
@@ -182,7 +183,7 @@ DEBUG_OFF = "".join(
 )
 
 
-def well_set_rt() -> dict[str, dict[str, Any]]:
+def well_set_rt() -> Files:
     """The same PC, set for real-time: CPUs 1-3 isolated in every way, no deep idle state, everything that
     matters in effect.
     """
@@ -260,7 +261,7 @@ def well_set_rt() -> dict[str, dict[str, Any]]:
     return bare_metal_rt() | texts(files) | texts(cpus) | offloaded | running
 
 
-def badly_set_rt() -> dict[str, dict[str, Any]]:
+def badly_set_rt() -> Files:
     """The same PC, where much was asked for on the command line and nothing of it is in effect."""
     cmdline = (
         "root=/dev/sda1 isolcpus=nohz,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=2 "

@@ -22,8 +22,8 @@ from rtgauge.report.audit import mend_script, print_audit
 from rtgauge.system import kernel
 from rtgauge.system.audit import AuditDocument, audit, exit_status
 from rtgauge.system.facts import FACT_PATHS, facts
-from rtgauge.system.file_batch import glob_pattern
 from rtgauge.system.rules import Rule, parse_rules, read_rules, rule_paths
+from rtgauge.target.file_batch import Files, glob_pattern
 from tests.unit.system import machines
 from tests.unit.system.worlds import World
 
@@ -33,7 +33,7 @@ PATHS = [*FACT_PATHS, *rule_paths(RULES)]
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def results(files: dict[str, Any], purpose: Any = None) -> dict[str, str]:
+def results(files: Files, purpose: Any = None) -> dict[str, str]:
     return {one.rule: one.result for one in audit(RULES, facts(files), files, purpose).findings}
 
 
@@ -88,11 +88,11 @@ def test_every_condition_counts(rule: Rule) -> None:
 
 def test_nothing_known_is_unknown_and_no_guess() -> None:
     for purpose in ("xenomai", "preempt-rt", "stock"):
-        assert set(results({}, purpose).values()) <= {"unknown", "not-applicable"}
+        assert set(results(Files(), purpose).values()) <= {"unknown", "not-applicable"}
 
 
 def test_every_fact_of_a_rule_is_a_fact() -> None:
-    known = facts({}).as_json()
+    known = facts(Files()).as_json()
     named = {check.fact for rule in RULES for check in (*rule.checks, *rule.when) if check.fact}
     sources = [(check.covers or check.avoids or "").partition(" ") for rule in RULES for check in rule.checks]
     named |= {name for kind, _, name in sources if kind == "fact"}
@@ -199,7 +199,7 @@ def test_a_virtual_machine() -> None:
 
 def test_an_arm_board() -> None:
     files = machines.arm_board() | {"/sys/fs/cgroup/cpuset.cpus.isolated": {"error": "ENOENT"}}
-    document = audit(RULES, facts(files, {"machine": "aarch64"}), files)
+    document = audit(RULES, facts(files, "aarch64"), files)
     found = {one.rule: one.result for one in document.findings}
     assert document.architecture == "arm64"
     assert found["clock-source-arm"] == "ok"
@@ -341,7 +341,7 @@ def test_rules_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text(RULE)
     (rule,) = read_rules(path)
-    (finding,) = audit([rule], Facts.model_validate({"a": {"b": 1}}), {}).findings
+    (finding,) = audit([rule], Facts.model_validate({"a": {"b": 1}}), Files()).findings
     assert (finding.result, finding.found, finding.where) == ("ok", "1", ["a.b"])
     with pytest.raises(InputError, match="cannot be read"):
         read_rules(tmp_path / "none.toml")
@@ -387,8 +387,8 @@ HOSTILE = st.dictionaries(
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(HOSTILE, st.sampled_from([None, "xenomai", "preempt-rt", "stock"]))
 def test_hostile_files_never_raise(files: dict[str, Any], purpose: Any) -> None:
-    found = facts(files)
-    document = audit(RULES, found, files, purpose)
+    found = facts(Files(files))
+    document = audit(RULES, found, Files(files), purpose)
     assert sum(document.counts.values()) == len(RULES)
 
 
@@ -420,7 +420,7 @@ def test_hostile_facts_never_raise(path: str, value: Any) -> None:
         known = Facts.model_validate(hostile)
     except ValidationError:
         return
-    audit(RULES, known, {})
+    audit(RULES, known, Files())
 
 
 def test_the_schema_in_the_documentation_is_that_of_the_model() -> None:
@@ -449,7 +449,7 @@ def test_audit_of_this_machine() -> None:
 
 
 def test_it_is_short_and_the_conclusion_is_first() -> None:
-    document = audit(RULES, Facts(), {}, "stock").model_copy(deep=True)
+    document = audit(RULES, Facts(), Files(), "stock").model_copy(deep=True)
     for finding, severity in zip(
         document.findings, ("serious", "moderate", "moderate", "minor"), strict=False
     ):
@@ -466,7 +466,7 @@ def test_it_is_short_and_the_conclusion_is_first() -> None:
 
 
 def test_the_script_of_all_mends_is_a_script(tmp_path: Path) -> None:
-    document = audit(RULES, Facts(host="a\nreboot #\x1b"), {}, "stock")
+    document = audit(RULES, Facts(host="a\nreboot #\x1b"), Files(), "stock")
     for finding in document.findings:
         finding.result = "differs"
     script = tmp_path / "mend.sh"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rtgauge.record.model import Severity
 from rtgauge.system.changes import CHANGE_PATHS, changes, marks
+from rtgauge.target.file_batch import Files
 from tests.support.files import read_local
 from tests.unit.system.machines import CLOCK, CPU, texts
 
@@ -95,7 +96,7 @@ def test_what_changed_by_cpu() -> None:
 
 
 def test_what_cannot_be_read_is_unknown() -> None:
-    found = changes({}, {})
+    found = changes(Files(), Files())
     assert found["interrupts"] == found["softirqs"] == found["counters"]["context_switches"] == "unknown"
     assert marks(found, [0]) == []
 
@@ -153,6 +154,6 @@ FILES = st.dictionaries(
 
 @given(FILES, FILES)
 def test_hostile_files_never_raise(first: dict[str, Any], second: dict[str, Any]) -> None:
-    found = changes(first, second)
+    found = changes(Files(first), Files(second))
     json.dumps(found, allow_nan=False)
     marks(found, [0, 1])

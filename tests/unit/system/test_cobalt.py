@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.system import rt_core
-from rtgauge.system.file_batch import Files
+from rtgauge.target.file_batch import Files
 
 CAPTURED = Path(__file__).parents[2] / "data" / "cokernels"
 SEEN = {

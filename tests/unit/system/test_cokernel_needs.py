@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from rtgauge.system.cokernel_needs import needs
+from rtgauge.system.cokernel_needs import Need
+from rtgauge.system.cokernel_needs import needs as needs_of
+from rtgauge.target.file_batch import Files
 
 RTAI: dict[str, Any] = {
     "/proc/locks": {"text": ""},
@@ -26,6 +28,10 @@ COBALT: dict[str, Any] = {
     "/usr/xenomai/lib": {"directory": ["libcobalt.so.2"]},
     "/usr/xenomai/sbin": {"directory": ["autotune", "corectl"]},
 }
+
+
+def needs(files: dict[str, Any]) -> list[Need]:
+    return needs_of(Files(files))
 
 
 @pytest.mark.parametrize(("cokernel", "files"), [("rtai", RTAI), ("cobalt", COBALT)])

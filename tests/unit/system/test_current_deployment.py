@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.system.deployment.current import JOURNAL, Held, find_held, name_of, run_id
+from rtgauge.target.file_batch import Files
 
 
 def line(**more: Any) -> str:
@@ -20,7 +21,7 @@ def line(**more: Any) -> str:
 
 
 def found(*lines: str) -> Held | None:
-    return find_held({JOURNAL: {"text": "".join(lines)}}, "b")
+    return find_held(Files({JOURNAL: {"text": "".join(lines)}}), "b")
 
 
 def test_what_is_held_is_found_with_its_group() -> None:
@@ -50,4 +51,4 @@ def test_names_come_back_from_their_run() -> None:
     )
 )
 def test_any_journal_is_survived(files: dict[str, Any]) -> None:
-    find_held(files, None)
+    find_held(Files(files), None)

@@ -28,6 +28,7 @@ from rtgauge.system.deployment.definition import (
 )
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, Machine
 from rtgauge.system.deployment.stages import STAGES, Action, Gather, Note, Setting, Write, preview
+from rtgauge.target.file_batch import Files
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
 CPU = "/sys/devices/system/cpu"
@@ -72,7 +73,7 @@ def machine(
                 files[f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable"] = "0"
     for cpu in {*online, *offline} - {0} - set(fixed):
         files[f"{CPU}/cpu{cpu}/online"] = "0" if cpu in offline else "1"
-    return Machine({path: {"text": f"{text}\n"} for path, text in (files | more).items()})
+    return Machine(Files({path: {"text": f"{text}\n"} for path, text in (files | more).items()}))
 
 
 DELGADO = [[0, 2], [1, 3]]
@@ -313,7 +314,7 @@ def test_what_hotplug_erases_is_noted_before() -> None:
     ),
 )
 def test_any_machine_is_looked_at_without_failing(name: str, files: dict[str, Any]) -> None:
-    here = Machine(files)
+    here = Machine(Files(files))
     deployment = parse_deployment(name)
     if why_not(deployment, here) is None:
         for action in preview(deployment, here):
@@ -415,5 +416,5 @@ def test_settings_that_are_so_already_are_not_written() -> None:
     [({"online": "0-1", "nohz_full": "(null)"}, True), ({"online": "0-1"}, False), ({}, True)],
 )
 def test_a_kernel_without_nohz_full_has_no_file_of_it(files, known):
-    read = {f"/sys/devices/system/cpu/{name}": {"text": text} for name, text in files.items()}
+    read = Files({f"/sys/devices/system/cpu/{name}": {"text": text} for name, text in files.items()})
     assert knows_nohz_full(read) is known

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from rtgauge.system.facts import FACT_PATHS, more_fact_paths
 from rtgauge.system.facts import facts as facts_of
+from rtgauge.target.file_batch import Files
 from tests.support.files import read_local
 from tests.unit.system import machines
 
@@ -19,9 +21,9 @@ VERSION = "/proc/sys/kernel/version"
 RELEASE = "/proc/sys/kernel/osrelease"
 
 
-def facts(files: dict[str, Any], hello: dict[str, Any] | None = None) -> dict[str, Any]:
+def facts(files: Mapping[str, Any], machine: str | None = None) -> dict[str, Any]:
     """As system.json has them."""
-    return facts_of(files, hello).as_json()
+    return facts_of(Files(files), machine).as_json()
 
 
 def test_bare_metal_with_preempt_rt() -> None:
@@ -106,7 +108,7 @@ def test_a_clock_that_counts_instructions(command_line: str, instruction_ns: int
 
 
 def test_arm_board() -> None:
-    found = facts(machines.arm_board(), hello={"machine": "aarch64"})
+    found = facts(machines.arm_board(), machine="aarch64")
     assert found["cpu"]["model"] == "Raspberry Pi 4 Model B Rev 1.4 (Arm implementer 0x41 part 0xd08)"
     assert found["kernel"]["architecture"] == "aarch64"
     assert found["kernel"]["preemption"]["model"] == "full"
@@ -324,12 +326,12 @@ PATHS = st.one_of(
 @given(st.dictionaries(PATHS, HOSTILE, max_size=30))
 def test_hostile_files_never_raise(files: dict[str, Any]) -> None:
     json.dumps(facts(files), allow_nan=False)
-    assert all(isinstance(path, str) for path in more_fact_paths(files))
+    assert all(isinstance(path, str) for path in more_fact_paths(Files(files)))
 
 
 @given(st.sampled_from([machines.bare_metal_rt, machines.virtual_machine, machines.arm_board]), st.data())
 def test_damaged_files_never_raise(machine: Any, data: st.DataObject) -> None:
-    files = machine()
+    files = dict(machine())
     for path in data.draw(st.lists(st.sampled_from(sorted(files)), max_size=8)):
         files[path] = data.draw(HOSTILE)
     json.dumps(facts(files), allow_nan=False)

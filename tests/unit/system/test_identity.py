@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rtgauge.record.facts import Identity
 from rtgauge.system.facts import facts
-from rtgauge.system.file_batch import Files
 from rtgauge.system.hardware import IDENTITY_PATHS, SOURCES, identity, is_serial
+from rtgauge.target.file_batch import Files
 
 UUID = "4c4c4544-0051-3510-8052-b4c04f4a3232"
 MACHINE_ID = "3d1219c7c4c5404aaa1f6d2a48adfda4"
@@ -54,7 +54,7 @@ def test_a_number_that_many_machines_have_is_none(text: str) -> None:
 
 
 def test_the_facts_have_it() -> None:
-    assert facts({}).as_json()["identity"] == {"source": "unknown", "hash": "unknown"}
+    assert facts(Files()).as_json()["identity"] == {"source": "unknown", "hash": "unknown"}
 
 
 @given(

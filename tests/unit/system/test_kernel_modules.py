@@ -17,6 +17,7 @@ import pytest
 from rtgauge.errors import MeasureError
 from rtgauge.system import kernel_modules
 from rtgauge.system.kernel_modules import ABI, Kernel, NoModules, modules_for, refusal
+from rtgauge.target.file_batch import Files
 from rtgauge.target.target import Completed
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Board:
         self.files, self.folders, self.name, self.machine = files, folders or {}, name, "x86_64"
         self.ran: list[list[str]] = []
 
-    def read(self, paths: Iterable[str]) -> dict[str, dict[str, Any]]:
+    def read(self, paths: Iterable[str]) -> Files:
         answers: dict[str, dict[str, Any]] = {}
         for path in paths:
             text = self.files.get(path)
@@ -59,7 +60,7 @@ class Board:
                 if text is None
                 else {"text": text}
             )
-        return answers
+        return Files(answers)
 
     def which(self, program: str) -> str | None:
         return f"/usr/bin/{program}"

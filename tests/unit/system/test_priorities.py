@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rtgauge.system.deployment.stages import Write
 from rtgauge.system.priorities import Controller, controller_actions
+from rtgauge.target.file_batch import Files
 
 
 def stat(
@@ -21,7 +22,7 @@ def stat(
 def done(
     files: dict[str, dict[str, str]], *raised: str, measured: int = 98
 ) -> tuple[dict[str, str], list[str]]:
-    actions, missing = controller_actions(Controller(raised), files, own=[7], measured=measured)
+    actions, missing = controller_actions(Controller(raised), Files(files), own=[7], measured=measured)
     return {
         one.path.split(":")[1]: one.value
         for action in actions
@@ -74,4 +75,4 @@ def test_the_cap_is_below_what_is_measured() -> None:
     )
 )
 def test_any_text_is_survived(files: dict[str, dict[str, str]]) -> None:
-    controller_actions(Controller(("a", "(")), files, own=[7], measured=98)
+    controller_actions(Controller(("a", "(")), Files(files), own=[7], measured=98)

@@ -20,7 +20,7 @@ INSTALLED = "/usr/realtime/share/rtai/config-rtai-5.3.4"
 
 def extension(files: dict[str, str]) -> dict[str, Any]:
     """As system.json has it."""
-    found = facts({"/proc/rtai": {"directory": []}, **machines.texts(files)})
+    found = facts(machines.texts(files) | {"/proc/rtai": {"directory": []}})
     return found.kernel.extension.model_dump()
 
 

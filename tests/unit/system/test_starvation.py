@@ -42,7 +42,7 @@ def system(
         files["/sys/kernel/debug/sched/fair_server/cpu0/runtime"] = fair
     batch = texts(files)
     if config is not None:
-        batch["/proc/config.gz"] = packed(config)
+        batch |= {"/proc/config.gz": packed(config)}
     return facts(batch)
 
 

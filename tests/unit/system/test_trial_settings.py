@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, cast
 
 import pytest
@@ -16,6 +16,7 @@ from rtgauge.system.deployment.machine_state import NO_SETAFFINITY, Machine
 from rtgauge.system.deployment.stages import Write, preview
 from rtgauge.system.deployment.trial_settings import trial_paths, trial_settings
 from rtgauge.system.rules import tried_rules
+from rtgauge.target.file_batch import Files
 from rtgauge.target.target import Target
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -25,7 +26,7 @@ def machine(**files: str) -> Machine:
     """Four CPUs; the names of files have `__` for a slash."""
     paths = {name.replace("__", "/"): text for name, text in files.items()}
     paths["/sys/devices/system/cpu/online"] = "0-3"
-    return Machine({path: {"text": f"{text}\n"} for path, text in paths.items()})
+    return Machine(Files({path: {"text": f"{text}\n"} for path, text in paths.items()}))
 
 
 def thread(tid: int, name: str, policy: int, cpus: str, flags: int = 0) -> dict[str, str]:
@@ -234,11 +235,11 @@ def test_a_rule_only_conflicts_with_rules_that_are_tried() -> None:
 class Hanging:
     """A target on which a setting hangs."""
 
-    def __init__(self, files: Mapping[str, Any]) -> None:
+    def __init__(self, files: Files) -> None:
         self.files, self.verbs = files, list[str]()
 
-    def read(self, paths: Iterable[str]) -> Mapping[str, Any]:
-        return self.files if paths else {}
+    def read(self, paths: Iterable[str]) -> Files:
+        return self.files if paths else Files()
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
         self.verbs.append(verb)
@@ -248,7 +249,7 @@ class Hanging:
 
 
 def test_a_setting_that_hangs_is_refused_and_put_back() -> None:
-    target = Hanging(machine(**{THP.replace("/", "__"): "always [madvise] never"}).raw)
+    target = Hanging(machine(**{THP.replace("/", "__"): "always [madvise] never"}).files)
     with pytest.raises(Refused, match="a setting hung"):
         apply(parse_deployment("settings=thp"), cast("Target", target))
     assert target.verbs == ["set", "restore"]

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.record.facts import Facts
+from rtgauge.target.file_batch import Files
 from tests.unit.system.machines import texts
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class World:
             case _:
                 self.put(name, value)
 
-    def build(self) -> tuple[Facts, dict[str, Any]]:
+    def build(self) -> tuple[Facts, Files]:
         """(facts, files) as the audit takes them."""
         words = [f"{name}={value}" if value else name for name, value in self.parameters.items()]
         self.put("kernel.cmdline", " ".join(["quiet", *words]))

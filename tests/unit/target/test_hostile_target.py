@@ -18,6 +18,7 @@ from rtgauge.errors import MeasureError, RecordError
 from rtgauge.record.stream import MOST_LINES, MarkLine, StreamResult
 from rtgauge.target import guard, log_bound, ssh, ssh_guarded
 from rtgauge.target.address import SshAddress
+from rtgauge.target.file_batch import Files
 from rtgauge.target.guard import GuardWatch, LeaseKeeper, guard_gone
 from rtgauge.target.ssh import SshTarget, read_files
 from rtgauge.target.ssh_connection import Channel, SshConnection
@@ -189,7 +190,7 @@ class Fetching(SshTarget):
     def __init__(self, connection, script):
         self.name, self._connection, self._folders = "ssh://board", connection, {}
         self._script = script
-        self.read = lambda paths: {path: {"directory": ["samples-0.i64"]} for path in paths}
+        self.read = lambda paths: Files({path: {"directory": ["samples-0.i64"]} for path in paths})
 
 
 @pytest.mark.parametrize(

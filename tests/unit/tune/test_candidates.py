@@ -11,13 +11,14 @@ from rtgauge.errors import InputError
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts
+from rtgauge.target.file_batch import Files
 from rtgauge.tune.candidates import Offer, Scope, offer
 from rtgauge.tune.known import rule_of
 from rtgauge.tune.study import deployment_name
 from tests.unit.system import machines
 
 
-def offered(files: dict[str, dict[str, Any]], cpus: str | None = None, **options: Any) -> Offer:
+def offered(files: Files, cpus: str | None = None, **options: Any) -> Offer:
     return offer(facts(files), files, Machine(files), Scope(cpus, **options))
 
 

@@ -40,7 +40,7 @@ LONGEST_S = 900.0
 
 def find_autotune(target: Target) -> str:
     """Find Xenomai's autotune on the target. Raises NotHere if it or its driver is missing."""
-    if target.read([DEVICE])[DEVICE].get("error") == "ENOENT":
+    if target.read([DEVICE]).error(DEVICE) == "ENOENT":
         raise NotHere(
             "autotune",
             f"there is no {DEVICE}",
@@ -57,7 +57,7 @@ def find_autotune(target: Target) -> str:
 
 
 def _gravity(target: Target) -> dict[str, int]:
-    gravity = rt_core.gravity_of(str(target.read([rt_core.CLOCK])[rt_core.CLOCK].get("text", "")))
+    gravity = rt_core.gravity_of(target.read([rt_core.CLOCK]).text(rt_core.CLOCK) or "")
     if gravity is None:
         raise MeasureError(f"{rt_core.CLOCK} of {target.name} does not state the gravity of Xenomai's timer")
     return gravity

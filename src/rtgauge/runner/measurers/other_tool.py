@@ -58,7 +58,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
             remedy = f"install Xenomai's programs, to be found as {' or '.join(_places(tool))}"
             return LeftOut(what=what, reason=f"Xenomai's {XENOMAIS[tool]} is not installed", remedy=remedy)
         driver = TIMERBENCH if in_kernel else "/dev/rtdm/switchtest" if tool == SWITCHTEST else None
-        if driver is not None and target.read([driver])[driver].get("error") == "ENOENT":
+        if driver is not None and target.read([driver]).error(driver) == "ENOENT":
             return LeftOut(
                 what=what, reason=f"there is no {driver}", remedy=f"boot a kernel with {DRIVERS[driver]}"
             )
@@ -79,14 +79,12 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
             reason=f"the program {tool} is not installed",
             remedy=f"apt-get install {PACKAGES[tool]}",
         )
-    if tool == "rtla":
-        tracers = " ".join(str(file.get("text", "")) for file in target.read(TRACERS).values())
-        if "timerlat" not in tracers.split():
-            remedy = (
-                "mount tracefs (mount -t tracefs tracefs /sys/kernel/tracing), or boot a kernel with "
-                "CONFIG_TIMERLAT_TRACER"
-            )
-            return LeftOut(what=what, reason="this kernel offers no timerlat tracer", remedy=remedy)
+    if tool == "rtla" and not any("timerlat" in text.split() for text in target.read(TRACERS).texts()):
+        remedy = (
+            "mount tracefs (mount -t tracefs tracefs /sys/kernel/tracing), or boot a kernel with "
+            "CONFIG_TIMERLAT_TRACER"
+        )
+        return LeftOut(what=what, reason="this kernel offers no timerlat tracer", remedy=remedy)
     return None
 
 
@@ -103,8 +101,7 @@ def _cpus(context: StepContext) -> list[int]:
     cpus: str | None = context.key.parameters.get("cpu")
     if cpus is None and context.isolated:
         return context.isolated
-    target = context.target
-    return parse_cpu_list(cpus if cpus is not None else str(target.read([ONLINE])[ONLINE].get("text", "0")))
+    return parse_cpu_list(cpus or context.target.read([ONLINE]).text(ONLINE) or "0")
 
 
 def _seconds(key: StepKey) -> int:

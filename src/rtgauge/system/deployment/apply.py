@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from rtgauge.system.deployment.trial_settings import trial_paths
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
+    from rtgauge.target.file_batch import Read
     from rtgauge.target.target import Target
 
 MOST_AT_ONCE = 1000
@@ -64,26 +65,16 @@ class Applied:
     isolated: list[int] = field(default_factory=list[int])
 
 
-def read_files(
-    read: Callable[[Iterable[str]], Mapping[str, dict[str, Any]]],
-    *,
-    threads: bool = False,
-    rules: Iterable[str] = (),
-) -> dict[str, Any]:
-    """Read the files that a deployment needs, in two or three batches of `read`.
+def read_machine(read: Read, *, threads: bool = False, rules: Iterable[str] = ()) -> Machine:
+    """Read the present state of a target in three batches.
 
-    `rules`: ids of the audit's rules that the deployment keeps.
+    `rules`: ids of the audit's rules whose files are needed.
     """
     paths = [*MACHINE_PATHS, *(THREAD_PATHS if threads else []), *trial_paths(rules)]
-    files = dict(read(list(dict.fromkeys(paths))))
+    files = read(list(dict.fromkeys(paths)))
     files |= read(more_paths(files))
     # cgroup v2: only now are the controllers known, and so the paths of the groups.
-    return files | dict(read(more_paths(files)))
-
-
-def read_machine(target: Target, *, threads: bool = False, rules: Iterable[str] = ()) -> Machine:
-    """Read the present state of a target; `rules`: ids of the audit's rules whose files are needed."""
-    return Machine(read_files(target.read, threads=threads, rules=rules))
+    return Machine(files | read(more_paths(files)))
 
 
 def why_refused(made: SettingMade) -> str:
@@ -171,9 +162,9 @@ def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Appl
     try:
         for number, stage in enumerate(STAGES):
             rules = deployment.rules if stage is rules_kept else []
-            machine = read_machine(target, threads=number == 0, rules=rules)
+            machine = read_machine(target.read, threads=number == 0, rules=rules)
             actions.all(stage(deployment, machine))
-        machine = read_machine(target)
+        machine = read_machine(target.read)
         applied.isolated = isolated_cpus(deployment, machine) if machine.cpuset is not None else []
         report.isolated = format_cpu_list(applied.isolated)
         if applied.isolated and machine.cpuset is not None:

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from rtgauge.record.facts import PresentDeployment, Processors
 from rtgauge.system.deployment.definition import ISOLATED, NAMED
-from rtgauge.system.file_batch import Files
+from rtgauge.target.file_batch import Files, Read
 from rtgauge.target.target import BOOT_ID
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
@@ -27,15 +26,15 @@ class Held:
     group: str | None
 
 
-def read_held(read: Callable[[Iterable[str]], Mapping[str, Any]]) -> Held | None:
-    """Return the deployment that `deploy apply` holds on a target; `read` reads the target's files."""
+def read_held(read: Read) -> Held | None:
+    """Return the deployment that `deploy apply` holds on a target."""
     files = read([JOURNAL, BOOT_ID])
-    return find_held(files, Files(files).text(BOOT_ID))
+    return find_held(files, files.text(BOOT_ID))
 
 
-def find_held(files: Mapping[str, Any], boot_id: str | None) -> Held | None:
+def find_held(files: Files, boot_id: str | None) -> Held | None:
     """Return the applied deployment in a `read` of JOURNAL; entries of an earlier boot do not count."""
-    text = Files(files).text(JOURNAL) or ""
+    text = files.text(JOURNAL) or ""
     paths: list[str] = []
     run = ""
     for line in text.split("\n"):

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from rtgauge.system.file_batch import Files, cpu_list, integer
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.system.threads import PATHS as STAT_PATHS
 from rtgauge.system.threads import Thread, threads
+from rtgauge.target.file_batch import Files, cpu_list, integer
 from rtgauge.units import format_cpu_list
 
 CPU = "/sys/devices/system/cpu"
@@ -78,16 +78,15 @@ def find_cpuset(files: Files) -> Cpuset | None:
     return None
 
 
-def more_paths(files: Mapping[str, Any]) -> list[str]:
+def more_paths(files: Files) -> list[str]:
     """Return the files of the control groups, which follow from MACHINE_PATHS."""
-    read = Files(files)
     mounts = [
         words[1]
-        for line in (read.text(MOUNTS) or "").splitlines()
+        for line in (files.text(MOUNTS) or "").splitlines()
         if len(words := line.split()) > 3 and words[2] == "cgroup2" and "\\" not in words[1]
     ]
     paths = [f"{mount}/cgroup.controllers" for mount in mounts[:4]]
-    cpuset = find_cpuset(read)
+    cpuset = find_cpuset(files)
     for mount, prefix in (
         [(cpuset.mount, cpuset.prefix)] if cpuset else [(mount, "cpuset.") for mount in mounts[:4]]
     ):
@@ -103,16 +102,11 @@ def more_paths(files: Mapping[str, Any]) -> list[str]:
 class Machine:
     """A machine's state, from the files of MACHINE_PATHS and more."""
 
-    raw: Mapping[str, Any]
-
-    @cached_property
-    def files(self) -> Files:
-        """The files that the engine read."""
-        return Files(self.raw)
+    files: Files
 
     def expecting(self, online: list[int]) -> Machine:
         """Return the machine as it will be with only these CPUs online."""
-        return Machine({**self.raw, f"{CPU}/online": {"text": format_cpu_list(online)}})
+        return Machine(self.files | {f"{CPU}/online": {"text": format_cpu_list(online)}})
 
     def text(self, path: str) -> str | None:
         """Return a file's text; None if it could not be read."""

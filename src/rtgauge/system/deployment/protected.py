@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtgauge.system.file_batch import Files
+    from rtgauge.target.file_batch import Files
 
 ROUTES, ROUTES_6, MOUNTS = "/proc/net/route", "/proc/net/ipv6_route", "/proc/mounts"
 PATHS = [ROUTES, ROUTES_6, MOUNTS, "/sys/bus/pci/devices/*/class"]

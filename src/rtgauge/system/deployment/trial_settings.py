@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from rtgauge.system.deployment.machine_state import THREAD_PATHS, Machine
 from rtgauge.system.deployment.protected import PATHS as PROTECTED_PATHS
 from rtgauge.system.deployment.protected import is_protected
-from rtgauge.system.file_batch import chosen, cpu_list, glob_pattern
 from rtgauge.system.threads import PATHS as STAT_PATHS
 from rtgauge.system.threads import STATES, Thread, threads
+from rtgauge.target.file_batch import chosen, cpu_list, glob_pattern
 from rtgauge.units import format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask
 
 if TYPE_CHECKING:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Extracts values from the files that the engine's verb `read` returned; no content makes that fail."""
+"""The files that the engine's verb `read` returned, and the values in them; no content makes that fail."""
 
 from __future__ import annotations
 
 import base64
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, cast
 
 from rtgauge.units import format_cpu_list, parse_cpu_list
@@ -44,14 +45,27 @@ def chosen(text: str | None) -> str | None:
     return match[1] if match else text
 
 
-class Files:
+class Files(Mapping[str, Mapping[str, Any]]):
     """The files that `read` returned: path -> {"text"} | {"base64"} | {"directory"} | {"error"}."""
 
-    def __init__(self, files: Mapping[str, Any]) -> None:
+    def __init__(self, files: Mapping[str, Any] = MappingProxyType({})) -> None:
         # A target may send anything: drop entries of the wrong shape.
-        self._files = {
-            path: cast("dict[str, Any]", file) for path, file in files.items() if isinstance(file, dict)
+        self._files: dict[str, dict[str, Any]] = {
+            path: file for path, file in files.items() if isinstance(file, dict)
         }
+
+    def __getitem__(self, path: str) -> Mapping[str, Any]:
+        return self._files[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __or__(self, later: Mapping[str, Any]) -> Files:
+        """The files of both; the ones of `later` replace others of the same path."""
+        return Files({**self._files, **later})
 
     def text(self, path: str) -> str | None:
         """Return the file's text without white space and NUL bytes at its ends; None if it could not be
@@ -75,6 +89,15 @@ class Files:
         """Return whether the path could be read as a file or a folder."""
         file = self._files.get(path, {})
         return any(kind in file for kind in ("text", "base64", "directory"))
+
+    def entries(self, folder: str) -> list[str]:
+        """The names in a folder; empty if it could not be read."""
+        names = self._files.get(folder, {}).get("directory")
+        return [str(name) for name in cast("list[object]", names)] if isinstance(names, list) else []
+
+    def texts(self) -> list[str]:
+        """The text of every file that could be read."""
+        return [text for path in self._files if (text := self.text(path)) is not None]
 
     def error(self, path: str) -> str | None:
         """Return why the path could not be read; None if it could, or was not requested."""
@@ -127,3 +150,7 @@ def glob_pattern(glob: str) -> str:
         signs.get(part, part if part.startswith("[") and part.endswith("]") else re.escape(part))
         for part in parts
     )
+
+
+Read = Callable[[Iterable[str]], Files]
+"""Reads files and globs on a target in one batch, as `Target.read` does."""
