@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's events that an instance of tracefs records. A list names them, separated by commas:
- * `sched/sched_switch` is an event; `irq_vectors/*_entry` are all of that group that end so; `irq` is a
- * whole group.
+ * `sched/sched_switch` is an event; `irq_vectors/` followed by `*_entry` are all events of that group with
+ * this ending; `irq` is a whole group.
  */
 #ifndef RTGAUGE_TRACE_EVENTS_H
 #define RTGAUGE_TRACE_EVENTS_H
