@@ -306,6 +306,7 @@ def _plan(
     return tune_plan(
         parse_requirement(require),
         offer.candidates,
+        daemons=offer.daemons,
         cpus=scope.cpus,
         pid=scope.pid,
         loads=names_option(loads[0]),

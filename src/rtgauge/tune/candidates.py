@@ -17,7 +17,8 @@ from rtgauge.system.deployment.apply import read_machine
 from rtgauge.system.deployment.boot_parameters import why_not_by_boot
 from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
-from rtgauge.system.deployment.trial_settings import trial_settings
+from rtgauge.system.deployment.stages import FOUGHT_BY
+from rtgauge.system.deployment.trial_settings import running, trial_settings
 from rtgauge.system.facts import facts_by
 from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
 from rtgauge.target.file_batch import Files
@@ -61,11 +62,15 @@ class NotTried:
 
 @dataclass(frozen=True)
 class Offer:
-    """What can be tried on a machine, the likeliest first, and what cannot."""
+    """What can be tried on a machine, the likeliest first, and what cannot.
+
+    `daemons`: what runs there and would set a value back.
+    """
 
     facts: Facts
     candidates: Sequence[Candidate]
     not_tried: Sequence[NotTried]
+    daemons: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,14 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
             candidates.append(Candidate(rule, trial, found, part))
         elif why:
             not_tried.append(NotTried(rule, why))
-    return Offer(facts, candidates, not_tried)
+    fighting = {name for each in candidates for name in _fought_by(each)}
+    daemons = sorted({thread.name for thread in running(fighting, machine)})
+    return Offer(facts, candidates, not_tried, daemons)
+
+
+def _fought_by(candidate: Candidate) -> Collection[str]:
+    key = candidate.part.partition("=")[0].replace("-", "_")
+    return (*candidate.trial.fought_by, *FOUGHT_BY.get(key, ()))
 
 
 def _as_isolated(facts: Facts, cpus: list[int]) -> Facts:

@@ -9,6 +9,8 @@ from rtgauge.report.table import Column, Table
 from rtgauge.tune.candidates import NEVER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtgauge.tune.candidates import Offer
 
 
@@ -44,11 +46,17 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
             if details or each.rule.trial is not None or each.rule.boot is not None
         ],
         [
+            *([stopped(offer.daemons)] if offer.daemons else []),
             "With --reboot, a guest of the lab tries what takes a boot.",
             f"Never touched: {', '.join(NEVER)}.",
         ],
     )
     return [tried, others]
+
+
+def stopped(daemons: Sequence[str]) -> str:
+    """What happens to the daemons that would set a value back."""
+    return f"These set values back, and are stopped in such trials: {', '.join(daemons)}."
 
 
 def _against(advice: str | None) -> str:

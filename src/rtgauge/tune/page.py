@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.table import Cell, Table, numbers, texts
 from rtgauge.report.text import NONE
+from rtgauge.tune.offer_tables import stopped
 from rtgauge.tune.search import Found
 from rtgauge.units import format_change
 
@@ -76,6 +77,7 @@ def notes(result: TuneResult) -> list[str]:
         if verdict is not None:
             lines.append(f"{name}: {verdict.word}. {verdict.reason}")
     lines += [f"Costs: {words}." for words in result.costs]
+    lines += [f"{stopped(result.daemons)} Disable them if you keep such a setting."] if result.daemons else []
     lines += [f"Left out: {text}." for text in result.left_out]
     if result.next is not None:
         lines.append(f"Next: {result.next}")

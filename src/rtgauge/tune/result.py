@@ -85,6 +85,7 @@ class TuneResult(Model):
     tests: list[TestFigures]
     confirmed: Found | None = Field(description="under loads that the search did not use")
     confirm_loads: list[str]
+    daemons: list[str] = Field(default=[], description="they set values back, and are stopped in such trials")
     costs: list[str] = Field(description="of the kept settings: CPUs, throughput of the loads, energy")
     runs: int
     out_of_budget: bool
@@ -113,6 +114,7 @@ class TuneResult(Model):
             tests=[figures(test) for test in tuned.tests],
             confirmed=None if confirmed is None else confirmed.found,
             confirm_loads=wish.confirm_loads,
+            daemons=wish.daemons,
             costs=costs(record.steps, deployment(tuned.final, wish)) if tuned.final else [],
             runs=len(played.runs),
             out_of_budget=tuned.out_of_budget,

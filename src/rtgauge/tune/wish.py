@@ -50,6 +50,7 @@ class TuneWish(Model):
     cpus: str | None = Field(default=None, description="the real-time CPUs; None: all")
     pid: int | None = Field(default=None, description="the watched program; None: a probe is measured")
     choices: list[Choice]
+    daemons: list[str] = Field(default=[], description="what runs and would set a value back")
     loads: list[str]
     confirm_loads: list[str]
     most_runs: int = Field(description="the budget, in runs")
@@ -88,6 +89,7 @@ def tune_plan(
     requirement: Requirement,
     candidates: Sequence[Candidate],
     *,
+    daemons: Sequence[str] = (),
     cpus: str | None,
     pid: int | None,
     loads: Sequence[str],
@@ -143,6 +145,7 @@ def tune_plan(
         cpus=cpus,
         pid=pid,
         choices=[Choice(rule=each.id, found=each.found, part=each.part) for each in candidates],
+        daemons=list(daemons),
         loads=list(loads),
         confirm_loads=list(confirm_loads),
         most_runs=most_runs,

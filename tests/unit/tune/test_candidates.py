@@ -14,6 +14,7 @@ from rtgauge.system.facts import facts
 from rtgauge.target.file_batch import Files
 from rtgauge.tune.candidates import Offer, Scope, offer
 from rtgauge.tune.known import rule_of
+from rtgauge.tune.offer_tables import offer_tables
 from rtgauge.tune.study import deployment_name
 from tests.unit.system import machines
 
@@ -87,3 +88,11 @@ def test_what_takes_a_boot_is_tried_where_each_set_of_settings_is_booted() -> No
     assert {each.id: each.part for each in booted.candidates}["skew-tick"] == "boot=skew-tick"
     parts = ["boot=skew-tick", "settings=thp", "isolate=1"]
     assert deployment_name(parts, "1") == "isolate=1,settings=thp,boot=skew-tick"
+
+
+def test_daemons_that_would_set_a_value_back_are_said() -> None:
+    files = machines.badly_set_rt() | machines.threads((40, "tuned", False, 0, 0), (41, "sshd", False, 0, 0))
+    assert offered(files).daemons == ["tuned"]
+    assert offered(files, only=["ksm"]).daemons == []
+    notes = [note for table in offer_tables(offered(files), details=False) for note in table.notes]
+    assert "These set values back, and are stopped in such trials: tuned." in notes

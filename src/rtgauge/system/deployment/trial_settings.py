@@ -67,9 +67,16 @@ def trial_settings(
 
 def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
     """Return the settings that stop these daemons, if they run (needs THREAD_PATHS of the machine)."""
+    return [
+        Setting(thread.setting("state"), "stopped", essential=False) for thread in running(daemons, machine)
+    ]
+
+
+def running(daemons: Iterable[str], machine: Machine) -> list[Thread]:
+    """Return the main threads of these daemons, if they run (needs THREAD_PATHS of the machine)."""
     names = {name[:COMM_BYTES] for name in daemons}
     return [
-        Setting(thread.setting("state"), "stopped", essential=False)
+        thread
         for thread in (threads(machine.files) if names else ())
         if thread.tid == thread.process and thread.name in names and not thread.kernel
     ]
