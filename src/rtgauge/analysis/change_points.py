@@ -100,12 +100,9 @@ def change_points(values: Sequence[float]) -> list[int]:
     (ratio,), (place,) = largest(series)
     if ratio <= OF_PARTS:
         return []
-    place_in_series = _placed(series[0], int(place))
-    return [
-        *change_points(values[:place_in_series]),
-        place_in_series,
-        *(place_in_series + later for later in change_points(values[place_in_series:])),
-    ]
+    at = _placed(series[0], int(place))
+    later = [at + further for further in change_points(values[at:])]
+    return [*change_points(values[:at]), at, *later]
 
 
 def _placed(values: Doubles, near: int) -> int:
@@ -124,14 +121,8 @@ def _placed(values: Doubles, near: int) -> int:
 def _parts(length: int) -> list[tuple[int, int]]:
     """Return the whole, its halves, its middle, and two thirds from either end, if they are long enough."""
     half, quarter, third = length // 2, length // 4, length // 3
-    parts = [
-        (0, length),
-        (0, half),
-        (half, length),
-        (quarter, length - quarter),
-        (0, 2 * third),
-        (third, length),
-    ]
+    parts = [(0, length), (0, half), (half, length)]
+    parts += [(quarter, length - quarter), (0, 2 * third), (third, length)]
     return [(first, end) for first, end in parts if end - first >= LENGTHS[0]]
 
 

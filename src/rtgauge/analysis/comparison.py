@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis import chi_square, extreme_value
-from rtgauge.analysis.chi_square import Test
 from rtgauge.analysis.comparison_conclusion import conclude, not_told, repeat_command, worse
 from rtgauge.analysis.comparison_document import (
     Comparison,
@@ -52,54 +51,45 @@ class Options:
 
 
 def _pair(side: Side, baseline: Side, options: Options) -> Pair:
-    side_us, baseline_us = (
-        chi_square.microseconds(*side.histogram),
-        chi_square.microseconds(*baseline.histogram),
+    both = (side, baseline)
+    side_us, baseline_us = (chi_square.microseconds(*each.histogram) for each in both)
+    pair = Pair(
+        side=side.label,
+        baseline=baseline.label,
+        paper=chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale),
+        textbook=chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha),
+        wasserstein_us=None,
+        cramers_v=None,
     )
-    paper = chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale)
-    textbook = chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha)
-    distance = low = high = v = None
-    overflows = any(
-        each.filled.lower_bounds or each.merged.unplaced for each in (side, baseline)
-    )  # then some distances are unknown
-    if len(side_us[0]) and len(baseline_us[0]):
-        (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
-        if not overflows:
-            distance = (
-                wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts) / 1_000
-            )
-            if options.intervals and min(len(side.runs), len(baseline.runs)) > 1:
-                runs = [
-                    [(each.values_ns(run.bins), run.counts) for run in each.runs] for each in (side, baseline)
-                ]
-                low, high = (ns / 1_000 for ns in wasserstein_interval(*runs, alpha=options.alpha))
-        if textbook.statistic is not None and textbook.bins is not None:
-            v = cramers_v(textbook.statistic, int(counts.sum() + base_counts.sum()), 2, textbook.bins)
-    return Pair(
-        side=side.label, baseline=baseline.label, paper=paper, textbook=textbook, wasserstein_us=distance,
-        wasserstein_low_us=low, wasserstein_high_us=high,
-        cramers_v=v,
-    )  # fmt: skip
+    if not len(side_us[0]) or not len(baseline_us[0]):
+        return pair
+    (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
+    if not any(each.filled.lower_bounds or each.merged.unplaced for each in both):  # all distances are known
+        distance = wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts)
+        pair.wasserstein_us = distance / 1_000
+        if options.intervals and min(len(side.runs), len(baseline.runs)) > 1:
+            runs = [[(each.values_ns(run.bins), run.counts) for run in each.runs] for each in both]
+            ends = wasserstein_interval(*runs, alpha=options.alpha)
+            pair.wasserstein_low_us, pair.wasserstein_high_us = (ns / 1_000 for ns in ends)
+    if pair.textbook.statistic is not None and pair.textbook.bins is not None:
+        total = int(counts.sum() + base_counts.sum())
+        pair.cramers_v = cramers_v(pair.textbook.statistic, total, 2, pair.textbook.bins)
+    return pair
 
 
 def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> list[Selection]:
     selections: list[Selection] = []
     for baseline in dict.fromkeys(pair.baseline for pair in pairs):
         for convention in chi_square.Convention:
-            tests: dict[str, Test] = {
-                pair.side: getattr(pair, convention.value) for pair in pairs if pair.baseline == baseline
-            }
+            tests = {pair.side: pair.test(convention) for pair in pairs if pair.baseline == baseline}
+            rejected = [side for side, test in tests.items() if test.rejected]
             kept = {
                 side: test.statistic
                 for side, test in tests.items()
-                if test.statistic is not None and not test.rejected
+                if test.statistic is not None and side not in rejected
             }
             best = min(kept, key=lambda label: kept[label], default=None)
-            lower = [
-                side
-                for side, test in tests.items()
-                if test.rejected and _is_lower(sides[side], sides[best or baseline])
-            ]
+            lower = [side for side in rejected if _is_lower(sides[side], sides[best or baseline])]
             selections.append(
                 Selection(baseline=baseline, convention=convention, best=best, rejected_but_lower=lower)
             )
@@ -108,12 +98,10 @@ def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> lis
 
 def _is_lower(figures: Distribution, than: Distribution) -> bool:
     """Return whether every measured quantile is lower."""
-    names = [_field(quantile) for quantile in QUANTILES]
-    return (
-        bool(figures.count and than.count)
-        and not figures.lower_bounds
-        and all(getattr(figures, name) < getattr(than, name) for name in names)
-    )
+    if not figures.count or not than.count or figures.lower_bounds:
+        return False
+    names = map(_field, QUANTILES)
+    return all(getattr(figures, name) < getattr(than, name) for name in names)
 
 
 def _field(quantile: str) -> str:
@@ -145,21 +133,15 @@ def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
     return why if why is None or len(side.runs) == 1 else f"{why} in each run"
 
 
-def _runs_ns(side: Side, quantile: str) -> list[int]:
-    """Return the quantile in each run."""
-    return [ns for run in side.runs if (ns := getattr(run.figures, _field(quantile))) is not None]
-
-
-def _figure(side: Side, runs_ns: Sequence[int], quantile: str) -> int:
-    """Return the mean of the quantile over a side's runs, or the pooled quantile if a run has only a lower
+def _figures(side: Side, quantile: str) -> tuple[list[int], int]:
+    """The quantile in each run, and the mean over the runs, or the pooled quantile if a run has only a lower
     bound.
     """
     name = _field(quantile)
-    return (
-        getattr(side.filled, name)
-        if any(name in run.figures.lower_bounds for run in side.runs)
-        else round(sum(runs_ns) / len(runs_ns))
-    )
+    runs_ns = [ns for run in side.runs if (ns := getattr(run.figures, name)) is not None]
+    if any(name in run.figures.lower_bounds for run in side.runs):
+        return runs_ns, getattr(side.filled, name)
+    return runs_ns, round(sum(runs_ns) / len(runs_ns))
 
 
 def _is_paired(side: Side, baseline: Side) -> bool:
@@ -181,8 +163,8 @@ def _bin_width(side: Side, ns: int) -> int:
 def _row(side: Side, baseline: Side, quantile: str, options: Options) -> QuantileDifference:
     """Return the figures of one quantile, without an interval."""
     name = _field(quantile)
-    of_side, of_baseline = _runs_ns(side, quantile), _runs_ns(baseline, quantile)
-    side_ns, baseline_ns = _figure(side, of_side, quantile), _figure(baseline, of_baseline, quantile)
+    of_side, side_ns = _figures(side, quantile)
+    of_baseline, baseline_ns = _figures(baseline, quantile)
     open_side, open_baseline = name in side.filled.lower_bounds, name in baseline.filled.lower_bounds
     reasons: dict[str, list[str]] = {}
     for each in (side, baseline):
@@ -206,15 +188,14 @@ def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Opti
     if len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1:
         difference = between_two_runs(side.window_counts, baseline.window_counts, QUANTILES[row.quantile])
     else:
-        figures = [
-            [each.bin_ends_ns(ns) for ns in runs]
-            for each, runs in ((side, row.side_runs_ns), (baseline, row.baseline_runs_ns))
-        ]
         between = between_pairs if row.paired else between_runs
-        difference = between(
-            *(RunFigures([low for low, _ in ends], [high for _, high in ends]) for ends in figures)
-        )
+        difference = between(_bounds(side, row.side_runs_ns), _bounds(baseline, row.baseline_runs_ns))
     return difference.interval(alpha=options.alpha, within_ns=options.within_ns)
+
+
+def _bounds(side: Side, runs_ns: Sequence[int]) -> RunFigures:
+    ends = [side.bin_ends_ns(ns) for ns in runs_ns]
+    return RunFigures([low for low, _ in ends], [high for _, high in ends])
 
 
 def quantile_differences(
@@ -224,7 +205,7 @@ def quantile_differences(
     all)`.
     """
     rows: list[QuantileDifference] = []
-    intervals: list[tuple[int, Interval]] = []
+    intervals: list[tuple[QuantileDifference, Interval]] = []
     for number, (side, baseline) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs))
@@ -233,22 +214,14 @@ def quantile_differences(
         for quantile in QUANTILES:
             row = _row(side, baseline, quantile, options)
             if row.no_interval is None:
-                intervals.append((len(rows), _interval(side, baseline, row, options)))
+                intervals.append((row, _interval(side, baseline, row, options)))
             rows.append(row)
-    columns = [
-        holm([getattr(interval, name) for _, interval in intervals])
-        for name in ("p_different", "p_not_within", "p_not_beyond")
-    ]
-    for (number, interval), (different, not_within, not_beyond) in zip(
-        intervals, zip(*columns, strict=True), strict=True
-    ):
-        rows[number] = rows[number].model_copy(
-            update={
-                "low_ns": interval.low_ns, "high_ns": interval.high_ns,
-                "p_different": different, "p_not_within": not_within, "p_not_beyond": not_beyond,
-                "says": _says((different, not_within, not_beyond), options, rows[number]),
-            }
-        )  # fmt: skip
+    names = ("p_different", "p_not_within", "p_not_beyond")
+    columns = [holm([getattr(interval, name) for _, interval in intervals]) for name in names]
+    for (row, interval), corrected in zip(intervals, zip(*columns, strict=True), strict=True):
+        row.low_ns, row.high_ns = interval.low_ns, interval.high_ns
+        row.p_different, row.p_not_within, row.p_not_beyond = corrected
+        row.says = _says(corrected, options, row)
     return rows
 
 
@@ -256,23 +229,26 @@ def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
     """Return the extreme-value estimate of one side, or why there is none."""
     tail = extreme_value.estimate(*side.maxima, histogram=side.magnitudes, confidence=confidence)
     fitted, peaks = tail.fitted, tail.peaks
-    return TailEstimate(
+    document = TailEstimate(
         side=side.label,
         cannot=tail.cannot,
         blocks=tail.blocks,
         activations_a_block=tail.activations_a_block,
-        location_ns=None if fitted is None else fitted.location,
-        scale_ns=None if fitted is None else fitted.scale,
-        shape=None if fitted is None else fitted.shape,
         assumptions=tail.assumptions,
         levels=tail.levels,
         not_estimated=tail.not_estimated,
-        threshold_ns=None if peaks is None else peaks.threshold,
-        peaks=0 if peaks is None else peaks.peaks,
-        peaks_shape=None if peaks is None else peaks.shape,
         peak_levels=tail.peak_levels,
         disagree=tail.disagree,
     )
+    if fitted is not None:
+        document.location_ns, document.scale_ns, document.shape = fitted.location, fitted.scale, fitted.shape
+    if peaks is not None:
+        document.threshold_ns, document.peaks, document.peaks_shape = (
+            peaks.threshold,
+            peaks.peaks,
+            peaks.shape,
+        )
+    return document
 
 
 def compare(
@@ -295,14 +271,13 @@ def compare(
         if progress is not None:
             progress("tails", i, len(sides))
         tails.append(tail_estimate(side, confidence=1 - options.alpha))
+    alpha, within_ns, again = options.alpha, options.within_ns, repeat_command(pairs)
     return Comparison(
         quantity=sides[0].quantity,
-        alpha=options.alpha,
-        within_ns=options.within_ns,
-        conclusion=conclude(
-            quantiles, alpha=options.alpha, within_ns=options.within_ns, repeat=repeat_command(pairs)
-        ),
-        worse=worse(quantiles, alpha=options.alpha),
+        alpha=alpha,
+        within_ns=within_ns,
+        conclusion=conclude(quantiles, alpha=alpha, within_ns=within_ns, repeat=again),
+        worse=worse(quantiles, alpha=alpha),
         not_told=not_told([pair.side for pair in tested], quantiles),
         sides=[
             SideFigures(

@@ -46,12 +46,9 @@ def word(kind: Finding, *, repeated: bool) -> str:
 
 def finding(row: QuantileDifference, *, alpha: float) -> Finding:
     """What one quantile shows at level `alpha`. Less is better for every compared quantity."""
-    if (
-        row.p_different is None
-        or row.p_not_within is None
-        or row.p_not_beyond is None
-        or row.difference_ns is None
-    ):
+    if row.p_different is None or row.p_not_within is None or row.p_not_beyond is None:
+        return Finding.UNKNOWN
+    if row.difference_ns is None:
         return Finding.UNKNOWN
     if row.p_not_within < alpha:
         return Finding.SAME
@@ -62,9 +59,8 @@ def finding(row: QuantileDifference, *, alpha: float) -> Finding:
 
 def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
     """Return the sides that repeated runs show to be worse at a quantile."""
-    return list(
-        dict.fromkeys(row.side for row in rows if row.repeated and finding(row, alpha=alpha) is Finding.WORSE)
-    )
+    repeated = (row for row in rows if row.repeated)
+    return list(dict.fromkeys(row.side for row in repeated if finding(row, alpha=alpha) is Finding.WORSE))
 
 
 def not_told(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
@@ -111,34 +107,27 @@ def _of_runs(row: QuantileDifference) -> str:
         return ""
     if runs == of_baseline:
         return "In these two runs, "
-    return (
-        f"In the one run of {row.side} and {of_baseline} of {row.baseline}, "
-        if runs < 2
-        else f"In {runs} runs of {row.side} and the one of {row.baseline}, "
-    )
+    if runs < 2:
+        return f"In the one run of {row.side} and {of_baseline} of {row.baseline}, "
+    return f"In {runs} runs of {row.side} and the one of {row.baseline}, "
 
 
 def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
     """Return the sentence for a single pair, without its end."""
     side, baseline, repeated, runs = rows[0].side, rows[0].baseline, rows[0].repeated, _of_runs(rows[0])
-    by_finding = {
-        kind: [row for row, of_row in zip(rows, findings, strict=True) if of_row is kind] for kind in Finding
-    }
+    by_finding: dict[Finding, list[QuantileDifference]] = {}
+    for row, of_row in zip(rows, findings, strict=True):
+        by_finding.setdefault(of_row, []).append(row)
+    at = {kind: _and([row.quantile for row in found]) for kind, found in by_finding.items()}
     whole = _of_pair(findings)
-
-    def at(kind: Finding) -> str:
-        return _and([row.quantile for row in by_finding[kind]])
-
     if whole is Finding.UNKNOWN:
         why = next((row.no_interval for row in rows if row.no_interval), None)
         measured = ", ".join(f"{row.quantile} {signed(row.difference_ns)}" for row in rows)
-        return (
-            f"Whether {side} differs from {baseline} is not known{f' ({why})' if why else ''}; as "
-            f"measured: {measured}"
-        )
+        why = f" ({why})" if why else ""
+        return f"Whether {side} differs from {baseline} is not known{why}; as measured: {measured}"
     clauses: list[str] = []
     for kind in (Finding.WORSE, Finding.BETTER):
-        if by_finding[kind]:
+        if kind in by_finding:
             largest = _largest(by_finding[kind])
             figures = [
                 f"{signed(row.difference_ns)}{f' ({_interval(row)})' if row is largest else ''} at "
@@ -146,24 +135,15 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
                 for row in by_finding[kind]
             ]
             clauses.append(f"{word(kind, repeated=repeated)}: {_and(figures)}")
+    same = f"; the same within {within} at {at[Finding.SAME]}" if Finding.SAME in at else ""
     if clauses:
-        sentence = f"{runs}{side} against {baseline}: {'; '.join(clauses)}"
-        if by_finding[Finding.SAME]:
-            sentence += f"; the same within {within} at {at(Finding.SAME)}"
-        if by_finding[Finding.NOT_SHOWN]:
-            sentence += f"; no difference shown at {at(Finding.NOT_SHOWN)}"
-        return sentence
+        shown = f"; no difference shown at {at[Finding.NOT_SHOWN]}" if Finding.NOT_SHOWN in at else ""
+        return f"{runs}{side} against {baseline}: {'; '.join(clauses)}{same}{shown}"
     if whole is Finding.SAME:
-        return f"{runs}{side} and {baseline} are the same within {within} at {at(Finding.SAME)}"
-    shown = (
-        f"; the same within {within} at {at(Finding.SAME)}"
-        if by_finding[Finding.SAME]
-        else f", nor that they are the same within {within}"
-    )
-    return (
-        f"{runs}{'no' if runs else 'No'} difference between {side} and {baseline} is shown at "
-        f"{at(Finding.NOT_SHOWN)}{shown}"
-    )
+        return f"{runs}{side} and {baseline} are the same within {within} at {at[Finding.SAME]}"
+    nothing = f"{'no' if runs else 'No'} difference between {side} and {baseline} is shown"
+    neither = same or f", nor that they are the same within {within}"
+    return f"{runs}{nothing} at {at[Finding.NOT_SHOWN]}{neither}"
 
 
 def _common(labels: Sequence[str]) -> list[str]:
@@ -177,29 +157,21 @@ def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: f
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
     of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
-    groups: dict[tuple[bool, Finding], list[tuple[float, str]]] = {}
+    groups: dict[tuple[bool, Finding], list[tuple[int, str]]] = {}
     every_repeated = [rows[0].repeated for rows in pairs.values()]
     for (side, _), rows in pairs.items():
         repeated = rows[0].repeated
         findings = [finding(row, alpha=alpha) for row in rows]
         whole = _of_pair(findings)
         name = ", ".join(part for part in side.split(", ") if part not in of_sides or part == side)
-        different = [
-            row
-            for row, of_row in zip(rows, findings, strict=True)
-            if of_row in {Finding.WORSE, Finding.BETTER}
-        ]
-        if not different:
-            groups.setdefault((repeated, whole), []).append((0.0, name))
-            continue
-        shown = [
-            _largest([row for row in different if ((row.difference_ns or 0) > 0) is worse])
-            for worse in (True, False)
-                 if any(((row.difference_ns or 0) > 0) is worse for row in different)]  # fmt: skip
-        figures = _and([f"{signed(row.difference_ns)} at {row.quantile}" for row in shown])
-        groups.setdefault((repeated, whole), []).append(
-            (-abs(float(_largest(different).difference_ns or 0)), f"{name} ({figures})")
-        )
+        group = groups.setdefault((repeated, whole), [])
+        each = list(zip(rows, findings, strict=True))
+        worse_rows = [row for row, of_row in each if of_row is Finding.WORSE]
+        better_rows = [row for row, of_row in each if of_row is Finding.BETTER]
+        shown = [_largest(found) for found in (worse_rows, better_rows) if found]
+        if shown:
+            name += f" ({_and([f'{signed(row.difference_ns)} at {row.quantile}' for row in shown])})"
+        group.append((-max((abs(row.difference_ns or 0) for row in shown), default=0), name))
     clauses: list[str] = []
     for repeated, kind in itertools.product((True, False), Finding):
         members = [text for _, text in sorted(groups.get((repeated, kind), []), key=lambda member: member[0])]
@@ -207,17 +179,11 @@ def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: f
             continue
         words = word(kind, repeated=repeated) + (f" within {within}" if kind is Finding.SAME else "")
         words += " in single runs" if not repeated and any(every_repeated) else ""
-        named = ", ".join(members[:MOST_NAMED]) + (
-            f" and {len(members) - MOST_NAMED} more" if len(members) > MOST_NAMED else ""
-        )
-        clauses.append(f"{len(members)} {words}: {named}")
-    who = ", ".join(of_sides) if of_sides and of_baselines else f"{len(pairs)} sides"
-    against = ", ".join(of_baselines)
-    sentence = (
-        f"{who} against {against}: {'; '.join(clauses)}"
-        if against
-        else f"{len(pairs)} pairs: {'; '.join(clauses)}"
-    )
+        more = f" and {len(members) - MOST_NAMED} more" if len(members) > MOST_NAMED else ""
+        clauses.append(f"{len(members)} {words}: {', '.join(members[:MOST_NAMED])}{more}")
+    who = ", ".join(of_sides) or f"{len(pairs)} sides"
+    against = f"{who} against {', '.join(of_baselines)}" if of_baselines else f"{len(pairs)} pairs"
+    sentence = f"{against}: {'; '.join(clauses)}"
     return sentence if any(every_repeated) else f"In single runs, {sentence}"
 
 
@@ -234,11 +200,10 @@ def conclude(
     pairs: dict[tuple[str, str], list[QuantileDifference]] = {}
     for row in rows:
         pairs.setdefault((row.side, row.baseline), []).append(row)
-    sentence = (
-        _one(rows, [finding(row, alpha=alpha) for row in rows], within)
-        if len(pairs) == 1
-        else _several(pairs, alpha, within)
-    )
+    if len(pairs) == 1:
+        sentence = _one(rows, [finding(row, alpha=alpha) for row in rows], within)
+    else:
+        sentence = _several(pairs, alpha, within)
     if all(row.repeated for row in rows):
         return f"{sentence}."
     if repeat is None:

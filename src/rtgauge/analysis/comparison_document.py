@@ -53,6 +53,10 @@ class Pair(Model):
     wasserstein_high_us: float | None = None
     cramers_v: float | None
 
+    def test(self, convention: chi_square.Convention) -> Test:
+        """The test by this convention."""
+        return self.paper if convention is chi_square.Convention.PAPER else self.textbook
+
 
 class Selection(Model):
     """The side nearest to a baseline by the paper's test; `best` is None if all were rejected or untested."""
@@ -200,8 +204,6 @@ def compared_document(
     """Return the document to print. `one`: everything was compared at once."""
     if benchmarks is None:
         return comparisons[0] if one else ComparisonList(list(comparisons))
-    return (
-        OperationsAndComparisons(operations=benchmarks, comparisons=list(comparisons))
-        if comparisons
-        else benchmarks
-    )
+    if not comparisons:
+        return benchmarks
+    return OperationsAndComparisons(operations=benchmarks, comparisons=list(comparisons))

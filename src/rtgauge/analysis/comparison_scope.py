@@ -48,16 +48,13 @@ class Scope:
         if self.task is None and self.metric is None:
             return step.main_series
         metric = self.quantity(step)
-        series = [
-            each
-            for each in step.series
-            if each.metric == metric and (self.task is None or each.labels.get("task") == self.task)
-        ]
-        if self.probe is None:
-            return series
-        return [
-            each for each in series if SEGMENT not in each.labels and each.labels.get("role") == self.role
-        ]
+        series = [each for each in step.series if each.metric == metric]
+        if self.task is not None:
+            series = [each for each in series if each.labels.get("task") == self.task]
+        if self.probe is not None:
+            whole = (each for each in series if SEGMENT not in each.labels)
+            series = [each for each in whole if each.labels.get("role") == self.role]
+        return series
 
 
 EVERYTHING = Scope()
@@ -73,28 +70,20 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
     for probe, descriptor in reversed(list(PROBES.items())):
         if descriptor.pace is None:
             continue
-        every = [
-            each
-            for step in steps
-            if step.key.probe == probe
-            for each in step.series
-            if SEGMENT not in each.labels
-        ]
-        measured = {each.metric for each in every}
-        metrics = [metric for metric in descriptor.pace.metrics if metric in measured]
+        every = (each for step in steps if step.key.probe == probe for each in step.series)
+        roles_of: dict[str, set[str | None]] = {}
+        for each in every:
+            if SEGMENT not in each.labels:
+                role = each.labels.get("role")
+                roles_of.setdefault(each.metric, set()).add(None if role is None else str(role))
+        metrics = [metric for metric in descriptor.pace.metrics if metric in roles_of]
         for metric in metrics:
-            series = [each for each in every if each.metric == metric]
-            roles = dict.fromkeys(
-                None if (role := each.labels.get("role")) is None else str(role) for each in series
-            )
-            for role in sorted(roles, key=str, reverse=True):
-                quantity = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"
-                view = f", as the {role} saw it" if len(roles) > 1 else ""
-                scopes.append(
-                    Scope(
-                        f"{quantity[:1].upper()}{quantity[1:]}{view}", metric=metric, probe=probe, role=role
-                    )
-                )
+            roles = sorted(roles_of[metric], key=str, reverse=True)
+            quantity = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"
+            quantity = quantity[:1].upper() + quantity[1:]
+            for role in roles:
+                title = f"{quantity}, as the {role} saw it" if len(roles) > 1 else quantity
+                scopes.append(Scope(title, metric=metric, probe=probe, role=role))
     return scopes
 
 
@@ -111,29 +100,20 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
     tabulated = has_several_operations(records)
     operations = _operation_scopes(steps) if tabulated else []
     timing = timing_scopes(records)
-    elsewhere = [
-        step for step in steps if step.tasks or (tabulated and isinstance(probe_of(step), Microbenchmark))
-    ]
-    known = {scope.probe for scope in timing} | {step.key.probe for step in elsewhere}
+    known = {scope.probe for scope in timing}
+    known |= {step.key.probe for step in steps if step.tasks}
+    if tabulated:
+        known |= {step.key.probe for step in steps if isinstance(probe_of(step), Microbenchmark)}
     others = {
-        step.key.probe: step.total.metric
+        step.key.probe: Scope(
+            step.key.probe[:1].upper() + step.key.probe[1:], probe=step.key.probe, metric=step.total.metric
+        )
         for step in steps
         if step.key.probe not in known and step.total is not None
     }
-    scopes = [
-        *operations,
-        *timing,
-        *(
-            Scope(probe[:1].upper() + probe[1:], probe=probe, metric=of_probe)
-            for probe, of_probe in others.items()
-        ),
-        *tasks,
-    ]
-    return (
-        scopes
-        if tasks or operations or len(scopes) > 1 or any(scope.role is not None for scope in timing)
-        else [EVERYTHING]
-    )
+    scopes = [*operations, *timing, *others.values(), *tasks]
+    apart = tasks or operations or len(scopes) > 1 or any(scope.role is not None for scope in timing)
+    return scopes if apart else [EVERYTHING]
 
 
 def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:

@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from rtgauge.analysis.sides import Side
 
-CHANGING = (
-    "boot_id",
-    "available_bytes",
-    "swap_free_bytes",
-    "steal_ns_since_boot",
-    "calibrations",
-    "uptime",
-    "running",
-)
+CHANGING = {
+    *("boot_id", "uptime", "running", "calibrations"),
+    *("available_bytes", "swap_free_bytes", "steal_ns_since_boot"),
+}
 """Facts that differ each time a machine is inspected; they are not settings."""
 
 

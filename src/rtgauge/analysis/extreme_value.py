@@ -112,12 +112,10 @@ def _negative_at(
     if not scales > 0:
         return math.inf, np.zeros(2)
     scales_by_shape = -(log_y * math.exp(-shape * log_y) + scales) / shape
-    value, (by_location, by_scale, by_shape) = _negative(
-        x, location, math.log((level - location) / scales), shape
-    )
-    return value, np.array(
-        [by_location - by_scale / (level - location), by_shape - by_scale * scales_by_shape / scales]
-    )
+    log_scale = math.log((level - location) / scales)
+    value, (by_location, by_scale, by_shape) = _negative(x, location, log_scale, shape)
+    by_location -= by_scale / (level - location)
+    return value, np.array([by_location, by_shape - by_scale * scales_by_shape / scales])
 
 
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -153,18 +151,15 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
     log_scale = math.log(abs(scale) or 0.5)
-    starts = [
-        np.array(start)
-        for start in ((location, log_scale, shape), (location, log_scale, 0.05), (-0.45, math.log(0.78), 0.1))
-    ]
-    minima = [minimise(lambda q: _negative(scaled, *q.tolist()), start, tolerance=1e-9) for start in starts]
+    starts = ((location, log_scale, shape), (location, log_scale, 0.05), (-0.45, math.log(0.78), 0.1))
+
+    def negative(q: FloatArray) -> tuple[float, FloatArray]:
+        return _negative(scaled, *q.tolist())
+
+    minima = [minimise(negative, np.array(start), tolerance=1e-9) for start in starts]
     (location, log_scale, shape), value = min(minima, key=lambda minimum: minimum[1])
-    return Gev(
-        centre + spread * float(location),
-        spread * math.exp(log_scale),
-        float(shape),
-        -value - len(x) * math.log(spread),
-    )
+    likelihood = -value - len(x) * math.log(spread)
+    return Gev(centre + spread * float(location), spread * math.exp(log_scale), float(shape), likelihood)
 
 
 def level_interval(
@@ -194,10 +189,8 @@ def level_interval(
         # Start from the fit to the previous level, or if that is impossible, from the best of some shapes.
         start = np.array(previous)
         if not math.isfinite(negative(start)[0]):
-            start = min(
-                (np.array((place, shape)) for place in (location, previous[0]) for shape in SHAPES),
-                key=lambda q: negative(q)[0],
-            )
+            starts = (np.array((place, shape)) for place in (location, previous[0]) for shape in SHAPES)
+            start = min(starts, key=lambda q: negative(q)[0])
         minimum, value = minimise(negative, start, tolerance=1e-4)
         previous[:] = minimum.tolist()
         return value - best - allowed
@@ -220,13 +213,11 @@ def level_interval(
                     return estimate + spread * inside
                 continue
             if value > 0:
-                return estimate + spread * root(
-                    root_loss, (inside, loss_inside), (outside, value), tolerance=1e-4
-                )
-            inside, loss_inside, distance = outside, value, abs(outside)
-            step = distance * min(
-                3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1)
-            )  # slightly beyond the root of a straight line
+                end = root(root_loss, (inside, loss_inside), (outside, value), tolerance=1e-4)
+                return estimate + spread * end
+            inside, loss_inside = outside, value
+            # Slightly beyond the root of a straight line.
+            step = abs(outside) * min(3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1))
         return None
 
     return bound(-1), bound(1)
@@ -292,9 +283,8 @@ def serial_correlation(x: FloatArray) -> tuple[float, float]:
     from scipy.special import stdtr
 
     freedom = len(x) - 3
-    rho = float(
-        pl.select(pl.corr(pl.lit(pl.Series(x[:-1])), pl.lit(pl.Series(x[1:])), method="spearman")).item()
-    )
+    neighbours = pl.DataFrame({"value": x[:-1], "next": x[1:]})
+    rho = float(neighbours.select(pl.corr("value", "next", method="spearman")).item())
     t = rho * math.sqrt(freedom / ((1 - rho) * (1 + rho))) if abs(rho) < 1 else math.inf * rho
     return rho, float(2 * stdtr(freedom, -abs(t)))
 

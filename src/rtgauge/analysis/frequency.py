@@ -164,21 +164,17 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
         return [], None
     tail = extreme_value.estimate(*side.maxima, histogram=side.magnitudes, confidence=options.confidence)
     peaks = {level.activations: level.ns for level in tail.peak_levels}
-    extremes = [
-        Extreme(
-            activations=level.activations,
-            ns=level.ns,
-            low_ns=level.low_ns,
-            high_ns=level.high_ns,
+    extremes: list[Extreme] = []
+    for level in tail.levels:
+        extreme = Extreme(
+            **level.model_dump(),
             hz=highest_hz(level.ns, options.fraction),
             peaks_ns=peaks.get(level.activations),
-            peaks_hz=highest_hz(peaks[level.activations], options.fraction)
-            if level.activations in peaks
-            else None,
             disagree=level.activations in tail.disagree,
         )
-        for level in tail.levels
-    ]
+        if extreme.peaks_ns is not None:
+            extreme.peaks_hz = highest_hz(extreme.peaks_ns, options.fraction)
+        extremes.append(extreme)
     return extremes, tail.cannot
 
 
@@ -188,19 +184,18 @@ def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> floa
     """
     from scipy.special import stdtrit
 
+    allowed = float(1 - share)
     if len(side.runs) > 1:
-        scores = [
-            float(run.counts[np.abs(side.values_ns(run.bins)) > ns].sum())
-            - float(1 - share) * float(run.counts.sum())
-            for run in side.runs
-        ]
+        above = [float(run.counts[np.abs(side.values_ns(run.bins)) > ns].sum()) for run in side.runs]
+        every = [float(run.counts.sum()) for run in side.runs]
+        scores = np.array(above) - allowed * np.array(every)
         error, freedom = math.sqrt(len(scores)) * float(np.std(scores, ddof=1)), len(scores) - 1
     else:
         windows = side.window_counts
         if len(windows.counts) < LEAST_WINDOWS:
             return None
-        above = windows.counts[:, np.abs(windows.values_ns) > ns].sum(axis=1)
-        error, freedom = error_of_sum(above - float(1 - share) * windows.counts.sum(axis=1))
+        beyond = windows.counts[:, np.abs(windows.values_ns) > ns].sum(axis=1)
+        error, freedom = error_of_sum(beyond - allowed * windows.counts.sum(axis=1))
     return error * float(stdtrit(freedom, confidence))
 
 
@@ -214,11 +209,8 @@ def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], 
         if share < 1 and estimate is not None:
             error = _rank_error(side, estimate, share, options.confidence)
             supposed = supposed or error is None
-        limits.append(
-            limit_of(
-                quantile(values, share, options.confidence, rank_error=error or 0.0), share, options.fraction
-            )
-        )
+        bounded = quantile(values, share, options.confidence, rank_error=error or 0.0)
+        limits.append(limit_of(bounded, share, options.fraction))
     return limits, supposed
 
 
@@ -262,14 +254,12 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
     every: list[Side] = []
     for scope in scopes:
         sides = sides_of(records, scope, force=True, alike=False)
-        role = (
-            PROBES[scope.probe].shown.roles.get(scope.role or "", scope.role)
-            if scope.probe is not None
-            else scope.role
-        )
-        every += (
-            [replace(side, label=f"{side.label}, {role}") for side in sides] if len(scopes) > 1 else sides
-        )
+        if len(scopes) > 1:
+            role = scope.role
+            if scope.probe is not None:
+                role = PROBES[scope.probe].shown.roles.get(role or "", role)
+            sides = [replace(side, label=f"{side.label}, {role}") for side in sides]
+        every += sides
     return every
 
 
@@ -287,17 +277,15 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ga
     gathered: list[Gathered] = []
     for (probe, metric), of_quantity in scopes.items():
         sides = _sides(records, of_quantity)
-        title = of_quantity[0].title.partition(",")[0]
-        lines = [line for line in (line_of(side, options) for side in sides) if line is not None]
-        if lines:
-            table = Table(
-                title=title,
-                probe=probe,
-                metric=metric,
-                fraction=float(options.fraction),
-                confidence=options.confidence,
-                lines=lines,
-            )
+        table = Table(
+            title=of_quantity[0].title.partition(",")[0],
+            probe=probe,
+            metric=metric,
+            fraction=float(options.fraction),
+            confidence=options.confidence,
+            lines=[line for line in (line_of(side, options) for side in sides) if line is not None],
+        )
+        if table.lines:
             gathered.append(Gathered(sides, table))
     return gathered
 

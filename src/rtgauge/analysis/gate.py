@@ -127,9 +127,8 @@ def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
         return _power(ratio, pairs, error) - 0.9
 
     highest = 4 * _critical(pairs, error)[-1]
-    ratio = root(
-        short_of_power, (0.0, short_of_power(0.0)), (highest, short_of_power(highest)), tolerance=1e-6
-    )
+    low, high = ((ratio, short_of_power(ratio)) for ratio in (0.0, highest))
+    ratio = root(short_of_power, low, high, tolerance=1e-6)
     return math.expm1(ratio * math.sqrt(2 / pairs) * spread)
 
 
@@ -187,9 +186,8 @@ def _decision(outcome: Outcome, values: Doubles, max_pairs: int) -> Decision:
     # Each look takes its share of the 5 %, so that the interval holds at whichever look decides.
     half = -error * float(stdtrit(len(values) - 1, 0.025 / len(looks(max_pairs))))
     spread = float(values.std(ddof=1) / math.sqrt(2))
-    return Decision(
-        outcome, len(values), _relative(mean), _relative(mean - half), _relative(mean + half), spread
-    )
+    change, low, high = map(_relative, (mean, mean - half, mean + half))
+    return Decision(outcome, len(values), change, low, high, spread)
 
 
 GRID = 601
@@ -220,9 +218,8 @@ def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
 
         bound = root(left_over, (0.0, left_over(0.0)), (widest, -chance), tolerance=1e-9)
         after = np.linspace(-widest, bound, GRID)
-        density = (
-            np.exp(-0.5 * ((after[:, None] - points) / step) ** 2) @ mass / (step * math.sqrt(2 * math.pi))
-        )
+        kernel = np.exp(-0.5 * ((after[:, None] - points) / step) ** 2)
+        density = kernel @ mass / (step * math.sqrt(2 * math.pi))
         simpson = np.where(np.arange(GRID) % 2, 4.0, 2.0)
         simpson[[0, -1]] = 1.0
         points, mass, before = after, density * simpson * (after[1] - after[0]) / 3, time

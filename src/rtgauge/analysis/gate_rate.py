@@ -116,9 +116,8 @@ def _least_ratio(counts: npt.NDArray[np.float64], level: float) -> float:
     if pairs < 2:
         return 0.0
     logs = np.log((counts[:, 1] + 0.5) / (counts[:, 0] + 0.5))
-    return math.exp(
-        float(logs.mean()) + float(stdtrit(pairs - 1, level)) * _deviation(counts) / math.sqrt(pairs)
-    )
+    error = _deviation(counts) / math.sqrt(pairs)
+    return math.exp(float(logs.mean()) + float(stdtrit(pairs - 1, level)) * error)
 
 
 def _deviation(counts: npt.NDArray[np.float64]) -> float:

@@ -45,6 +45,5 @@ def wish_of(run: Run) -> GateWish | None:
     try:
         return GateWish.model_validate(written)
     except ValidationError:
-        raise RecordError(
-            f"the record {run.id} is damaged: its plan does not say what its gate decides"
-        ) from None
+        damage = "its plan does not say what its gate decides"
+        raise RecordError(f"the record {run.id} is damaged: {damage}") from None

@@ -112,14 +112,11 @@ class Microbenchmarks(Model):
     def operations(self) -> list[str]:
         """Every measured operation, in the paper's order."""
         order = [cost.name for probe in PROBES.values() if (cost := cost_of(probe)) is not None]
-        names = dict.fromkeys(cost.operation for system in self.systems for cost in system.costs)
-        return sorted(
-            names,
-            key=lambda name: (
-                next((i for i, word in enumerate(order) if name.startswith(word)), len(order)),
-                name,
-            ),
-        )
+
+        def place(name: str) -> tuple[int, str]:
+            return next((i for i, word in enumerate(order) if name.startswith(word)), len(order)), name
+
+        return sorted({cost.operation for system in self.systems for cost in system.costs}, key=place)
 
 
 def operation(step: Step) -> str | None:
@@ -156,35 +153,29 @@ def _systems(record: Record, names: Mapping[str, str]) -> list[System]:
             groups.setdefault(line, {}).setdefault(measured, []).append(step)
     systems: list[System] = []
     for (name, policy, load), operations in groups.items():
-        costs = [
-            cost
-            for cost in (_cost(operation, steps) for operation, steps in operations.items())
-            if cost is not None
-        ]
+        costs = [_cost(operation, steps) for operation, steps in operations.items()]
         clocks = [step.clock.get("cost_mean_ns") for steps in operations.values() for step in steps]
         known = [float(cost) for cost in clocks if isinstance(cost, int | float)]
-        mean = sum(known) / len(known) if known else None
-        systems.append(
-            System(
-                record=str(record.path), name=name, policy=policy, load=load, clock_cost_ns=mean, costs=costs
-            )
+        system = System(
+            record=str(record.path),
+            name=name,
+            policy=policy,
+            load=load,
+            clock_cost_ns=sum(known) / len(known) if known else None,
+            costs=[cost for cost in costs if cost is not None],
         )
+        systems.append(system)
     return systems
 
 
 def _inversion(record: Record, step: Step, names: Mapping[str, str]) -> list[LockAnswer]:
     place = {"record": str(record.path), "name": names[step.id], "load": step.key.load}
-    return [
-        LockAnswer.model_validate(
-            {
-                **place,
-                "lock": result.labels["lock"],
-                **{key: value for key, value in result.values.items() if key in LockAnswer.model_fields},
-            }
-        )
-        for result in step.results
-        if result.name == "inversion"
-    ]
+    answers: list[LockAnswer] = []
+    for result in step.results:
+        if result.name == "inversion":
+            known = {key: value for key, value in result.values.items() if key in LockAnswer.model_fields}
+            answers.append(LockAnswer.model_validate({**place, "lock": result.labels["lock"], **known}))
+    return answers
 
 
 def _place(record: Record, step: Step, names: Mapping[str, str]) -> dict[str, Any]:
@@ -213,18 +204,9 @@ def _noise(record: Record, step: Step, names: Mapping[str, str]) -> list[NoiseAn
             for series in step.series
             if series.labels.get("cpu") == cpu
         ]
-        values = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
-        answers.append(
-            NoiseAnswer.model_validate(
-                {
-                    **_place(record, step, names),
-                    **values,
-                    "cpu": cpu,
-                    "causes": causes,
-                    "worst_mark": step.worst,
-                }
-            )
-        )
+        answer = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
+        answer |= {"cpu": cpu, "causes": causes, "worst_mark": step.worst}
+        answers.append(NoiseAnswer.model_validate({**_place(record, step, names), **answer}))
     return answers
 
 
@@ -232,23 +214,12 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
     happened: list[Happened] = []
     cost = cost_of(probe_of(step))
     for result in step.results:
-        if (
-            cost is not None and result.name == cost.result and result.values[cost.met] is not None
-        ):  # a co-kernel may not count it
-            counts = {
-                "met": result.values[cost.met],
-                "tries": sum(int(result.values[key] or 0) for key in cost.tries),
-            }
-            happened.append(
-                Happened.model_validate(
-                    {
-                        **_place(record, step, names),
-                        **counts,
-                        "operation": operation(step),
-                        "what": cost.met_name,
-                    }
-                )
-            )
+        if cost is None or result.name != cost.result or result.values[cost.met] is None:
+            continue  # a co-kernel may not count it
+        tries = sum(int(result.values[key] or 0) for key in cost.tries)
+        counts = {"met": result.values[cost.met], "tries": tries, "what": cost.met_name}
+        place = _place(record, step, names)
+        happened.append(Happened.model_validate({**place, **counts, "operation": operation(step)}))
     return happened
 
 

@@ -89,9 +89,8 @@ class Ranked:
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
             return self.max_ns
-        order = np.argsort(
-            self.smallest, kind="stable"
-        )  # a sample without known bounds comes first in this order, and last in that of `largest`
+        # A sample without known bounds comes first in this order, and last in that of `largest`.
+        order = np.argsort(self.smallest, kind="stable")
         value = int(self.smallest[order][int(np.searchsorted(np.cumsum(self.counts[order]), rank))])
         return value if self.min_ns is None else max(value, self.min_ns)
 
@@ -162,7 +161,6 @@ def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: 
         return Quantile(estimate, values.smallest_at(rank), None)
     low = min(rank_below(float(share), count, confidence), max(0, math.floor(rank - rank_error)))
     high = max(rank_above(float(share), count, confidence), math.ceil(rank + rank_error))
+    lowest = values.smallest_at(low) if low else 0
     highest = values.largest_at(high) if high <= count else None
-    return Quantile(
-        estimate, values.smallest_at(low) if low else 0, highest, at_most=not values.is_known(rank)
-    )
+    return Quantile(estimate, lowest, highest, at_most=not values.is_known(rank))

@@ -111,15 +111,12 @@ class RunQuantile:
 
     def bounds(self, errors: float) -> tuple[int, int]:
         """Return the bounds (ns) at this many standard errors; ±ENDLESS_NS if the run has no sample there."""
-        low, high = (
-            math.floor(self._rank - errors * self._error),
-            math.ceil(self._rank + errors * self._error),
-        )
+        low = math.floor(self._rank - errors * self._error)
+        high = math.ceil(self._rank + errors * self._error)
         run = self._run
-        return (
-            int(run.low_ns[run.at_rank(low)]) if low >= 1 else -ENDLESS_NS,
-            int(run.high_ns[run.at_rank(high)]) if high <= run.total else ENDLESS_NS,
-        )
+        low_ns = int(run.low_ns[run.at_rank(low)]) if low >= 1 else -ENDLESS_NS
+        high_ns = int(run.high_ns[run.at_rank(high)]) if high <= run.total else ENDLESS_NS
+        return low_ns, high_ns
 
 
 MOST_WINDOWS = 1_000

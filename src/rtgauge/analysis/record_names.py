@@ -49,10 +49,9 @@ def system_name(record: Record, step: Step) -> str:
     """Host and kernel, as Garre et al. (2014) name systems, and the co-kernel if one was measured."""
     target = next(iter(step.key.targets.values()), "local")
     facts = record.system(target)
+    name = f"{facts.host or target}, {facts.kernel.release or 'kernel unknown'}"
     cokernel = COKERNELS.get(step.key.rt)
-    return f"{facts.host or target}, {facts.kernel.release or 'kernel unknown'}" + (
-        "" if cokernel is None else f", {cokernel}"
-    )
+    return name if cokernel is None else f"{name}, {cokernel}"
 
 
 def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
@@ -62,21 +61,16 @@ def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
     If several records have a system of the same name, the record's name is added.
     """
     short = record_names(records)
-    named = any(record.label for record in records)
+    systems: list[dict[str, str]] = []
+    if any(record.label for record in records):
+        for record, name in zip(records, short, strict=True):
+            kernels = {step.id: COKERNELS.get(step.key.rt, "Linux") for step in record.steps}
+            several = len(set(kernels.values())) > 1
+            systems.append({step: f"{name}, {kernels[step]}" if several else name for step in kernels})
+        return systems
     names = [{step.id: system_name(record, step) for step in record.steps} for record in records]
-    if named:
-        cokernels = [
-            {step.id: COKERNELS.get(step.key.rt, "Linux") for step in record.steps} for record in records
-        ]
-        return [
-            {
-                step: f"{name}, {kernel}" if len(set(of_record.values())) > 1 else name
-                for step, kernel in of_record.items()
-            }
-            for name, of_record in zip(short, cokernels, strict=True)
-        ]
     owners = [name for of_record in names for name in set(of_record.values())]
-    return [
-        {step: name if owners.count(name) == 1 else f"{name} ({record})" for step, name in of_record.items()}
-        for record, of_record in zip(short, names, strict=True)
-    ]
+    for record, of_record in zip(short, names, strict=True):
+        shared = {name: f"{name} ({record})" for name in of_record.values() if owners.count(name) > 1}
+        systems.append({step: shared.get(name, name) for step, name in of_record.items()})
+    return systems

@@ -32,6 +32,8 @@ CONTEXT = ("context",)
 """A parameter that only kernel space has."""
 RT = ("rt",)
 EXPLAIN, EXPLAIN_EVENTS = ("explain",), ("explain_events",)
+NO_DIFFERENCE = {("space",), ("window_ns",)}
+"""The space has its own trait, and how a record is cut does not change what was measured."""
 UNIPROCESSOR = "Single"
 """The deployment that the papers use as the baseline."""
 
@@ -107,19 +109,16 @@ class Side:
     @cached_property
     def runs(self) -> list[SideRun]:
         """Its runs that measured something, in order."""
+        runs: list[SideRun] = []
         numbers: list[int] = np.unique(self.run).tolist()
-        parts = (
-            [self.merged]
-            if len(numbers) == 1
-            else [
-                merge(self.windows.chosen(self.run == number), limits_ns=self.limits_ns) for number in numbers
-            ]
-        )
-        every = [
-            SideRun(number, filled_distribution(part, resolution_ns=self.resolution_ns), *_histogram(part))
-            for number, part in zip(numbers, parts, strict=True)
-        ]
-        return [run for run in every if run.figures.count]
+        for number in numbers:
+            part = self.merged
+            if len(numbers) > 1:
+                part = merge(self.windows.chosen(self.run == number), limits_ns=self.limits_ns)
+            figures = filled_distribution(part, resolution_ns=self.resolution_ns)
+            if figures.count:
+                runs.append(SideRun(number, figures, *_histogram(part)))
+        return runs
 
     def values_ns(self, bins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the value (ns) of each bin: the largest it can hold, at the tool's resolution."""
@@ -161,19 +160,12 @@ class Side:
 
 
 def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    outside = [(int(signed_bin_of(group.from_ns)), group.count) for group in merged.unplaced]
+    bins = np.array([int(signed_bin_of(group.from_ns)) for group in merged.unplaced], dtype=np.int64)
+    counts = np.array([group.count for group in merged.unplaced], dtype=np.int64)
     return add_bins(
-        np.concatenate(
-            [merged.bins, merged.missed_bins, np.array([at for at, _ in outside], dtype=np.int64)]
-        ),
-        np.concatenate(
-            [merged.counts, merged.missed_counts, np.array([count for _, count in outside], dtype=np.int64)]
-        ),
+        np.concatenate([merged.bins, merged.missed_bins, bins]),
+        np.concatenate([merged.counts, merged.missed_counts, counts]),
     )
-
-
-def _parameters(step: Step) -> dict[str, Any]:
-    return {**step.parameters, **step.key.parameters.values}
 
 
 def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
@@ -181,9 +173,8 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
     leaves: dict[tuple[str, ...], Any] = {}
     for name, value in parameters.items():
         if isinstance(value, Mapping):
-            leaves |= {
-                (name, *rest): leaf for rest, leaf in _leaves(cast("Mapping[str, Any]", value)).items()
-            }
+            nested = _leaves(cast("Mapping[str, Any]", value))
+            leaves |= {(name, *rest): leaf for rest, leaf in nested.items()}
         else:
             leaves[name,] = value
     return leaves
@@ -214,21 +205,18 @@ def _parameter(name: str, value: Any) -> str:
         return words if value else f"no {words}"
     if isinstance(value, (list, tuple)):
         parts = cast("Sequence[object]", value)
-        return (
-            f"{words} {len(parts)}"
-            if any(isinstance(part, (Mapping, list, tuple)) for part in parts)
-            else f"{words} {'+'.join(map(str, parts))}"
-        )
+        nested = any(isinstance(part, (Mapping, list, tuple)) for part in parts)
+        return f"{words} {len(parts) if nested else '+'.join(map(str, parts))}"
     return f"{words} {value}"
 
 
-def _traits(
-    record: Record, step: Step, target: str, different: Collection[tuple[str, ...]]
-) -> dict[str, str]:
+def _traits(record: Record, step: Step, different: Collection[tuple[str, ...]]) -> dict[str, str]:
     """Return the traits of a step; `different`: paths of the parameters that differ between sides."""
+    target = next(iter(step.key.targets.values()), "local")
     facts = record.system(target)
     leaves = _own_leaves(step)
     own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
+    parameters = " ".join(_parameter(path[-1], leaves.get(path)) for path in own)
     alternation = alternation_of(record.run)
     return {
         "side": "" if alternation is None else alternation.names[side_of(step.key.repeat)],
@@ -239,9 +227,7 @@ def _traits(
         "deployment": step.key.deployment,
         "tool": step.key.tool,
         "space": f"{step.key.space} space",
-        "parameters": " ".join(_parameter(path[-1], leaves.get(path)) for path in own)
-        if different
-        else "default parameters",
+        "parameters": parameters if different else "default parameters",
     }
 
 
@@ -258,18 +244,12 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
     """
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
-    leaves = (
-        [{**of_step, CONTEXT: next(iter(contexts))} for of_step in leaves] if len(contexts) == 1 else leaves
-    )
-    paths = {path for of_step in leaves for path in of_step} - {
-        ("space",),
-        ("window_ns",),
-    }  # how the record is cut does not change what was measured
-    return {
-        path
-        for path in paths
-        if len({json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}) > 1
-    }
+    if len(contexts) == 1:
+        leaves = [{**of_step, CONTEXT: next(iter(contexts))} for of_step in leaves]
+    values: dict[tuple[str, ...], set[str]] = {}
+    for path in {path for of_step in leaves for path in of_step} - NO_DIFFERENCE:
+        values[path] = {json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}
+    return {path for path, texts in values.items() if len(texts) > 1}
 
 
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Windows, Integers, Integers]:
@@ -306,31 +286,26 @@ def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, name
     def differ(sides: Sequence[Mapping[str, str]]) -> set[str]:
         return {name for name in traits[0] if len({side[name] for side in sides}) > 1}
 
+    def labels(names: set[str]) -> list[str]:
+        return [", ".join(side[name] for name in side if name in names and side[name]) for side in traits]
+
+    def with_record(names: set[str]) -> list[str]:
+        each = zip(records, labels(names), strict=True)
+        return [f"{record}, {label}" if label else record for record, label in each]
+
+    if named:  # the names of the records say how they differ
+        of_record: dict[str, list[Mapping[str, str]]] = {}
+        for side, record in zip(traits, records, strict=True):
+            of_record.setdefault(record, []).append(side)
+        different = set[str]().union(*map(differ, of_record.values()))
+        shorter = with_record(different - {"parameters"})
+        return shorter if len(set(shorter)) == len(shorter) else with_record(different)
     different = differ(traits)
     if all(side["side"] for side in traits):  # the names of the sides say how they differ
-        different = {"side"}.union(
-            *(differ([of for of in traits if of["side"] == side["side"]]) for side in traits)
-        )
-    if named:  # the names of the records say how they differ
-        different = {
-            name
-            for record in dict.fromkeys(records)
-            for name in differ([side for side, of in zip(traits, records, strict=True) if of == record])
-        }
-        without = different - {"parameters"}  # keeps labels short if the rest is enough
-        if len(
-            {
-                (record, *(side[name] for name in sorted(without)))
-                for side, record in zip(traits, records, strict=True)
-            }
-        ) == len(records):
-            different = without
-    labels = [
-        ", ".join(side[name] for name in traits[0] if name in different and side[name]) for side in traits
-    ]
-    if not named and len(set(labels)) == len(labels) and all(labels):
-        return labels
-    return [f"{record}, {label}" if label else record for record, label in zip(records, labels, strict=True)]
+        alike = [[of for of in traits if of["side"] == side["side"]] for side in traits]
+        different = {"side"}.union(*map(differ, alike))
+    short = labels(different)
+    return short if len(set(short)) == len(short) and all(short) else with_record(different)
 
 
 @dataclass(frozen=True)
@@ -384,43 +359,36 @@ def sides_of(
     conditions = _conditions(records, scope)
     if not conditions:
         return []
-    different = _different([condition.step for condition in conditions])
-    traits = [
-        _traits(of.record, of.step, next(iter(of.step.key.targets.values()), "local"), different)
-        for of in conditions
-    ]
-    labels = _labels(
-        traits, [condition.name for condition in conditions], named=any(record.label for record in records)
-    )
+    steps = [condition.step for condition in conditions]
+    different = _different(steps)
+    traits = [_traits(condition.record, condition.step, different) for condition in conditions]
+    names = [condition.name for condition in conditions]
+    labels = _labels(traits, names, named=any(record.label for record in records))
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
     if alike and scope.operation is None:
-        check_comparable(
-            [(label, condition.step) for label, condition in zip(labels, conditions, strict=True)]
-        )
-    sides: list[Side] = []
-    for label, trait, condition in zip(labels, traits, conditions, strict=True):
-        windows, stretch, run = _windows(condition.steps, scope)
-        step, limits = condition.step, _limits(condition.step)
-        of_side = tuple({record.path: record for record, _ in condition.steps}.values())
-        resolution = int(step.parameters.get("resolution_ns") or 1)
-        steps = tuple(step for _, step in condition.steps)
-        sides.append(
-            Side(
-                label,
-                of_side,
-                steps,
-                trait,
-                windows,
-                stretch,
-                run,
-                merge(windows, limits_ns=limits),
-                resolution,
-                scope.quantity(step),
-                limits,
-            )
-        )
-    return sides
+        check_comparable(list(zip(labels, steps, strict=True)))
+    every = zip(labels, traits, conditions, strict=True)
+    return [_side(label, of_side, condition.steps, scope) for label, of_side, condition in every]
+
+
+def _side(label: str, traits: dict[str, str], measured: list[tuple[Record, Step]], scope: Scope) -> Side:
+    windows, stretch, run = _windows(measured, scope)
+    step = measured[0][1]
+    limits = _limits(step)
+    return Side(
+        label=label,
+        records=tuple({record.path: record for record, _ in measured}.values()),
+        steps=tuple(step for _, step in measured),
+        traits=traits,
+        windows=windows,
+        stretch=stretch,
+        run=run,
+        merged=merge(windows, limits_ns=limits),
+        resolution_ns=int(step.parameters.get("resolution_ns") or 1),
+        quantity=scope.quantity(step),
+        limits_ns=limits,
+    )
 
 
 def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
@@ -437,30 +405,27 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
     """Raise InputError for the first difference of probe, quantity, unit or interval, which it names."""
-
-    def interval(step: Step) -> str:
-        value = _parameters(step).get("interval_ns")
-        return format_duration(value) if isinstance(value, int) else "unknown"
-
-    def unit(step: Step) -> str:
-        return step.total.unit if step.total is not None else "none"
-
-    def metric(step: Step) -> str:
-        return step.total.metric if step.total is not None else "none"
-
     first_label, first = steps[0]
     for label, step in steps[1:]:
-        for name, of_first, of_other in (
-            ("probe", first.key.probe, step.key.probe),
-            ("quantity", metric(first), metric(step)),
-            ("unit", unit(first), unit(step)),
-            ("interval", interval(first), interval(step)),
-        ):
-            if of_first != of_other:
-                raise InputError(
-                    f"these cannot be compared: the {name} is {of_first} in '{first_label}' and "
-                    f"{of_other} in '{label}'; measure both in the same way"
-                )
+        of_first, of_other = _measured(first), _measured(step)
+        different = next((name for name in of_first if of_first[name] != of_other[name]), None)
+        if different is not None:
+            raise InputError(
+                f"these cannot be compared: the {different} is {of_first[different]} in '{first_label}' and "
+                f"{of_other[different]} in '{label}'; measure both in the same way"
+            )
+
+
+def _measured(step: Step) -> dict[str, str]:
+    """What was measured, in words; steps that are compared share it."""
+    total = step.total
+    interval = (step.parameters | step.key.parameters.values).get("interval_ns")
+    return {
+        "probe": step.key.probe,
+        "quantity": "none" if total is None else total.metric,
+        "unit": "none" if total is None else total.unit,
+        "interval": format_duration(interval) if isinstance(interval, int) else "unknown",
+    }
 
 
 def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]]:
@@ -503,19 +468,14 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
         if len(first) == len(sides):
             first = [side for side in sides if side.traits["space"] == USER_SPACE]
         return first if 0 < len(first) < len(sides) else [sides[0]]
+    path = baseline.rstrip("/")
     exact = [side for side in sides if side.label == baseline]
-    of_record = [
-        side
-        for side in sides
-        if any(baseline.rstrip("/") in _record_words(record) for record in side.records)
-    ]
+    of_record = [side for side in sides if any(path in _record_words(record) for record in side.records)]
     by_trait = [side for side in sides if baseline in side.traits.values()]
-    for candidates in (exact, of_record, by_trait):
-        if candidates:
-            return candidates
-    raise InputError(
-        f"--baseline {baseline} is not one of the sides{nearest(baseline, [side.label for side in sides])}"
-    )
+    labels = [side.label for side in sides]
+    if not (exact or of_record or by_trait):
+        raise InputError(f"--baseline {baseline} is not one of the sides{nearest(baseline, labels)}")
+    return exact or of_record or by_trait
 
 
 def _record_words(record: Record) -> set[str | None]:
@@ -533,15 +493,10 @@ def _partner(side: Side, chosen: Sequence[Side]) -> Side:
     alike = list(chosen)
     for trait in ("load", "deployment", "space", "tool", "parameters", "kernel", "host"):
         alike = [candidate for candidate in alike if candidate.traits[trait] == side.traits[trait]] or alike
-    nearest_by = max(len(_parameter_words(side) & _parameter_words(candidate)) for candidate in alike)
-    alike = [
-        candidate
-        for candidate in alike
-        if len(_parameter_words(side) & _parameter_words(candidate)) == nearest_by
-    ]
+    words = _parameter_words(side)
+    shared = [len(words & _parameter_words(candidate)) for candidate in alike]
+    alike = [one for one, number in zip(alike, shared, strict=True) if number == max(shared)]
     if len(alike) > 1:
-        raise InputError(
-            f"'{side.label}' could be compared with "
-            f"{', '.join(repr(candidate.label) for candidate in alike)}: choose one with --baseline"
-        )
+        labels = ", ".join(repr(candidate.label) for candidate in alike)
+        raise InputError(f"'{side.label}' could be compared with {labels}: choose one with --baseline")
     return alike[0]

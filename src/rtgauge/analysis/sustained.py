@@ -71,11 +71,9 @@ class RepeatResult(Model):
     @property
     def complete(self) -> bool:
         """Whether the search is over: the two periods are close enough, or one of them does not exist."""
-        return (
-            self.sustained_ns is None
-            or self.failing_ns is None
-            or self.sustained_ns <= self.failing_ns * RESOLUTION
-        )
+        if self.sustained_ns is None or self.failing_ns is None:
+            return True
+        return self.sustained_ns <= self.failing_ns * RESOLUTION
 
 
 class Curve(Model):
@@ -150,23 +148,17 @@ def point_of(record: Record, step: Step) -> Point | None:
 
 
 def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
-    """Return the result of a repeat, from the longest period down until a stimulus or an answer is
-    missing.
-    """
-    lost: dict[int, int] = {}
-    unmade: dict[int, int] = {}
-    for point in points:
-        if point.repeat == repeat:
-            lost[point.period_ns] = lost.get(point.period_ns, 0) + point.lost
-            unmade[point.period_ns] = unmade.get(point.period_ns, 0) + point.not_made
-    sustained: int | None = None
-    for period in sorted(lost, reverse=True):
-        if lost[period] or unmade[period]:
-            return RepeatResult(
-                repeat=repeat, sustained_ns=sustained, failing_ns=period, by_master=not lost[period]
-            )
-        sustained = period
-    return RepeatResult(repeat=repeat, sustained_ns=sustained, failing_ns=None)
+    """The result of a repeat, from the longest period down until a stimulus or an answer is missing."""
+    own = [point for point in points if point.repeat == repeat]
+    result = RepeatResult(repeat=repeat, sustained_ns=None, failing_ns=None)
+    for period in sorted({point.period_ns for point in own}, reverse=True):
+        at_period = [point for point in own if point.period_ns == period]
+        lost = any(point.lost for point in at_period)
+        if lost or any(point.not_made for point in at_period):
+            result.failing_ns, result.by_master = period, not lost
+            break
+        result.sustained_ns = period
+    return result
 
 
 def next_period(result: RepeatResult) -> int | None:
@@ -200,11 +192,9 @@ def without_searches(record: Record) -> Record:
         longest = max(periods.values())
         if len(set(periods.values())) >= SEARCH_PERIODS:
             searched |= {step_id for step_id, period in periods.items() if period < longest}
-    return (
-        replace(record, steps=[step for step in record.steps if step.id not in searched])
-        if searched
-        else record
-    )
+    if not searched:
+        return record
+    return replace(record, steps=[step for step in record.steps if step.id not in searched])
 
 
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
@@ -237,14 +227,15 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
 def curves(records: Sequence[Record]) -> list[Curve]:
     """Return every curve of these records. Raises RecordError for a damaged record."""
     series = [(record, steps) for record in records for steps in period_series(record)]
-    labels = [
-        [steps[0].key.probe, steps[0].key.load, *([record.path.name] if len(records) > 1 else [])]
-        for record, steps in series
-    ]
-    paths = [str(steps[0].key.parameters.get("path") or "") for _, steps in series]
-    several = len(set(paths)) > 1
-    drawn = [
-        curve_of(record, steps, ", ".join([*label, *([path] if several and path else [])]))
-        for (record, steps), label, path in zip(series, labels, paths, strict=True)
-    ]
+    several_paths = len({_path(steps[0]) for _, steps in series}) > 1
+    drawn: list[Curve | None] = []
+    for record, steps in series:
+        name = record.path.name if len(records) > 1 else ""
+        path = _path(steps[0]) if several_paths else ""
+        parts = (steps[0].key.probe, steps[0].key.load, name, path)
+        drawn.append(curve_of(record, steps, ", ".join(part for part in parts if part)))
     return [curve for curve in drawn if curve is not None]
+
+
+def _path(step: Step) -> str:
+    return str(step.key.parameters.get("path") or "")
