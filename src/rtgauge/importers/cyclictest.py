@@ -15,12 +15,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import OVERFLOW_CYCLES, Mark, Result
 from rtgauge.units import format_time
@@ -45,10 +44,8 @@ def interval_us(command: str, thread: int) -> int | None:
 
     None if it does not use absolute release times (-r, -s, -x): then it misses no activation.
     """
-    if any(
-        _has(command, short, long)
-        for short, long in (("r", "relative"), ("s", "system"), ("x", "posix_timers"))
-    ):
+    relative = (("r", "relative"), ("s", "system"), ("x", "posix_timers"))
+    if any(_has(command, short, long) for short, long in relative):
         return None
     base = _number(command, "i", "interval") or DEFAULT_INTERVAL_US
     if histogram_limit(command) is not None:
@@ -163,9 +160,8 @@ class ScreenText:
             self.deadline = self.deadline or match[2] is None
             self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
             if widths := _WIDTHS.search(line):
-                self.units_ns |= {
-                    unit for unit in (_unit_of(field) for field in widths.groups()) if unit is not None
-                }
+                units = map(_unit_of, widths.groups())
+                self.units_ns |= {unit for unit in units if unit is not None}
             if smi := _SMI.search(line, match.end()):
                 self.smi[int(match[1])] = int(smi[1])
 
@@ -236,11 +232,9 @@ def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
                 result[thread][value] = row[thread]
     totals = text.column("Total", threads)
     for thread, total in enumerate(totals or []):
-        if text.rows and sum(result[thread].values()) != total:
-            raise text.damaged(
-                f"thread {thread}: the rows hold {sum(result[thread].values())} samples and 'Total' "
-                f"says {total}"
-            )
+        samples = sum(result[thread].values())
+        if text.rows and samples != total:
+            raise text.damaged(f"thread {thread}: the rows hold {samples} samples and 'Total' says {total}")
     return result
 
 
@@ -270,9 +264,9 @@ def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
                 count=count,
                 overflow=overflow,
                 limit_ns=limit,
-                minimum_ns=minimum * unit_ns if count and minimum is not None else None,
-                maximum_ns=maxima[number] * unit_ns if count else None,
-                average_ns=None if averages is None or not count else Fraction(averages[number] * unit_ns),
+                minimum_ns=None if minimum is None else minimum * unit_ns,
+                maximum_ns=maxima[number] * unit_ns,
+                average_ns=None if averages is None else Fraction(averages[number] * unit_ns),
                 interval_ns=None if live is None else live[1] * 1000,
             )
         )
@@ -288,15 +282,14 @@ def live_series(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
     for number, (_, interval_us, cycles, minimum, average, maximum) in sorted(text.live.items()):
         if cycles and minimum < 0:
             raise text.damaged(f"thread {number}: a negative latency ({minimum})")
-        known = cycles > 0
         result.append(
             ImportedSeries(
                 labels={"thread": number},
                 count=cycles,
                 overflow=cycles,
-                minimum_ns=minimum * unit_ns if known else None,
-                maximum_ns=maximum * unit_ns if known else None,
-                average_ns=Fraction(average * unit_ns) if known else None,
+                minimum_ns=minimum * unit_ns,
+                maximum_ns=maximum * unit_ns,
+                average_ns=Fraction(average * unit_ns),
                 interval_ns=interval_us * 1000,
             )
         )
@@ -321,20 +314,17 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
                 interval_ns=text.live[number][1] * 1000 if number in text.live else None,
             )
         )
-    return series, [
-        MarkKind.SAMPLES_LOST.mark(
-            f"{lost} of the cycles that cyclictest -v numbered are not in the file",
-            severity=Severity.DOUBTFUL,
-        )
-    ] if lost else []
+    if not lost:
+        return series, []
+    detail = f"{lost} of the cycles that cyclictest -v numbered are not in the file"
+    return series, [MarkKind.SAMPLES_LOST.mark(detail, severity=Severity.DOUBTFUL)]
 
 
 def stopped(tool: str, value_ns: int | None) -> Mark:
     """Return the mark of a measurement that stopped at a latency above a limit (cyclictest's -b)."""
-    by = "" if value_ns is None else f" of {format_time(value_ns)}"
-    return MarkKind.STOPPED_AT_THRESHOLD.mark(
-        f"{tool} ended at a latency{by} above its limit (-b), so its maximum depends on that limit"
-    )
+    latency = "a latency" if value_ns is None else f"a latency of {format_time(value_ns)}"
+    why = f"{tool} ended at {latency} above its limit (-b), so its maximum depends on that limit"
+    return MarkKind.STOPPED_AT_THRESHOLD.mark(why)
 
 
 def smi_results(counts: Mapping[int, int]) -> list[Result]:
@@ -346,22 +336,16 @@ def smi_results(counts: Mapping[int, int]) -> list[Result]:
 
 
 def _overflow_cycles(text: ScreenText) -> list[Result]:
-    """Return results with the cycles in which a thread exceeded the histogram; times follow from its
-    interval.
-    """
-    return [
-        Result(
-            name=OVERFLOW_CYCLES,
-            labels={"thread": thread},
-            values={
-                "cycles": " ".join(map(str, cycles)),
-                "others": others,
-                "interval_ns": text.live[thread][1] * 1000 if thread in text.live else None,
-            },
-        )
-        for thread, (cycles, others) in sorted(text.cycle_lists.items())
-        if cycles
-    ]
+    """Results with the cycles in which a thread exceeded the histogram; times follow from its interval."""
+    results: list[Result] = []
+    for thread, (cycles, others) in sorted(text.cycle_lists.items()):
+        if cycles:
+            result = Result(name=OVERFLOW_CYCLES, labels={"thread": thread}, values={})
+            result.values["cycles"] = " ".join(map(str, cycles))
+            result.values["others"] = others
+            result.values["interval_ns"] = text.live[thread][1] * 1000 if thread in text.live else None
+            results.append(result)
+    return results
 
 
 def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None) -> Measurement:
@@ -385,10 +369,8 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
     elif text.live:
         series = live_series(text, unit)
     else:
-        raise InputError(
-            f"{name} is not an output of cyclictest: it has neither a histogram (-h, -H, "
-            "--histfile) nor lines 'T: 0 ...'"
-        )
+        neither = "it has neither a histogram (-h, -H, --histfile) nor lines 'T: 0 ...'"
+        raise InputError(f"{name} is not an output of cyclictest: {neither}")
     least = min((part.minimum_ns for part in series if part.minimum_ns is not None), default=0)
     if unit_ns is None and unit == 1000 and least >= LEAST_PLAUSIBLE * 1000:
         raise InputError(
@@ -397,9 +379,9 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
         )
     if text.stopped_by is not None:
         marks.append(stopped("cyclictest", text.stopped_by * unit))
-    parameters: dict[str, Any] = (
-        {} if text.dma_latency_us is None else {"dma_latency_us": text.dma_latency_us}
-    )
+    parameters: dict[str, Any] = {}
+    if text.dma_latency_us is not None:
+        parameters["dma_latency_us"] = text.dma_latency_us
     if text.deadline:
         parameters["policy"] = "deadline"
     elif text.live:
@@ -418,12 +400,9 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
     )
 
 
-def _recognises(head: str) -> bool:
-    return _RECOGNISED.search(head) is not None
-
-
-def _read(path: Path, hints: Hints) -> list[Measurement]:
-    return [parse_text(lines(path), str(path), unit_ns=hints.unit_ns)]
-
-
-CYCLICTEST = Importer("cyclictest", "text of -h, -H, --histfile, -v, or the screen", _recognises, _read)
+CYCLICTEST = Importer(
+    "cyclictest",
+    "text of -h, -H, --histfile, -v, or the screen",
+    lambda head: _RECOGNISED.search(head) is not None,
+    lambda path, hints: [parse_text(lines(path), str(path), unit_ns=hints.unit_ns)],
+)

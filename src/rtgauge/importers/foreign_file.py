@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import open_regular, parse_json, read_regular
+from rtgauge.units import NS_PER_S
 
 HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 16
@@ -83,9 +86,8 @@ def _escaped(line: bytes) -> bytes:
     text = value.rstrip().removesuffix(b",").rstrip()
     if not colon or name.strip() not in {b'"cmdline', b'"cmdline:'} or not text.endswith(b'"'):
         return line
-    return (
-        name + colon + json.dumps(text[:-1].decode(errors="replace"))[1:-1].encode() + value[len(text) - 1 :]
-    )
+    words = json.dumps(text[:-1].decode(errors="replace"))[1:-1].encode()
+    return name + colon + words + value[len(text) - 1 :]
 
 
 def json_document(path: Path) -> dict[str, Any]:
@@ -106,6 +108,30 @@ def json_document(path: Path) -> dict[str, Any]:
     if not isinstance(root, dict):
         raise InputError(f"{path} is not a JSON object")
     return cast("dict[str, Any]", root)
+
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+def validated(model: type[Document], raw: Mapping[str, Any], source: str, tool: str) -> Document:
+    """The document as its model. Raises InputError if it does not fit; `tool`: who should have written it."""
+    try:
+        return model.model_validate(raw)
+    except (ValidationError, RecursionError) as error:
+        details = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "too deep"}
+        where = ".".join(str(part) for part in details["loc"])[:80]
+        raise InputError(f"{source} is a damaged output of {tool} ({where}: {details['msg']})") from None
+
+
+def damaged(source: str, problem: str) -> InputError:
+    """The error for a damaged file."""
+    return InputError(f"{source} is damaged: {problem}")
+
+
+def clock_ns(*parts: str) -> int:
+    """A time in words of digits as ns: hours, minutes and seconds, after days if there are four words."""
+    *days, hours, minutes, seconds = map(int, parts)
+    return (((sum(days) * 24 + hours) * 60 + minutes) * 60 + seconds) * NS_PER_S
 
 
 def utc(text: str | None) -> str | None:

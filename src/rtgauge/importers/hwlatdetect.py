@@ -13,12 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.foreign_file import damaged
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
@@ -77,7 +76,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
             smis[match[2]] = int(match[1])
         elif (values := _fields(text)) is not None:
             if "inner" not in values or "outer" not in values:
-                raise InputError(f"{source} is damaged: line {number} has no inner and outer latency")
+                raise damaged(source, f"line {number} has no inner and outer latency")
             gap = max(values["inner"], values["outer"])
             histogram = gaps.setdefault(values.get("cpu"), {})
             histogram[gap] = histogram.get(gap, 0) + 1
@@ -85,20 +84,17 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
             if (seconds := _SECONDS.match(text.removeprefix("ts:").lstrip())) is not None:
                 times.append(int(seconds[1]))
         elif text.startswith("ts:"):
-            raise InputError(f"{source} is damaged: line {number} is not a sample of hwlatdetect")
+            raise damaged(source, f"line {number} is not a sample of hwlatdetect")
     if not known and not gaps:
         raise InputError(f"{source} is not an output of hwlatdetect")
     recorded = settings.get("Samples recorded")
     found = sum(sum(histogram.values()) for histogram in gaps.values())
     marks: list[Mark] = []
     if recorded is not None and recorded != found:
-        marks.append(
-            MarkKind.SAMPLES_MISSING.mark(f"hwlatdetect recorded {recorded} samples, {found} are in the file")
-        )
-    highest, largest = (
-        settings.get("Max Latency"),
-        max((max(histogram) for histogram in gaps.values()), default=None),
-    )
+        detail = f"hwlatdetect recorded {recorded} samples, {found} are in the file"
+        marks.append(MarkKind.SAMPLES_MISSING.mark(detail))
+    highest = settings.get("Max Latency")
+    largest = max(map(max, gaps.values()), default=None)
     if highest is not None and largest is not None and largest != highest:
         detail = f"hwlatdetect reports a maximum of {highest} us; the largest sample is {largest} us"
         marks.append(MarkKind.MAXIMUM_DIFFERS.mark(detail))
@@ -111,10 +107,8 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
         detail = "the file does not say how much of the time the detector looked; the default is half"
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     if more:
-        detail = (
-            f"{more} more gaps were above the threshold: hwlatdetect reports only the largest of each window"
-        )
-        marks.append(MarkKind.SAMPLES_MISSING.mark(detail))
+        only = "hwlatdetect reports only the largest of each window"
+        marks.append(MarkKind.SAMPLES_MISSING.mark(f"{more} more gaps were above the threshold: {only}"))
     threshold = settings.get("Latency threshold")
     if threshold:
         marks.append(MarkKind.SMALL_GAPS_UNKNOWN.mark(f"gaps of up to {threshold} us are not recorded"))
@@ -131,11 +125,8 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     ]
     if highest is not None and highest > (largest or 0):
         series.append(_not_listed(max((recorded or 0) - found, 1), highest, threshold or 0))
-    parameters: dict[str, Any] = {
-        name: value * 1000
-        for name, value in (("window_ns", window), ("width_ns", width), ("threshold_ns", threshold))
-        if value
-    }
+    times_us = {"window_ns": window, "width_ns": width, "threshold_ns": threshold}
+    parameters: dict[str, Any] = {name: value * 1000 for name, value in times_us.items() if value}
     result = Result(
         name="hwlatdetect",
         values={
@@ -190,12 +181,6 @@ _HEAD = re.compile(
 )
 
 
-def _recognises(head: str) -> bool:
-    return _HEAD.search(head) is not None
-
-
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_hwlatdetect(lines(path), str(path))]
-
-
-HWLATDETECT = Importer("hwlatdetect", "its report", _recognises, _read)
+HWLATDETECT = Importer.of_lines(
+    "hwlatdetect", "its report", lambda head: _HEAD.search(head) is not None, parse_hwlatdetect
+)

@@ -6,23 +6,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import rtgauge
 from rtgauge.errors import InputError
+from rtgauge.importers.imported_record import TIME_UNKNOWN, modification_time, write_imported
+from rtgauge.importers.imported_step import StepAndWindows
 from rtgauge.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
-from rtgauge.instrument.edges import Times
 from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import LoadReport, Mark, Run, Step, StepKey
+from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.parameters import OpenParameters
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
-from rtgauge.record.writer import RecordWriter
 from rtgauge.units import plural
 
 LONGEST_NS = 366 * 86_400 * 10**9
@@ -53,21 +51,17 @@ class EdgeOptions:
     def check(self) -> None:
         """Raises InputError if the options contradict each other."""
         if self.answer is None and self.period_ns is None:
-            raise InputError(
-                "give --answer CHANNEL to measure from stimulus to answer, or --period TIME, the "
-                "nominal period of the line, to measure its half-periods"
-            )
+            answer = "give --answer CHANNEL to measure from stimulus to answer"
+            period = "--period TIME, the nominal period of the line, to measure its half-periods"
+            raise InputError(f"{answer}, or {period}")
         if self.answer is not None and self.period_ns is not None:
             raise InputError("--period is for the half-periods of one line: leave out --answer, or --period")
         if self.answer is None and self.any_edge_answers:
             raise InputError("--any-edge needs --answer")
         if self.period_ns is not None and not 2 <= self.period_ns <= LONGEST_NS:
             raise InputError("--period is between 2ns and a year")
-        for name, value in (
-            ("--threshold", self.threshold),
-            ("--hysteresis", self.hysteresis),
-            ("--sample-rate", self.sample_rate_hz),
-        ):
+        numbers = (self.threshold, self.hysteresis, self.sample_rate_hz)
+        for name, value in zip(("--threshold", "--hysteresis", "--sample-rate"), numbers, strict=True):
             if value is not None and not math.isfinite(value):
                 raise InputError(f"{name} {value} is not a usable number")
         if self.sample_rate_hz is not None and self.sample_rate_hz <= 0:
@@ -84,14 +78,12 @@ class _Measured:
 
     def __init__(self, options: EdgeOptions) -> None:
         self._options = options
-        self._pairing = Pairing(
-            options.edges, Answer.ANY_EDGE if options.any_edge_answers else Answer.FOLLOWS
-        )
+        answer = Answer.ANY_EDGE if options.any_edge_answers else Answer.FOLLOWS
+        self._pairing = Pairing(options.edges, answer)
         self._distances = Distances(options.edges)
         self._builder: WindowBuilder | None = None
         self._first_ns = 0
         self._last_ns = 0
-        self._edges = 0
         self.table = WindowTable()
 
     def add(self, block: EdgeBlock) -> None:
@@ -102,45 +94,33 @@ class _Measured:
             self._first_ns = int(block.times_ns[0])
             self._builder = WindowBuilder(0, self._first_ns)
         self._last_ns = int(block.times_ns[-1])
-        self._edges += len(block.times_ns)
         if self._last_ns - self._first_ns > LONGEST_NS:
             raise InputError("the file's times span more than a year: is the unit wrong? (--time-unit)")
         if self._options.answer is not None:
-            responses = self._pairing.add(block)
-            self._take(
-                self._builder,
-                responses.stimulus_ns,
-                responses.response_ns,
-                responses.missed_ns,
-                responses.unanswered_ns,
+            found = self._pairing.add(block)
+            windows = self._builder.add(
+                found.stimulus_ns, found.response_ns, found.missed_ns, found.unanswered_ns
             )
         else:
             times_ns, distances_ns = self._distances.add(block)
-            self._take(self._builder, times_ns, distances_ns - self._options.nominal_ns)
-
-    def _take(self, builder: WindowBuilder, *values: Times) -> None:
-        for window in builder.add(*values):
+            windows = self._builder.add(times_ns, distances_ns - self._options.nominal_ns)
+        for window in windows:
             self.table.add(window)
 
     def end(self, name: str) -> WindowBuilder:
         """Finish and return the samples. Raises InputError if there are none."""
         builder = self._builder
         if builder is None:
-            raise InputError(
-                f"{name}: no edge was found on "
-                f"{'these channels' if self._options.answer else 'this channel'}; check --threshold"
-            )
-        totals = builder.totals()
-        if totals.count == 0:
-            why = (
-                "no stimulus has an answer: are the two channels the other way round?"
-                if self._options.answer
-                else "fewer than two edges were found"
-            )
-            toggled = (
-                " An answer that is toggled stays inverted after a lost one: --any-edge pairs only by time"
-            )
-            raise InputError(f"{name}: {why}{toggled if self._pairing.opposite else ''}")
+            channels = "these channels" if self._options.answer else "this channel"
+            raise InputError(f"{name}: no edge was found on {channels}; check --threshold")
+        if builder.totals().count == 0:
+            why = "fewer than two edges were found"
+            if self._options.answer:
+                why = "no stimulus has an answer: are the two channels the other way round?"
+            if self._pairing.opposite:
+                why += " An answer that is toggled stays inverted after a lost one: "
+                why += "--any-edge pairs only by time"
+            raise InputError(f"{name}: {why}")
         for window in builder.close(self._last_ns + 1):
             self.table.add(window)
         return builder
@@ -149,30 +129,21 @@ class _Measured:
         """Return marks for the reasons why figures are doubtful."""
         marks: list[Mark] = []
         if unreadable:
-            detail = (
-                f"{plural(unreadable, 'row')} of the file without numbers left out: edges may be "
-                "missing there"
-            )
-            marks.append(MarkKind.ROWS_UNREADABLE.mark(detail))
+            rows = f"{plural(unreadable, 'row')} of the file without numbers left out"
+            marks.append(MarkKind.ROWS_UNREADABLE.mark(f"{rows}: edges may be missing there"))
         if unpaired := self._pairing.extra - self._pairing.opposite:
-            detail = (
-                f"{plural(unpaired, 'edge')} of the answer's channel without a stimulus: noise, or a "
-                "threshold that is crossed more than once"
-            )
-            marks.append(MarkKind.EXTRA_EDGES.mark(detail))
+            edges = f"{plural(unpaired, 'edge')} of the answer's channel without a stimulus"
+            cause = "noise, or a threshold that is crossed more than once"
+            marks.append(MarkKind.EXTRA_EDGES.mark(f"{edges}: {cause}"))
         if self._pairing.opposite:
-            edges = plural(self._pairing.opposite, "edge")
-            detail = (
-                f"is the answer toggled? Then give --any-edge: {edges} went to the other level than the "
-                "stimulus and did not count as its answer"
-            )
-            marks.append(MarkKind.ANSWERS_INVERTED.mark(detail))
+            edges = f"{plural(self._pairing.opposite, 'edge')} went to the other level than the stimulus"
+            toggled = f"is the answer toggled? Then give --any-edge: {edges}"
+            marks.append(MarkKind.ANSWERS_INVERTED.mark(f"{toggled} and did not count as its answer"))
         if self._options.answer is not None and self._pairing.open:
-            detail = (
-                "the file ends before the last stimulus has an answer: it counts neither as answered nor as "
-                "missed"
+            last = "the file ends before the last stimulus has an answer"
+            marks.append(
+                MarkKind.LAST_UNANSWERED.mark(f"{last}: it counts neither as answered nor as missed")
             )
-            marks.append(MarkKind.LAST_UNANSWERED.mark(detail))
         return marks
 
     @property
@@ -183,18 +154,16 @@ class _Measured:
 
 def _step(
     file: EdgeFile, options: EdgeOptions, measured: _Measured, builder: WindowBuilder, time: str
-) -> tuple[Step, Any]:
+) -> StepAndWindows:
     probe, metric = ("response", "response") if options.answer is not None else ("periodic", "jitter")
-    edges = {"edges": options.edges.name.lower()}
-    parameters: dict[str, Any] = (
-        {"stimulus": options.stimulus, "answer": options.answer}
-        if options.answer is not None
-        else {"period_ns": options.period_ns}
-    )
+    parameters: dict[str, Any] = {"period_ns": options.period_ns}
+    if options.answer is not None:
+        parameters = {"stimulus": options.stimulus, "answer": options.answer}
+    parameters["edges"] = options.edges.name.lower()
     thresholds = {"threshold_volts": options.threshold, "hysteresis_volts": options.hysteresis}
     key = StepKey(
         probe=probe,
-        parameters=OpenParameters(**parameters, **edges),
+        parameters=OpenParameters(**parameters),
         load=UNKNOWN,
         deployment=UNKNOWN,
         targets={"self": UNKNOWN},
@@ -203,12 +172,9 @@ def _step(
     )
     windows = measured.table.windows()
     info = [{"series": 0, "metric": metric, "unit": "ns", "labels": {"role": "instrument"}}]
-    summary = summarise_step(
-        windows, info, [summary_line(0, builder.totals(), builder.warm_up()).model_dump()]
-    )
-    time_unknown = MarkKind.TIME_UNKNOWN.mark(
-        "the file does not contain the time of the measurement: its modification time is used"
-    )
+    line = summary_line(0, builder.totals(), builder.warm_up()).model_dump()
+    summary = summarise_step(windows, info, [line])
+    time_unknown = MarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)
     first_ns, last_ns = measured.span_ns
     step = Step(
         id=f"01-{probe}-{TOOL}",
@@ -221,7 +187,6 @@ def _step(
         end_reason="imported",
         parameters={
             **parameters,
-            **edges,
             **{name: value for name, value in thresholds.items() if value is not None},
             "channels": file.channels,
         },
@@ -232,7 +197,7 @@ def _step(
         outliers=builder.outliers,
         marks=[*measured.marks(file.unreadable), time_unknown, *summary.marks],
     )
-    return step, windows
+    return StepAndWindows(step, windows)
 
 
 def import_edges(
@@ -250,36 +215,15 @@ def import_edges(
     """
     options.check()
     file = EdgeFile.open(source, time_unit=options.time_unit, sample_rate_hz=options.sample_rate_hz)
-    channels = [
-        file.channel(options.stimulus),
-        *([] if options.answer is None else [file.channel(options.answer)]),
-    ]
+    names = [options.stimulus] if options.answer is None else [options.stimulus, options.answer]
+    channels = [file.channel(name) for name in names]
     if len(set(channels)) < len(channels):
-        raise InputError(
-            f"--stimulus and --answer name the same channel, {file.channels[channels[0]]}; "
-            f"{source.name} has {', '.join(file.channels)}"
-        )
+        same = f"--stimulus and --answer name the same channel, {file.channels[channels[0]]}"
+        raise InputError(f"{same}; {source.name} has {', '.join(file.channels)}")
     measured = _Measured(options)
-    for block in file.edges(
-        channels, threshold=options.threshold, hysteresis=options.hysteresis, progress=progress
-    ):
+    threshold, hysteresis = options.threshold, options.hysteresis
+    for block in file.edges(channels, threshold=threshold, hysteresis=hysteresis, progress=progress):
         measured.add(block)
     builder = measured.end(source.name)
-    now = datetime.now(UTC)
-    time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    step, windows = _step(file, options, measured, builder, time)
-    with RecordWriter.at_once(out, host=UNKNOWN, name=TOOL, now=now) as writer:
-        run = Run(
-            id=writer.id,
-            created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-            state="partial",
-            rtgauge=rtgauge.__version__,
-            command=command,
-            plan={"name": TOOL, "imported_from": source.name},
-            targets=[UNKNOWN],
-            planned=[step.key],
-        )
-        writer.write_run(run)
-        writer.write_system(UNKNOWN, Facts(host=None))
-        writer.commit_step(step, windows)
-        return writer.finish("complete")
+    step = _step(file, options, measured, builder, modification_time(source))
+    return write_imported(source, out, TOOL, command, {UNKNOWN: Facts(host=None)}, [step])

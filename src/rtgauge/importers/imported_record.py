@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import rtgauge
 from rtgauge.errors import InputError
-from rtgauge.importers.imported_step import imported_step
+from rtgauge.importers.imported_step import StepAndWindows, imported_step
 from rtgauge.importers.measurement import Hints, Measurement
 from rtgauge.importers.registry import importer_of, read_file
 from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
@@ -22,6 +23,7 @@ from rtgauge.units import NS_PER_S, format_duration
 MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
 SYSTEM_TEXTS = ("nodename", "release", "version", "machine")
 """uname(2)'s names of host, kernel and architecture."""
+TIME_UNKNOWN = "the file does not contain the time of the measurement: its modification time is used"
 KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
 """Parameters that two measurements must share to be comparable."""
 
@@ -47,14 +49,10 @@ def _facts(measurement: Measurement) -> Facts:
 
 
 def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: int) -> StepKey:
-    intervals = {series.interval_ns for series in measurement.series}
+    known = {name: measurement.parameters.get(name) for name in KEY_PARAMETERS}
+    parameters = {name: value for name, value in known.items() if value is not None}
     first = measurement.series[0].interval_ns if measurement.series else None
-    parameters = {
-        name: measurement.parameters[name]
-        for name in KEY_PARAMETERS
-        if measurement.parameters.get(name) is not None
-    }
-    interval = interval_ns if interval_ns is not None else first if intervals else None
+    interval = first if interval_ns is None else interval_ns
     return StepKey(
         probe=measurement.probe,
         parameters=OpenParameters(**{"interval_ns": interval, **parameters}),
@@ -64,6 +62,11 @@ def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: i
         repeat=repeat,
         tool=measurement.tool,
     )
+
+
+def modification_time(source: Path) -> str:
+    """When the file was last changed: UTC, ISO 8601."""
+    return f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def import_file(
@@ -82,14 +85,11 @@ def import_file(
     foreign or damaged file or an impossible interval, and the errors of RecordWriter.
     """
     if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
-        raise InputError(
-            f"--interval {format_duration(interval_ns)}: give one above 0 and at most "
-            f"{format_duration(MOST_INTERVAL_NS)}, e.g. 1ms"
-        )
+        allowed = f"give one above 0 and at most {format_duration(MOST_INTERVAL_NS)}, e.g. 1ms"
+        raise InputError(f"--interval {format_duration(interval_ns)}: {allowed}")
     name = importer_of(source, form).name
     measurements = read_file(source, Hints(unit_ns, interval_ns), name)
-    file_time = f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    now = datetime.now(UTC)
+    file_time = modification_time(source)
     host = str(measurements[0].system.get("nodename", "unknown"))[:100]
     keys: list[StepKey] = []
     for measurement in measurements:
@@ -104,33 +104,44 @@ def import_file(
             started=measurement.started or file_time,
             ended=measurement.ended or measurement.started or file_time,
             interval_ns=interval_ns,
-            marks=[]
-            if measurement.started
-            else [
-                MarkKind.TIME_UNKNOWN.mark(
-                    "the file does not contain the time of the measurement: its modification time is used"
-                )
-            ],
+            marks=[] if measurement.started else [MarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)],
         )
         for number, (measurement, key) in enumerate(zip(measurements, keys, strict=True), start=1)
     ]
+    command = ["rtgauge", "import", str(source), "--as", name]
+    return write_imported(source, out, name, command, {host: _facts(measurements[0])}, steps)
+
+
+def write_imported(
+    source: Path,
+    out: Path,
+    name: str,
+    command: list[str],
+    systems: dict[str, Facts],
+    steps: Sequence[StepAndWindows],
+) -> Path:
+    """Write the record of these steps into the folder `out`; return its folder. `name`: the file's format.
+
+    Raises the errors of RecordWriter.
+    """
+    now = datetime.now(UTC)
+    (host,) = systems
     with RecordWriter.at_once(out, host=host, name=name, now=now) as writer:
-        writer.write_run(
-            Run(
-                id=writer.id,
-                created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-                state="partial",
-                rtgauge=rtgauge.__version__,
-                command=["rtgauge", "import", str(source), "--as", name],
-                plan={
-                    "name": name,
-                    "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace"),
-                },
-                targets=[host],
-                planned=keys,
-            )
+        run = Run(
+            id=writer.id,
+            created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            state="partial",
+            rtgauge=rtgauge.__version__,
+            command=command,
+            plan={
+                "name": name,
+                "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace"),
+            },
+            targets=[host],
+            planned=[step.key for step, _ in steps],
         )
-        writer.write_system(host, _facts(measurements[0]))
+        writer.write_run(run)
+        writer.write_system(host, systems[host])
         for step, windows in steps:
             writer.commit_step(step, windows)
         return writer.finish("complete")

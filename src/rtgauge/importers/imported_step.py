@@ -10,6 +10,7 @@ they are derived from its latencies and its interval, if that is known.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS
+from rtgauge.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS, damaged
 from rtgauge.importers.measurement import SHORT_NS, ImportedSeries, Measurement, scheduling_marks
 from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.marks import MarkKind
@@ -37,38 +38,31 @@ def _name(series: ImportedSeries) -> str:
     return ", ".join(f"{label} {value}" for label, value in series.labels.items()) or series.metric
 
 
-def _check(series: ImportedSeries, resolution_ns: int, source: str) -> None:
-    """Raises InputError if values are impossible or contradict each other."""
-
-    def wrong(problem: str) -> InputError:
-        return InputError(f"{source} is damaged: {_name(series)}: {problem}")
-
+def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
+    """How values are impossible or contradict each other; None if they do not."""
     low, high = series.minimum_ns, series.maximum_ns
     if not 0 <= series.count <= MAX_COUNT or series.overflow < 0:
-        raise wrong(f"{series.count} samples")
+        return f"{series.count} samples"
     if series.count == 0:
-        return
-    for value in (low, high, *(min(series.histogram, default=None), max(series.histogram, default=None))):
+        return None
+    for value in (low, high, min(series.histogram, default=None), max(series.histogram, default=None)):
         if value is not None and abs(value) > MAX_VALUE_NS:
-            raise wrong(f"a {series.metric} of {value} ns")
+            return f"a {series.metric} of {value} ns"
     if low is not None and high is not None and low > high:
-        raise wrong(f"minimum {low} ns and maximum {high} ns")
+        return f"minimum {low} ns and maximum {high} ns"
     if series.histogram and not series.absolute:
         first, last = min(series.histogram), max(series.histogram)
         if first < 0:
-            raise wrong(f"a negative {series.metric} ({first} ns)")
+            return f"a negative {series.metric} ({first} ns)"
         # A value may be too small by the resolution less 1; extremes may be finer.
         if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
-            raise wrong(
-                f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns"
-            )
+            return f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns"
         if high is not None and series.overflow == 0 and last != high - high % resolution_ns:
-            raise wrong(f"its maximum {high} ns is neither in its histogram nor above it")
+            return f"its maximum {high} ns is neither in its histogram nor above it"
     if series.overflow and series.limit_ns is not None and high is not None and high < series.limit_ns:
-        raise wrong(
-            f"{series.overflow} samples are above its histogram, which ends at {series.limit_ns} "
-            f"ns, but its maximum is {high} ns"
-        )
+        above = f"{series.overflow} samples are above its histogram, which ends at {series.limit_ns} ns"
+        return f"{above}, but its maximum is {high} ns"
+    return None
 
 
 def _known(series: ImportedSeries) -> dict[int, int]:
@@ -96,14 +90,11 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
         if latency < 0:
             continue
         # A truncated latency is nearly always a little longer than printed.
-        runs = (
-            (latency + resolution_ns - 2) // interval_ns if latency + resolution_ns - 1 > interval_ns else 0
-        )
+        longest = latency + resolution_ns - 1
+        runs = (longest - 1) // interval_ns if longest > interval_ns else 0
         if runs > MAX_MISSED:
-            raise InputError(
-                f"a latency of {latency} ns at an interval of {interval_ns} ns: the file is damaged "
-                "or has another unit"
-            )
+            latency_text = f"a latency of {latency} ns at an interval of {interval_ns} ns"
+            raise InputError(f"{latency_text}: the file is damaged or has another unit")
         if runs:
             values.append(np.maximum(latency - np.arange(1, runs + 1, dtype=np.int64) * interval_ns, 0))
             counts.append(np.full(runs, count, dtype=np.int64))
@@ -118,27 +109,20 @@ def _placed(series: ImportedSeries) -> dict[int, int]:
     if not series.absolute:
         low = series.minimum_ns or 0
         return {max(value, low): count for value, count in series.histogram.items()}
-    high = series.maximum_ns
-    return {
-        -value if high is not None and value > high else value: count
-        for value, count in series.histogram.items()
-    }
+    high = math.inf if series.maximum_ns is None else series.maximum_ns
+    return {-value if value > high else value: count for value, count in series.histogram.items()}
 
 
 def _complete(series: ImportedSeries) -> bool:
     """Return whether each sample's value is known to the tool's resolution."""
-    return (
-        bool(series.histogram) and series.overflow <= (series.maximum_ns is not None) and not series.absolute
-    )
+    known = series.overflow <= (series.maximum_ns is not None)
+    return bool(series.histogram) and known and not series.absolute
 
 
 def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
-    """Return whether the tool computed the mean from finer values than its histogram has, or from more
-    samples.
-    """
-    return series.average_ns is not None and (
-        series.finer_average or resolution_ns > 1000 or not _complete(series)
-    )
+    """Whether the tool computed the mean from finer values than its histogram has, or from more samples."""
+    finer = series.finer_average or resolution_ns > 1000 or not _complete(series)
+    return series.average_ns is not None and finer
 
 
 class _Moments(NamedTuple):
@@ -150,20 +134,15 @@ class _Moments(NamedTuple):
 
 def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
     """Return the tool's own figures if they are finer than its histogram or count more values."""
-    own = _own_average(series, resolution_ns)
     total: int | None = None
     m2: float | None = None
     if _complete(series):
         known = _known(series)
         total = sum(value * count for value, count in known.items())
-        mean = total / series.count
-        # From wide bins the mean is only a lower bound, and a deviation would be that of bin edges.
-        m2 = (
-            float(sum((value - mean) ** 2 * count for value, count in known.items()))
-            if resolution_ns <= 1000
-            else None
-        )
-    if own and series.average_ns is not None:
+        if resolution_ns <= 1000:  # from wide bins a deviation would be that of bin edges
+            mean = total / series.count
+            m2 = float(sum((value - mean) ** 2 * count for value, count in known.items()))
+    if _own_average(series, resolution_ns) and series.average_ns is not None:
         total = round(series.average_ns * series.count)
         m2 = m2 if series.std_ns is None else series.std_ns**2 * max(series.count - 1, 0)
     return _Moments(total, m2)
@@ -186,37 +165,23 @@ def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> 
         most += (high + slack) * series.overflow
     lower, upper = least / series.count, most / series.count
     # Truncated to a unit, or rounded to a hundredth of it.
-    below, above = (
-        max(resolution_ns / 100, 10),
-        (min(resolution_ns, 1000) if cut else max(resolution_ns / 100, 10)),
-    )
-    if lower - (above if cut else below) <= average <= upper + below:
+    rounded = max(resolution_ns / 100, 10)
+    if lower - (min(resolution_ns, 1000) if cut else rounded) <= average <= upper + rounded:
         return None
-    range_text = f"between {format_time(lower)} and {format_time(upper)}"
-    return (
-        f"{_name(series)}: the average in the file is {format_time(float(average))}, its histogram's is"
-        f" {range_text}"
-    )
+    in_file = f"{_name(series)}: the average in the file is {format_time(float(average))}"
+    return f"{in_file}, its histogram's is between {format_time(lower)} and {format_time(upper)}"
 
 
 def _row(number: int, index: int, **more: Any) -> dict[str, Any]:
     return {
-        "series": number, "phase": "measure", "index": index, "start_ns": 0, "end_ns": 0, "count": 0,
-        "missed": 0, "min_ns": None, "max_ns": None,
-        "sum_ns": None, "m2_ns2": None, "bins": [], "counts": [], "missed_bins": [], "missed_counts": [],
-        **more,
+        "series": number, "phase": "measure", "index": index, "start_ns": 0, "missed": 0, "m2_ns2": None,
+        "bins": [], "counts": [], "missed_bins": [], "missed_counts": [], **more,
     }  # fmt: skip
 
 
-def _windows(
-    number: int,
-    series: ImportedSeries,
-    resolution_ns: int,
-    interval_ns: int | None,
-    *,
-    releases: bool,
-    source: str,
-) -> list[dict[str, Any]]:
+def _windows(number: int, measurement: Measurement, interval_ns: int | None) -> list[dict[str, Any]]:
+    """The rows of the windows of one series; `number`: its place in the measurement."""
+    series, resolution_ns = measurement.series[number], measurement.resolution_ns
     if series.seconds:
         return [
             _row(
@@ -232,41 +197,34 @@ def _windows(
             for at, second in enumerate(series.seconds)
         ]
     placed = _placed(series)
-    bins, counts = add_bins(
-        signed_bin_of(np.array(list(placed), dtype=np.int64)), np.array(list(placed.values()), dtype=np.int64)
-    )
+    values, samples = (np.array(list(part), dtype=np.int64) for part in (placed, placed.values()))
+    bins, counts = add_bins(signed_bin_of(values), samples)
     total, m2 = _moments(series, resolution_ns)
     if total is not None and abs(total) >= MAX_SUM_NS:
-        raise InputError(f"{source} is damaged: {_name(series)}: its values add up to more than 146 years")
-    missed_bins, missed_counts = (
-        ([], []) if interval_ns is None or not releases else _missed(series, resolution_ns, interval_ns)
-    )
-    missed = sum(missed_counts)
+        raise damaged(measurement.source, f"{_name(series)}: its values add up to more than 146 years")
+    derived = _Bins([], [])
+    if interval_ns is not None and measurement.releases:
+        derived = _missed(series, resolution_ns, interval_ns)
+    missed = sum(derived.counts)
     if missed > MAX_COUNT:
-        raise InputError(
-            f"{source} is damaged: {_name(series)}: {missed} missed activations follow from its latencies"
-        )
-    end_ns = min((series.count + missed) * (interval_ns or 0), MAX_SUM_NS)
+        follow = f"{missed} missed activations follow from its latencies"
+        raise damaged(measurement.source, f"{_name(series)}: {follow}")
     row = _row(
         number,
         0,
-        end_ns=end_ns,
+        end_ns=min((series.count + missed) * (interval_ns or 0), MAX_SUM_NS),
         count=series.count,
         missed=missed,
         min_ns=series.minimum_ns,
         max_ns=series.maximum_ns,
         sum_ns=total,
         m2_ns2=m2,
+        bins=bins.tolist(),
+        counts=counts.tolist(),
+        missed_bins=derived.bins,
+        missed_counts=derived.counts,
     )
-    return [
-        row
-        | {
-            "bins": bins.tolist(),
-            "counts": counts.tolist(),
-            "missed_bins": missed_bins,
-            "missed_counts": missed_counts,
-        }
-    ]
+    return [row]
 
 
 def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Mark]:
@@ -275,26 +233,16 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
     if overflow:
         where = "in no bin of" if contradicted else "above"
         others = "may lie anywhere below it" if contradicted else "are at least the limit"
-        detail = (
-            f"{overflow} samples are {where} {measurement.tool}'s histogram: each series' largest is "
-            f"known, the others {others}"
-        )
+        samples = f"{overflow} samples are {where} {measurement.tool}'s histogram"
+        detail = f"{samples}: each series' largest is known, the others {others}"
         marks.append(MarkKind.HISTOGRAM_OVERFLOW.mark(detail))
     if any(not series.histogram and series.count for series in measurement.series):
-        marks.append(
-            MarkKind.NO_HISTOGRAM.mark(
-                "the file has only minimum, average and maximum: quantiles are at least the minimum"
-            )
-        )
-    if measurement.average_is_cut and any(
-        series.overflow > 1 and series.average_ns is not None for series in measurement.series
-    ):
-        marks.append(
-            MarkKind.MEAN_ROUNDED.mark(
-                f"the histogram is incomplete, so the mean is {measurement.tool}'s own, truncated, and "
-                "there is no standard deviation"
-            )
-        )
+        detail = "the file has only minimum, average and maximum: quantiles are at least the minimum"
+        marks.append(MarkKind.NO_HISTOGRAM.mark(detail))
+    averaged = (series for series in measurement.series if series.average_ns is not None)
+    if measurement.average_is_cut and any(series.overflow > 1 for series in averaged):
+        own = f"the histogram is incomplete, so the mean is {measurement.tool}'s own, truncated"
+        marks.append(MarkKind.MEAN_ROUNDED.mark(f"{own}, and there is no standard deviation"))
     return marks
 
 
@@ -313,26 +261,15 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     if not found:
         return series, []
     more = f" (and {len(found) - 1} series more)" if len(found) > 1 else ""
-    return series, [
-        MarkKind.AVERAGE_CONTRADICTS.mark(
-            f"{found[0]}{more}: one of the two does not cover all samples; a sample in no bin may lie "
-            f"anywhere"
-        )
-    ]
+    why = "one of the two does not cover all samples; a sample in no bin may lie anywhere"
+    return series, [MarkKind.AVERAGE_CONTRADICTS.mark(f"{found[0]}{more}: {why}")]
 
 
 def _duration_ns(measurement: Measurement, intervals: Sequence[int | None]) -> int:
-    """Return how long the tool measured, by the file or by its activations and their interval; 0 if
-    unknown.
-    """
-    return measurement.duration_ns or max(
-        (
-            series.count * interval
-            for series, interval in zip(measurement.series, intervals, strict=True)
-            if interval is not None
-        ),
-        default=0,
-    )
+    """How long the tool measured, by the file or by its activations and their interval; 0 if unknown."""
+    each = zip(measurement.series, intervals, strict=True)
+    computed = (series.count * interval for series, interval in each if interval is not None)
+    return measurement.duration_ns or max(computed, default=0)
 
 
 def _marks(
@@ -341,43 +278,28 @@ def _marks(
     tool, resolution = measurement.tool, measurement.resolution_ns
     marks: list[Mark] = []
     if measurement.series and resolution == 1000:
-        marks.append(
-            MarkKind.RESOLUTION_1US.mark(f"{tool} truncates to whole us: values may be up to 999 ns larger")
-        )
+        detail = f"{tool} truncates to whole us: values may be up to 999 ns larger"
+        marks.append(MarkKind.RESOLUTION_1US.mark(detail))
     elif measurement.series and resolution > 1:
-        detail = (
-            f"{tool} counted in bins of {format_duration(resolution)}: values may be up to "
-            f"{resolution - 1} ns larger"
-        )
-        marks.append(MarkKind.RESOLUTION.mark(detail))
+        in_bins = f"{tool} counted in bins of {format_duration(resolution)}"
+        marks.append(MarkKind.RESOLUTION.mark(f"{in_bins}: values may be up to {resolution - 1} ns larger"))
     if not measurement.unit_known:
-        marks.append(
-            MarkKind.UNIT_ASSUMED.mark("the text does not show whether it is in us or ns (-N); us is assumed")
-        )
+        detail = "the text does not show whether it is in us or ns (-N); us is assumed"
+        marks.append(MarkKind.UNIT_ASSUMED.mark(detail))
     marks += _histogram_marks(measurement, contradicted=contradicted)
+    has_releases = bool(measurement.series) and measurement.probe in RELEASED
     if measurement.releases and any(interval is None for interval in intervals):
         detail = f"{tool} does not report missed activations and its interval is unknown: none are counted"
         marks.append(MarkKind.MISSED_UNKNOWN.mark(detail))
-    elif (
-        measurement.series
-        and not measurement.releases
-        and not measurement.counts_missed
-        and measurement.probe in RELEASED
-    ):
-        detail = (
-            f"how many activations {tool} missed, and how late they were, is not in the file: "
-            "none are counted"
-        )
-        marks.append(MarkKind.MISSED_UNKNOWN.mark(detail))
+    elif has_releases and not measurement.releases and not measurement.counts_missed:
+        unknown = f"how many activations {tool} missed, and how late they were, is not in the file"
+        marks.append(MarkKind.MISSED_UNKNOWN.mark(f"{unknown}: none are counted"))
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
-        detail = (
-            f"{tool} does not report missed activations; from its latencies and interval: {least}{missed}"
-        )
-        marks.append(MarkKind.MISSED_DERIVED.mark(detail))
-    marks += scheduling_marks(
-        tool, measurement.parameters.get("policy"), measurement.parameters.get("priority")
-    )
+        derived = f"from its latencies and interval: {least}{missed}"
+        marks.append(MarkKind.MISSED_DERIVED.mark(f"{tool} does not report missed activations; {derived}"))
+    policy, priority = (measurement.parameters.get(name) for name in ("policy", "priority"))
+    marks += scheduling_marks(tool, policy, priority)
     duration = _duration_ns(measurement, intervals)
     if 0 < duration < SHORT_NS:
         detail = f"{tool} measured for {format_duration(duration)}: it may miss what happens less often"
@@ -394,15 +316,16 @@ def _cut_means(summary: StepSummary, measurement: Measurement) -> None:
         if (wide and series.histogram and series.average_ns is None)
         or (measurement.average_is_cut and _own_average(series, measurement.resolution_ns))
     }
-    for series_summary in [*summary.series, *([summary.total] if summary.total else [])]:
-        if series_summary.mean_ns is not None and (
-            series_summary.series in truncated or (series_summary.series is None and truncated)
-        ):
-            series_summary.lower_bounds.append("mean_ns")
-            series_summary.filled.lower_bounds.append("mean_ns")
-    for series_summary in summary.series:
-        if series_summary.series is not None and measurement.series[series_summary.series].minimum_is_bound:
-            series_summary.lower_bounds.append("min_ns")
+    cut = [of_series for of_series in summary.series if of_series.series in truncated]
+    if truncated and summary.total is not None:
+        cut.append(summary.total)
+    for bounded in cut:
+        if bounded.mean_ns is not None:
+            bounded.lower_bounds.append("mean_ns")
+            bounded.filled.lower_bounds.append("mean_ns")
+    for of_series in summary.series:
+        if of_series.series is not None and measurement.series[of_series.series].minimum_is_bound:
+            of_series.lower_bounds.append("min_ns")
 
 
 class StepAndWindows(NamedTuple):
@@ -430,34 +353,30 @@ def imported_step(
     """
     resolution = measurement.resolution_ns
     for series in measurement.series:
-        _check(series, resolution, measurement.source)
+        problem = _problem(series, resolution)
+        if problem is not None:
+            raise damaged(measurement.source, f"{_name(series)}: {problem}")
     series_list, contradictions = _contradictions(measurement)
     measurement = replace(measurement, series=series_list)
+    intervals = [series.interval_ns if interval_ns is None else interval_ns for series in measurement.series]
     rows: list[dict[str, Any]] = []
-    intervals: list[int | None] = []
-    for number, series in enumerate(measurement.series):
-        interval = interval_ns if interval_ns is not None else series.interval_ns
-        intervals.append(interval)
-        rows += _windows(
-            number, series, resolution, interval, releases=measurement.releases, source=measurement.source
-        )
+    for number, interval in enumerate(intervals):
+        rows += _windows(number, measurement, interval)
     try:
         windows = Windows.of_rows(rows)
         check_windows(windows)
     except (RecordError, ValueError) as error:
-        raise InputError(f"{measurement.source} is damaged: {error}") from None
-    limits = {
-        number: series.limit_ns
-        for number, series in enumerate(measurement.series)
-        if series.limit_ns is not None
-    }
+        raise damaged(measurement.source, str(error)) from None
+    numbered = list(enumerate(measurement.series))
+    limits = {number: series.limit_ns for number, series in numbered if series.limit_ns is not None}
     info = [
         {"series": number, "metric": series.metric, "unit": "ns", "labels": series.labels}
-        for number, series in enumerate(measurement.series)
+        for number, series in numbered
     ]
     summary = summarise_step(windows, info, resolution_ns=resolution, limits_ns=limits, unplaced_allowed=True)
     _cut_means(summary, measurement)
     missed = sum(row["missed"] for row in rows)
+    own_marks = _marks(measurement, intervals, missed, contradicted=bool(contradictions))
     parameters: dict[str, Any] = {
         **measurement.parameters,
         "interval_ns": intervals[0] if len(set(intervals)) == 1 else None,
@@ -483,12 +402,6 @@ def imported_step(
         total=summary.total,
         outliers=[],
         results=measurement.results,
-        marks=[
-            *marks,
-            *measurement.marks,
-            *contradictions,
-            *_marks(measurement, intervals, missed, contradicted=bool(contradictions)),
-            *summary.marks,
-        ],
+        marks=[*marks, *measurement.marks, *contradictions, *own_marks, *summary.marks],
     )
     return StepAndWindows(step, windows)

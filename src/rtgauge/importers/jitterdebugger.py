@@ -17,10 +17,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from rtgauge.errors import InputError
-from rtgauge.importers.foreign_file import json_document, lines, open_file
+from rtgauge.importers.foreign_file import damaged, json_document, open_file, validated
 from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 
@@ -56,24 +56,15 @@ def _measurement(source: str, series: list[ImportedSeries], unit_ns: int, **more
 
 def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
     """Parse results.json. Raises InputError if it is foreign or damaged."""
-    try:
-        results = _Results.model_validate(raw)
-    except (ValidationError, RecursionError) as error:
-        details = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "too deep"}
-        where = ".".join(str(part) for part in details["loc"])[:80]
-        raise InputError(
-            f"{source} is a damaged output of jitterdebugger ({where}: {details['msg']})"
-        ) from None
+    results = validated(_Results, raw, source, "jitterdebugger")
     resolution = results.sysinfo.get("resolution_in_ns")
     unit = 1 if resolution == 1 else 1000
     series: list[ImportedSeries] = []
     for cpu, figures in sorted(results.cpu.items()):
         binned = sum(figures.histogram.values())
         if binned > figures.count:
-            raise InputError(
-                f"{source} is a damaged output of jitterdebugger (CPU {cpu}: {binned} samples in "
-                f"bins, count {figures.count})"
-            )
+            problem = f"CPU {cpu}: {binned} samples in bins, count {figures.count}"
+            raise InputError(f"{source} is a damaged output of jitterdebugger ({problem})")
         overflow = figures.count - binned
         series.append(
             ImportedSeries(
@@ -84,9 +75,9 @@ def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
                 count=figures.count,
                 overflow=overflow,
                 limit_ns=(max(figures.histogram, default=0) + 1) * unit if overflow else None,
-                minimum_ns=figures.min * unit if figures.count else None,
-                maximum_ns=figures.max * unit if figures.count else None,
-                average_ns=Fraction(str(figures.avg)) * unit if figures.count else None,
+                minimum_ns=figures.min * unit,
+                maximum_ns=figures.max * unit,
+                average_ns=Fraction(str(figures.avg)) * unit,
             )
         )
     system = {name: value for name, value in results.sysinfo.items() if name != "resolution_in_ns"}
@@ -125,7 +116,7 @@ def parse_csv(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
             continue
         match = _CSV.fullmatch(line.strip())
         if match is None:
-            raise InputError(f"{source} is damaged: line {number} is not CPU;time;latency")
+            raise damaged(source, f"line {number} is not CPU;time;latency")
         cpu, second, latency = int(match[1]), int(match[2]), int(match[4])
         first = second if first is None else min(first, second)
         last = second if last is None else max(last, second)
@@ -160,9 +151,8 @@ def parse_raw(path: Path) -> Measurement:
         beginning = file.read(4096)
         layouts = [layout for layout in (_layout(8), _layout(4)) if _plausible(_part(beginning, layout))]
         if not layouts:
-            raise InputError(
-                f"{path} is not jitterdebugger's samples.raw: its CPUs, times and latencies are not plausible"
-            )
+            implausible = "its CPUs, times and latencies are not plausible"
+            raise InputError(f"{path} is not jitterdebugger's samples.raw: {implausible}")
         layout = layouts[0]
         file.seek(0)
         first, last, cut = None, 0, 0
@@ -170,7 +160,7 @@ def parse_raw(path: Path) -> Measurement:
             cut = len(data) % layout.itemsize
             part = _part(data, layout)
             if len(part) and not _plausible(part):
-                raise InputError(f"{path} is damaged: part of it is not samples of jitterdebugger")
+                raise damaged(str(path), "part of it is not samples of jitterdebugger")
             for cpu in np.unique(part["cpu"]).tolist():
                 values, counts = np.unique(part["latency"][part["cpu"] == cpu], return_counts=True)
                 histogram = histograms.setdefault(int(cpu), {})
@@ -181,9 +171,8 @@ def parse_raw(path: Path) -> Measurement:
                 last = max(last, int(part["second"].max()))
     measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
     if cut:
-        measurement.marks.append(
-            MarkKind.CUT_SHORT.mark("the last sample of the file is incomplete: it is left out")
-        )
+        incomplete = "the last sample of the file is incomplete: it is left out"
+        measurement.marks.append(MarkKind.CUT_SHORT.mark(incomplete))
     return measurement
 
 
@@ -198,11 +187,11 @@ JITTERDEBUGGER = Importer(
     _recognises,
     lambda path, _hints: [parse_results(json_document(path), str(path))],
 )
-JITTERDEBUGGER_CSV = Importer(
+JITTERDEBUGGER_CSV = Importer.of_lines(
     "jitterdebugger-csv",
     "samples.csv of jittersamples",
     lambda head: _CSV.match(head) is not None,
-    lambda path, _hints: [parse_csv(lines(path), str(path))],
+    parse_csv,
 )
 JITTERDEBUGGER_RAW = Importer(
     "jitterdebugger-raw",

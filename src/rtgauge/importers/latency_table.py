@@ -17,7 +17,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from rtgauge.errors import InputError
-from rtgauge.importers.measurement import ImportedSeries, Measurement, Second
+from rtgauge.importers.foreign_file import clock_ns, damaged
+from rtgauge.importers.measurement import ImportedSeries, Measurement, Second, last_bin_mark, overruns_mark
 from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import Mark
 from rtgauge.units import NS_PER_S
@@ -112,21 +113,15 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
             table.evl = True
         elif match := _RTD.match(text):
             low, average, high = _ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3])
-            if low > high or table.period_us is None:
-                raise InputError(
-                    f"{source} is damaged: line {number}: "
-                    + ("no line RTT before it" if low <= high else f"minimum {match[1]}, maximum {match[3]}")
-                )
+            if low > high:
+                raise damaged(source, f"line {number}: minimum {match[1]}, maximum {match[3]}")
+            if table.period_us is None:
+                raise damaged(source, f"line {number}: no line RTT before it")
             if len(table.seconds) >= MAX_SECONDS:
                 raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
-            table.seconds.append(
-                Second(
-                    count=max(10**6 // table.period_us, 1),
-                    minimum_ns=low,
-                    maximum_ns=high,
-                    average_ns=average,
-                )
-            )
+            count = max(10**6 // table.period_us, 1)
+            second = Second(count=count, minimum_ns=low, maximum_ns=high, average_ns=average)
+            table.seconds.append(second)
             # Both counters are cumulative.
             table.overruns, table.switches = int(match[4]), int(match[5])
             table.extremes = _ns(match[6]), _ns(match[7])
@@ -139,9 +134,9 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
         elif match := _RTS.match(text):
             table.whole = Whole(_ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3]))
             table.overruns, table.switches = int(match[4]), int(match[5] or 0)
-            table.duration_ns = ((int(match[6]) * 60 + int(match[7])) * 60 + int(match[8])) * 10**9
+            table.duration_ns = clock_ns(match[6], match[7], match[8])
         elif text.startswith(("RTD|", "RTS|", "HSD|")):
-            raise InputError(f"{source} is damaged: line {number}: '{text[:60]}'")
+            raise damaged(source, f"line {number}: '{text[:60]}'")
     return table
 
 
@@ -167,17 +162,10 @@ def with_unfinished_second(
     low_is_least, farthest_ns = low_ns < 0 or first + width_ns > low_ns, max(high_ns, -low_ns)
     if low_is_least and last <= farthest_ns:
         return Extremes(low_ns, high_ns, [])
-    text = (
-        f"{program}'s extremes and average cover whole seconds, but its histogram also has the unfinished "
-        f"one: it ranges"
-        f" from {first} to {last} ns, "
-        f"cells of {width_ns} ns"
-    )
-    return Extremes(
-        low_ns if low_is_least else first,
-        high_ns if last <= farthest_ns else last,
-        [MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(text)],
-    )
+    whole = f"{program}'s extremes and average cover whole seconds"
+    also = f"but its histogram also has the unfinished one: it ranges from {first} to {last} ns"
+    mark = MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, cells of {width_ns} ns")
+    return Extremes(low_ns if low_is_least else first, high_ns if last <= farthest_ns else last, [mark])
 
 
 class TableSeries(NamedTuple):
@@ -195,47 +183,35 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
     interval = None if table.period_us is None else table.period_us * 1000
     marks: list[Mark] = []
     if table.overruns:
-        detail = (
-            f"{tool} reports {table.overruns} overruns: activations that were missed; how late "
-            "they would have been is not known"
-        )
-        marks.append(MarkKind.OVERRUNS.mark(detail))
+        marks.append(overruns_mark(tool, table.overruns))
     if table.switches:
         detail = f"{tool} reports {table.switches} switches to Linux: in that time the task was not real-time"
         marks.append(MarkKind.MODE_SWITCHES.mark(detail))
-    if table.seconds:
-        low, high = (
-            min(second.minimum_ns for second in table.seconds),
-            max(second.maximum_ns for second in table.seconds),
-        )
-    elif table.whole is not None:
-        low, high = table.whole.minimum_ns, table.whole.maximum_ns
-    else:
+    if not table.seconds and table.whole is None:
         raise InputError(f"{source} has no line of figures (RTD, RTS)")
+    lows = [second.minimum_ns for second in table.seconds]
+    highs = [second.maximum_ns for second in table.seconds]
     if table.whole is not None:
-        low, high = min(low, table.whole.minimum_ns), max(high, table.whole.maximum_ns)
+        lows.append(table.whole.minimum_ns)
+        highs.append(table.whole.maximum_ns)
     if table.extremes is not None:
-        low, high = min(low, table.extremes[0]), max(high, table.extremes[1])
+        lows.append(table.extremes[0])
+        highs.append(table.extremes[1])
+    low, high = min(lows), max(highs)
     if low > high:
-        raise InputError(f"{source} is damaged: its minimum is {low} ns and its maximum {high} ns")
+        raise damaged(source, f"its minimum is {low} ns and its maximum {high} ns")
     if table.histogram:
         histogram = dict(sorted(table.histogram.items()))
         count = sum(histogram.values())
         if table.samples is not None and table.samples != count:
-            raise InputError(
-                f"{source} is damaged: its histogram has {count} samples, its summary says {table.samples}"
-            )
-        marks.append(
-            MarkKind.BINS_ASSUMED.mark("cells of 1 us: the text does not say how wide they are (-B)")
-        )
+            raise damaged(source, f"its histogram has {count} samples, its summary says {table.samples}")
+        detail = "cells of 1 us: the text does not say how wide they are (-B)"
+        marks.append(MarkKind.BINS_ASSUMED.mark(detail))
         last, overflow = max(histogram), 0
         if max(high, -low) >= (last + 1) * 1000:
             overflow = histogram.pop(last)
-            detail = (
-                f"{tool}'s last cell also holds every larger latency: its {overflow} samples count "
-                f"as {last} us or more"
-            )
-            marks.append(MarkKind.LAST_BIN_CLIPPED.mark(detail))
+            clipped = f"{tool}'s last cell also holds every larger latency"
+            marks.append(last_bin_mark(clipped, overflow, f"{last} us"))
         if low < 0:
             detail = f"{tool}'s histogram has latencies without sign, and some were early (down to {low} ns)"
             marks.append(MarkKind.SIGN_LOST.mark(detail))
@@ -264,20 +240,17 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
     if missing is not None:
         marks.append(missing)
         seconds = []
-    return TableSeries(
-        ImportedSeries(
-            labels=labels,
-            count=count,
-            overflow=count,
-            minimum_ns=low,
-            maximum_ns=high,
-            average_ns=table.whole.average_ns if table.whole is not None and not seconds else None,
-            interval_ns=interval,
-            seconds=seconds,
-        ),
-        1,
-        marks,
+    series = ImportedSeries(
+        labels=labels,
+        count=count,
+        overflow=count,
+        minimum_ns=low,
+        maximum_ns=high,
+        average_ns=table.whole.average_ns if table.whole is not None and not seconds else None,
+        interval_ns=interval,
+        seconds=seconds,
     )
+    return TableSeries(series, 1, marks)
 
 
 def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
@@ -287,25 +260,18 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
     told = None if table.duration_ns is None else table.duration_ns // NS_PER_S
     # The last second may be unfinished.
     all_there = told is None or len(table.seconds) >= told - 1
-    reached = (
-        min(second.minimum_ns for second in table.seconds) == low
-        and max(second.maximum_ns for second in table.seconds) == high
-    )
-    if all_there and reached:
+    lows = [second.minimum_ns for second in table.seconds]
+    highs = [second.maximum_ns for second in table.seconds]
+    if all_there and (min(lows), max(highs)) == (low, high):
         return None
-    lines = (
-        f"the file has {len(table.seconds)}" + ("" if told is None else f" of {told}") + " lines of a second"
-    )
+    number = f"{len(table.seconds)}" if told is None else f"{len(table.seconds)} of {told}"
+    lines = f"the file has {number} lines of a second"
     if table.whole is not None:
-        return MarkKind.SECONDS_MISSING.mark(
-            f"{lines}: the figures are from the last line (RTS), which covers all of them; the count is "
-            f"computed from its time",
-            severity=Severity.NOTE,
-        )
-    return MarkKind.SECONDS_MISSING.mark(
-        f"{lines}, no last line (RTS), and overall extremes beyond them: mean and count of the other "
-        f"seconds are not known"
-    )
+        whole = "the figures are from the last line (RTS), which covers all of them"
+        detail = f"{lines}: {whole}; the count is computed from its time"
+        return MarkKind.SECONDS_MISSING.mark(detail, severity=Severity.NOTE)
+    beyond = f"{lines}, no last line (RTS), and overall extremes beyond them"
+    return MarkKind.SECONDS_MISSING.mark(f"{beyond}: mean and count of the other seconds are not known")
 
 
 def _count(table: LatencyTable, source: str) -> int:
@@ -313,22 +279,17 @@ def _count(table: LatencyTable, source: str) -> int:
     if not table.seconds and table.samples:  # -q -s
         return table.samples
     of_lines = sum(second.count for second in table.seconds)
+    only = f"{source} has only {table.tool[1]}'s last line (RTS)"
     if table.period_us is None:
-        raise InputError(
-            f"{source} has only {table.tool[1]}'s last line (RTS): give its period with --interval, to "
-            f"compute the number of samples"
-        )
+        raise InputError(f"{only}: give its period with --interval, to compute the number of samples")
     of_time = (table.duration_ns or 0) // (table.period_us * 1000)
     if not of_lines and not of_time:
         raise InputError(
-            f"{source} has only {table.tool[1]}'s last line (RTS), which covers less than a second: it does "
-            f"not say how many samples there were"
+            f"{only}, which covers less than a second: it does not say how many samples there were"
         )
-    return (
-        of_lines
-        if table.duration_ns is None or len(table.seconds) >= table.duration_ns // NS_PER_S - 1 > 0
-        else max(of_lines, of_time)
-    )
+    if table.duration_ns is None or len(table.seconds) >= table.duration_ns // NS_PER_S - 1 > 0:
+        return of_lines
+    return max(of_lines, of_time)
 
 
 def parse_screen(
@@ -339,25 +300,20 @@ def parse_screen(
     `interval_ns`: the period, if the text lacks it. Raises InputError for foreign or damaged text.
     """
     table = read_table(numbered, source)
-    assumed = (
-        []
-        if table.evl or table.period_us
-        else [
-            MarkKind.TOOL_ASSUMED.mark(
-                "latency and latmus print the same line: assumed to be Xenomai's latency"
-            )
-        ]
-    )
+    tool_known = table.evl or table.period_us
     if table.period_us is None and interval_ns is not None:
         table.period_us = max(interval_ns // 1000, 1)
     series, resolution, marks = table_series(table, source)
+    if not tool_known:
+        assumed = "latency and latmus print the same line: assumed to be Xenomai's latency"
+        marks.append(MarkKind.TOOL_ASSUMED.mark(assumed))
     return Measurement(
         tool=table.tool[0],
         source=source,
         series=[series],
         resolution_ns=resolution,
         parameters={**table.space, **({} if table.priority is None else {"priority": table.priority})},
-        marks=[*marks, *assumed],
+        marks=marks,
         duration_ns=table.duration_ns or len(table.seconds) * NS_PER_S or None,
         counts_missed=table.overruns == 0,
     )

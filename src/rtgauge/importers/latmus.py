@@ -16,9 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge.importers.foreign_file import lines
+from rtgauge.importers.foreign_file import clock_ns, damaged, lines
 from rtgauge.importers.latency_table import EVL_CONTEXTS, parse_screen, space_of
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.measurement import (
+    Hints,
+    ImportedSeries,
+    Importer,
+    Measurement,
+    last_bin_mark,
+    overruns_mark,
+)
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark
 
@@ -30,7 +37,7 @@ _US = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,6})?")
 def _figure(heading: dict[str, str], name: str, source: str) -> Fraction:
     match = _US.match(heading.get(name, ""))
     if match is None:
-        raise InputError(f"{source} is damaged: the line '# {name}:' is missing or has no figure")
+        raise damaged(source, f"the line '# {name}:' is missing or has no figure")
     return Fraction(match[0])
 
 
@@ -56,22 +63,16 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
                 heading.setdefault(name.strip(), value.strip()[:400])
         elif match := _CELL.fullmatch(text):
             if open_ended or (cells and int(match[1]) <= next(reversed(cells))):
-                raise InputError(f"{source} is damaged: line {number} comes after a larger or the last cell")
+                raise damaged(source, f"line {number} comes after a larger or the last cell")
             cells[int(match[1])] = int(match[3])
             open_ended = match[2] == "+"
         elif text:
-            raise InputError(f"{source} is damaged: line {number}: '{text[:40]}'")
-    low, average, high = (
-        _figure(heading, f"{name} latency", source) * 1000 for name in ("min", "avg", "max")
-    )
+            raise damaged(source, f"line {number}: '{text[:40]}'")
+    names = (f"{name} latency" for name in ("min", "avg", "max"))
+    low, average, high = (_figure(heading, name, source) * 1000 for name in names)
     count, binned = _whole(heading.get("sample count")), sum(cells.values())
     marks: list[Mark] = []
-    if (
-        count is not None
-        and cells
-        and count == binned - (len(cells) - 1) != binned
-        and all(list(cells.values())[:-1])
-    ):
+    if len(cells) > 1 and count == binned - (len(cells) - 1) and all([*cells.values()][:-1]):
         last_cell = next(reversed(cells))
         cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
         detail = "latmus -g writes every count except the last one too high: one is subtracted"
@@ -84,32 +85,26 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     overflow, limit = 0, None
     if open_ended:
         limit, overflow = cells.popitem()
-        detail = (
-            f"latmus' last cell also holds every larger latency: its {overflow} samples count as "
-            f"{limit} us or more"
-        )
-        marks.append(MarkKind.LAST_BIN_CLIPPED.mark(detail))
+        clipped = "latmus' last cell also holds every larger latency"
+        marks.append(last_bin_mark(clipped, overflow, f"{limit} us"))
     if low < 0:
         marks.append(MarkKind.EARLY.mark(f"some activations were early, down to {int(low)} ns"))
-    for name, kind, words in (
-        ("OVERRUNS", MarkKind.OVERRUNS, "overruns: activations that were missed"),
-        ("IN-BAND SWITCHES", MarkKind.IN_BAND_SWITCHES, "switches to Linux: then the task was not real-time"),
-    ):
-        if number := _whole(heading.get(name)):
-            marks.append(kind.mark(f"latmus reports {number} {words}"))
-    period, cpu = (
-        _whole(heading.get("sampling period")),
-        re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", "")),
-    )
+    if overruns := _whole(heading.get("OVERRUNS")):
+        marks.append(overruns_mark("latmus", overruns))
+    if switches := _whole(heading.get("IN-BAND SWITCHES")):
+        detail = f"latmus reports {switches} switches to Linux: then the task was not real-time"
+        marks.append(MarkKind.IN_BAND_SWITCHES.mark(detail))
+    period = _whole(heading.get("sampling period"))
+    cpu = re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", ""))
     series = ImportedSeries(
         labels={"cpu": int(cpu[1])} if cpu else {"thread": 0},
         histogram={cell * 1000: samples for cell, samples in cells.items() if samples},
         count=count,
         overflow=overflow,
         limit_ns=None if limit is None else limit * 1000,
-        minimum_ns=int(low) if count else None,
-        maximum_ns=int(high) if count else None,
-        average_ns=average if count else None,
+        minimum_ns=int(low),
+        maximum_ns=int(high),
+        average_ns=average,
         finer_average=True,
         interval_ns=period * 1000 if period else None,
         absolute=low < 0,
@@ -130,22 +125,13 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         marks=marks,
         system={"release": kernel[0]} if kernel else {},
         counts_missed="OVERRUNS" not in heading,
-        duration_ns=None
-        if clock is None
-        else ((int(clock[1]) * 60 + int(clock[2])) * 60 + int(clock[3])) * 10**9 or None,
+        duration_ns=None if clock is None else clock_ns(*clock.groups()) or None,
     )
 
 
-_SCREEN = re.compile(
-    rf"^RTT\|[^\n(]{{0,40}}\((?:(?:{'|'.join(sorted(EVL_CONTEXTS))}),|[^\n)]{{0,120}}, CPU[0-9])",
-    re.MULTILINE,
-)
-
-
-def _recognises(head: str) -> bool:
-    return _SCREEN.search(head) is not None or (
-        "latmus" in head and re.search(r"^(RTD|RTT|RTS)\|", head, re.MULTILINE) is not None
-    )
+_CONTEXTS = "|".join(sorted(EVL_CONTEXTS))
+_SCREEN = re.compile(rf"^RTT\|[^\n(]{{0,40}}\((?:(?:{_CONTEXTS}),|[^\n)]{{0,120}}, CPU[0-9])", re.MULTILINE)
+_ROW = re.compile(r"^(RTD|RTT|RTS)\|", re.MULTILINE)
 
 
 def _read(path: Path, hints: Hints) -> list[Measurement]:
@@ -153,13 +139,15 @@ def _read(path: Path, hints: Hints) -> list[Measurement]:
     return [replace(measurement, tool="evl latmus")]
 
 
-def _recognises_gnuplot(head: str) -> bool:
-    return "# libevl version" in head or ("# sampling period:" in head and "# sample count:" in head)
-
-
-def _read_gnuplot(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_gnuplot(lines(path), str(path))]
-
-
-LATMUS = Importer("latmus", "the screen", _recognises, _read)
-LATMUS_GNUPLOT = Importer("latmus-gnuplot", "latmus -g", _recognises_gnuplot, _read_gnuplot)
+LATMUS = Importer(
+    "latmus",
+    "the screen",
+    lambda head: bool(_SCREEN.search(head) or ("latmus" in head and _ROW.search(head))),
+    _read,
+)
+LATMUS_GNUPLOT = Importer.of_lines(
+    "latmus-gnuplot",
+    "latmus -g",
+    lambda head: "# libevl version" in head or ("# sampling period:" in head and "# sample count:" in head),
+    parse_gnuplot,
+)

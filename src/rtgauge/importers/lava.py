@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import ScreenText, live_series, smi_results
-from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.measurement import Hints, Importer, Measurement
+from rtgauge.importers.measurement import Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
@@ -67,10 +65,8 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         figures = threads.setdefault(case.thread, {})
         # A log has both the line and the signal of each result.
         if figures.setdefault(case.which, case.value) != case.value:
-            raise InputError(
-                f"{source}: line {number}: thread {case.thread} has two values of {case.which}-latency (two "
-                "jobs in one file?)"
-            )
+            two = f"thread {case.thread} has two values of {case.which}-latency"
+            raise InputError(f"{source}: line {number}: {two} (two jobs in one file?)")
         units.add(case.unit)
         failed += case.result == "fail"
     if not threads:
@@ -84,61 +80,47 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     if not series:
         unknown = "LAVA's lines do not give the number of samples: there is no distribution and no verdict"
         marks.append(MarkKind.SAMPLES_UNKNOWN.mark(unknown))
-    differing = [
-        thread
-        for thread, part in zip(sorted(threads), series, strict=False)
-        if part.maximum_ns != round(threads[thread].get("max", 0) * unit_ns) and "max" in threads[thread]
-    ]
-    if differing:
-        detail = (
-            f"the largest latency of thread {differing[0]} is another in LAVA's line than in cyclictest's"
-        )
-        marks.append(MarkKind.FIGURES_CONTRADICT.mark(detail))
+    for thread, part in zip(sorted(threads), series, strict=False):
+        largest = threads[thread].get("max")
+        if largest is not None and part.maximum_ns != round(largest * unit_ns):
+            another = f"the largest latency of thread {thread} is another in LAVA's line than in cyclictest's"
+            marks.append(MarkKind.FIGURES_CONTRADICT.mark(another))
+            break
     for thread, figures in threads.items():
         ordered = [figures[name] for name in _NAMES if name in figures]
         if ordered != sorted(ordered):
             listed = ", ".join(f"{value:g}" for value in ordered)
             detail = f"thread {thread}: minimum, average and maximum are {listed} {unit}"
             marks.append(MarkKind.FIGURES_CONTRADICT.mark(detail))
-    if len(threads) > 1 and any(
-        all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES
-    ):
-        detail = (
-            "one figure of each thread is the thread's number: the script that extracted it took the "
-            "wrong word"
+    numbers = (all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES)
+    if len(threads) > 1 and any(numbers):
+        detail = "one figure of each thread is the thread's number"
+        marks.append(
+            MarkKind.THREAD_NUMBER.mark(f"{detail}: the script that extracted it took the wrong word")
         )
-        marks.append(MarkKind.THREAD_NUMBER.mark(detail))
     if failed:
         marks.append(MarkKind.LAVA_FAILED.mark(f"{failed} of these lines say fail"))
-    results = [
-        Result(
-            name="latency",
-            labels={"thread": thread},
-            values={f"{name}_{unit}": figures.get(name) for name in _NAMES},
-        )
-        for thread, figures in sorted(threads.items())
-    ]
+    results: list[Result] = []
+    for thread, figures in sorted(threads.items()):
+        values = {f"{name}_{unit}": figures.get(name) for name in _NAMES}
+        results.append(Result(name="latency", labels={"thread": thread}, values={**values}))
+    cyclic = bool(series) and not text.deadline
     return Measurement(
         tool="cyclictest (LAVA)",
         source=source,
         series=series,
         resolution_ns=unit_ns,
-        parameters={"priority": min(figures[0] for figures in text.live.values())}
-        if series and not text.deadline
-        else {},
+        parameters={"priority": min(live[0] for live in text.live.values())} if cyclic else {},
         marks=marks,
         results=[*results, *smi_results(text.smi)],
         average_is_cut=True,
-        releases=bool(series) and not text.deadline,
+        releases=cyclic,
     )
 
 
-def _recognises(head: str) -> bool:
-    return re.search(r"\bt[0-9]+-(?:min|avg|max)-latency\b", head) is not None
-
-
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_lava(lines(path), str(path))]
-
-
-LAVA = Importer("lava", "result lines of cyclictest (t0-max-latency ...)", _recognises, _read)
+LAVA = Importer.of_lines(
+    "lava",
+    "result lines of cyclictest (t0-max-latency ...)",
+    lambda head: re.search(r"\bt[0-9]+-(?:min|avg|max)-latency\b", head) is not None,
+    parse_lava,
+)

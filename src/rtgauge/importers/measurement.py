@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from rtgauge.importers.foreign_file import lines
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
@@ -30,7 +31,7 @@ class Second:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedSeries:
-    """One measured quantity.
+    """One measured quantity. Without a sample it has no extremes, average or deviation.
 
     Values are in ns; a histogram's value may be too small by the resolution less 1. `histogram`: value ->
     samples, ascending, may be empty. `overflow` samples are above it, at `limit_ns` or more. `seconds`: the
@@ -54,6 +55,11 @@ class ImportedSeries:
     interval_ns: int | None = None
     seconds: list[Second] = field(default_factory=list[Second])
     absolute: bool = False
+
+    def __post_init__(self) -> None:
+        """Drop the figures that tools print for no samples."""
+        for name in ("minimum_ns", "maximum_ns", "average_ns", "std_ns") if not self.count else ():
+            object.__setattr__(self, name, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +101,24 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
         detail = f"{tool} measured without real-time priority: it was delayed like any ordinary program"
         return [MarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
-        detail = (
-            f"{tool} measured at priority {priority}, below interrupt threads "
-            f"({IRQ_THREAD_PRIORITY}): their work delays it"
-        )
-        return [MarkKind.LOW_PRIORITY.mark(detail)]
+        below = f"priority {priority}, below interrupt threads ({IRQ_THREAD_PRIORITY})"
+        return [MarkKind.LOW_PRIORITY.mark(f"{tool} measured at {below}: their work delays it")]
     return []
+
+
+def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
+    """The mark of a histogram whose last bin also holds everything above. `what`: like "latmus' last cell
+    also holds every larger latency"; `limit`: its start, like "12 us".
+    """
+    return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}: its {overflow} samples count as {limit} or more")
+
+
+def overruns_mark(program: str, overruns: int) -> Mark:
+    """The mark of a program that counted missed activations."""
+    how_late = "how late they would have been is not known"
+    return MarkKind.OVERRUNS.mark(
+        f"{program} reports {overruns} overruns: activations that were missed; {how_late}"
+    )
 
 
 @dataclass(frozen=True)
@@ -122,3 +140,14 @@ class Importer:
     help: str
     recognises: Callable[[str], bool]
     read: Callable[[Path, Hints], list[Measurement]]
+
+    @classmethod
+    def of_lines(
+        cls,
+        name: str,
+        help: str,  # noqa: A002 - the field's name
+        recognises: Callable[[str], bool],
+        parse: Callable[[Iterable[tuple[int, str]], str], Measurement],
+    ) -> Self:
+        """The reader of a text with one measurement; `parse` gets its numbered lines and its path."""
+        return cls(name, help, recognises, lambda path, _hints: [parse(lines(path), str(path))])

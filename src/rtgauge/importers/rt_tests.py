@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import (
@@ -25,8 +24,8 @@ from rtgauge.importers.cyclictest import (
     smi_results,
     stopped,
 )
-from rtgauge.importers.foreign_file import json_document, utc
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.foreign_file import json_document, utc, validated
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement, last_bin_mark
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
@@ -127,23 +126,15 @@ class _PiStressFile(_Part):
     inversion: Count
 
 
-File = TypeVar("File", bound=BaseModel)
+def _damaged(name: str, tool: str, problem: str) -> InputError:
+    return InputError(f"{name} is a damaged output of {tool} --json ({problem})")
 
 
-def _validated(model: type[File], raw: Mapping[str, Any], name: str, tool: str) -> File:
-    try:
-        return model.model_validate(raw)
-    except (ValidationError, RecursionError) as error:
-        details = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "too deep"}
-        where = ".".join(str(part) for part in details["loc"])[:80]
-        raise InputError(f"{name} is a damaged output of {tool} --json ({where}: {details['msg']})") from None
-
-
-def _labels(cpus: list[int], numbers: list[int]) -> list[dict[str, str | int]]:
-    """Label each series with its CPU if every thread has its own, else with its thread."""
-    if all(cpu >= 0 for cpu in cpus) and len(set(cpus)) == len(cpus):
-        return [{"cpu": cpu} for cpu in cpus]
-    return [{"thread": number} for number in numbers]
+def _labels(cpus: dict[int, int]) -> dict[int, dict[str, str | int]]:
+    """Label each series with its CPU if every thread has its own, else with its thread. `cpus`: by thread."""
+    if min(cpus.values()) >= 0 and len(set(cpus.values())) == len(cpus):
+        return {number: {"cpu": cpu} for number, cpu in cpus.items()}
+    return {number: {"thread": number} for number in cpus}
 
 
 def _exact(value: float) -> Fraction:
@@ -152,38 +143,31 @@ def _exact(value: float) -> Fraction:
 
 def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> dict[str, Any]:
     model = _SignalFile if tool == "signaltest" else _CyclicFile
-    threads = dict(sorted(_validated(model, raw, name, tool).thread.items()))
+    threads = dict(sorted(validated(model, raw, name, f"{tool} --json").thread.items()))
+    labels = _labels({number: thread.cpu for number, thread in threads.items()})
     command = header.command or header.command_right or ""
     unit = 1 if header.resolution_in_ns == 1 else 1000
     limit = histogram_limit(command)
     series: list[ImportedSeries] = []
-    for (number, thread), labels in zip(
-        threads.items(), _labels([thread.cpu for thread in threads.values()], list(threads)), strict=True
-    ):
+    for number, thread in threads.items():
         binned = sum(thread.histogram.values())
         if binned > thread.cycles:
-            raise InputError(
-                f"{name} is a damaged output of {tool} --json (thread {number}: {binned} samples in "
-                f"bins, {thread.cycles} cycles)"
-            )
+            problem = f"{binned} samples in bins, {thread.cycles} cycles"
+            raise _damaged(name, tool, f"thread {number}: {problem}")
+        if thread.cycles and thread.min < 0:
+            raise _damaged(name, tool, f"thread {number}: a negative latency, {thread.min}")
         end = limit if limit is not None else max(thread.histogram) + 1 if thread.histogram else None
         interval = interval_us(command, number) if command and tool == "cyclictest" else None
-        known = thread.cycles > 0
-        if known and thread.min < 0:
-            raise InputError(
-                f"{name} is a damaged output of {tool} --json (thread {number}: a negative latency, "
-                f"{thread.min})"
-            )
         series.append(
             ImportedSeries(
-                labels=labels,
+                labels=labels[number],
                 histogram={value * unit: count for value, count in sorted(thread.histogram.items()) if count},
                 count=thread.cycles,
                 overflow=thread.cycles - binned,
                 limit_ns=None if end is None else end * unit,
-                minimum_ns=thread.min * unit if known else None,
-                maximum_ns=thread.max * unit if known else None,
-                average_ns=_exact(thread.avg) * unit if known else None,
+                minimum_ns=thread.min * unit,
+                maximum_ns=thread.max * unit,
+                average_ns=_exact(thread.avg) * unit,
                 interval_ns=None if not interval else interval * 1000,
             )
         )
@@ -197,14 +181,13 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
             marks.append(stopped(tool, largest))
     elif tool == "cyclicdeadline":
         parameters = {"policy": "deadline"}
-    probe = "wakeup" if tool in {"cyclictest", "cyclicdeadline"} else tool
     smi = {number: thread.smi_count for number, thread in threads.items() if thread.smi_count is not None}
     return {
         "series": series,
         "resolution_ns": unit,
         "parameters": parameters,
         "releases": tool == "cyclictest",
-        "probe": probe,
+        "probe": "wakeup" if tool in {"cyclictest", "cyclicdeadline"} else tool,
         "marks": marks,
         "results": smi_results(smi),
     }
@@ -214,14 +197,13 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
     """oslat counts each round of its loop: the first bin is the loop itself, the last also holds everything
     above.
     """
-    threads = dict(sorted(_validated(_OslatFile, raw, name, tool).thread.items()))
+    threads = dict(sorted(validated(_OslatFile, raw, name, f"{tool} --json").thread.items()))
+    labels = _labels({number: thread.cpu for number, thread in threads.items()})
     series: list[ImportedSeries] = []
     marks: list[Mark] = []
     clipped = 0
     width = 1000
-    for thread, labels in zip(
-        threads.values(), _labels([thread.cpu for thread in threads.values()], list(threads)), strict=True
-    ):
+    for number, thread in threads.items():
         histogram = {int(Fraction(value) * 1000): count for value, count in thread.histogram.items() if count}
         values = sorted(int(Fraction(value) * 1000) for value in thread.histogram)
         width = min([width, *(after - before for before, after in pairwise(values))])
@@ -236,22 +218,18 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         series.append(
             ImportedSeries(
                 metric="gap",
-                labels=labels,
+                labels=labels[number],
                 histogram=dict(sorted(histogram.items())),
                 count=count,
                 overflow=overflow,
                 limit_ns=last if overflow else None,
-                minimum_ns=int(_exact(thread.min) * 1000) if count else None,
-                maximum_ns=maximum if count else None,
-                average_ns=_exact(thread.avg) * 1000 if count else None,
+                minimum_ns=int(_exact(thread.min) * 1000),
+                maximum_ns=maximum,
+                average_ns=_exact(thread.avg) * 1000,
             )
         )
     if clipped:
-        detail = (
-            f"oslat's last bin also holds every longer gap: its {clipped} samples count as that "
-            "long or longer"
-        )
-        marks.append(MarkKind.LAST_BIN_CLIPPED.mark(detail))
+        marks.append(last_bin_mark("oslat's last bin also holds every longer gap", clipped, "that long"))
     detail = "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself"
     marks.append(MarkKind.LOOP_IN_FIRST_BIN.mark(detail))
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)
@@ -265,10 +243,10 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
 
 
 def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    threads = dict(sorted(_validated(_PairFile, raw, name, tool).thread.items()))
-    cpus = [pair.receiver.cpu for pair in threads.values()]
+    threads = dict(sorted(validated(_PairFile, raw, name, f"{tool} --json").thread.items()))
+    labels = _labels({number: pair.receiver.cpu for number, pair in threads.items()})
     series: list[ImportedSeries] = []
-    for pair, labels in zip(threads.values(), _labels(cpus, list(threads)), strict=True):
+    for number, pair in threads.items():
         count, receiver = pair.sender.samples, pair.receiver
         if count and receiver.min < 0:
             raise InputError(
@@ -276,12 +254,12 @@ def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
             )
         series.append(
             ImportedSeries(
-                labels=labels,
+                labels=labels[number],
                 count=count,
                 overflow=count,
-                minimum_ns=receiver.min * 1000 if count else None,
-                maximum_ns=receiver.max * 1000 if count else None,
-                average_ns=_exact(receiver.avg) * 1000 if count else None,
+                minimum_ns=receiver.min * 1000,
+                maximum_ns=receiver.max * 1000,
+                average_ns=_exact(receiver.avg) * 1000,
                 interval_ns=pair.sender.interval * 1000 if pair.sender.interval else None,
             )
         )
@@ -295,42 +273,26 @@ def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
 
 
 def _migrate(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    threads = dict(sorted(_validated(_MigrateFile, raw, name, tool).thread.items()))
-    results = [
-        Result(
-            name="start latency",
-            labels={"thread": number, **({} if thread.prio is None else {"priority": thread.prio})},
-            values={
-                "min_us": thread.min,
-                "avg_us": thread.avg,
-                "max_us": thread.max,
-                "total_us": thread.total,
-            },
-        )
-        for number, thread in threads.items()
-    ]
+    results: list[Result] = []
+    for number, thread in sorted(validated(_MigrateFile, raw, name, f"{tool} --json").thread.items()):
+        values = {f"{figure}_us": getattr(thread, figure) for figure in ("min", "avg", "max", "total")}
+        result = Result(name="start latency", labels={"thread": number}, values=values)
+        if thread.prio is not None:
+            result.labels["priority"] = thread.prio
+        results.append(result)
     return {"series": [], "resolution_ns": 1000, "probe": tool, "results": results}
 
 
 def _pi_stress(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    inversions = _validated(_PiStressFile, raw, name, tool).inversion
-    return {
-        "series": [],
-        "resolution_ns": 1,
-        "probe": tool,
-        "results": [Result(name="priority inheritance", values={"inversions": inversions})],
-    }
+    inversions = validated(_PiStressFile, raw, name, f"{tool} --json").inversion
+    result = Result(name="priority inheritance", values={"inversions": inversions})
+    return {"series": [], "resolution_ns": 1, "probe": tool, "results": [result]}
 
 
 TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]]] = {
-    "cyclictest": _cyclic,
-    "cyclicdeadline": _cyclic,
-    "signaltest": _cyclic,
+    **dict.fromkeys(("cyclictest", "cyclicdeadline", "signaltest"), _cyclic),
+    **dict.fromkeys(("pmqtest", "ptsematest", "sigwaittest", "svsematest"), _pairs),
     "oslat": _oslat,
-    "pmqtest": _pairs,
-    "ptsematest": _pairs,
-    "sigwaittest": _pairs,
-    "svsematest": _pairs,
     "rt-migrate-test": _migrate,
     "pi_stress": _pi_stress,
 }
@@ -355,10 +317,8 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
     if "total" in fields:
         return "rt-migrate-test"
     if "sender" in fields:
-        raise InputError(
-            f"{name}: it does not say which program of rt-tests wrote it (pmqtest, ptsematest, "
-            "sigwaittest, svsematest?)"
-        )
+        which = "pmqtest, ptsematest, sigwaittest, svsematest"
+        raise InputError(f"{name}: it does not say which program of rt-tests wrote it ({which}?)")
     return "cyclictest"
 
 
@@ -372,7 +332,7 @@ def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
         raise InputError(
             f"{name} is not an output of rt-tests' --json with file_version 1 (it has {str(version)[:40]!r})"
         )
-    header = _validated(_Header, raw, name, "rt-tests")
+    header = validated(_Header, raw, name, "rt-tests --json")
     command = header.command or header.command_right or ""
     tool = _tool(raw, command, name)
     if raw.get("thread") == {}:
@@ -389,14 +349,9 @@ def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
     )
 
 
-def _recognises(head: str) -> bool:
-    return head.lstrip().startswith("{") and '"file_version"' in head
-
-
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_json(json_document(path), str(path))]
-
-
 RT_TESTS = Importer(
-    "rt-tests", "--json of cyclictest, cyclicdeadline, oslat, pmqtest, signaltest, ...", _recognises, _read
+    "rt-tests",
+    "--json of cyclictest, cyclicdeadline, oslat, pmqtest, signaltest, ...",
+    lambda head: head.lstrip().startswith("{") and '"file_version"' in head,
+    lambda path, _hints: [parse_json(json_document(path), str(path))],
 )

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from rtgauge.errors import InputError
+from rtgauge.importers.foreign_file import damaged
 from rtgauge.importers.measurement import ImportedSeries, Measurement, Second
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
@@ -58,49 +59,40 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
         elif _IN_KERNEL.match(text):
             parameters = {"space": "kernel", "context": "thread"}
         elif match := _RTD.fullmatch(text):
-            low, overall_low, average, high, overall_high, overruns = (
-                int(figure) for figure in match.groups()
-            )
+            low, overall_low, average, high, overall_high, overruns = map(int, match.groups())
             lowest, highest = min(lowest, low), max(highest, high)
-            if (
-                not low <= average <= high
-                or (overall_low, overall_high) != (lowest, highest)
-                or (rows and overruns < rows[-1][3])
-            ):
-                raise InputError(
-                    f"{source} is damaged: line {number}: '{text[:90]}' contradicts itself or the "
-                    "lines before it"
-                )
+            fewer = bool(rows) and overruns < rows[-1][3]
+            if not low <= average <= high or (overall_low, overall_high) != (lowest, highest) or fewer:
+                contradicts = f"'{text[:90]}' contradicts itself or the lines before it"
+                raise damaged(source, f"line {number}: {contradicts}")
             if len(rows) >= MAX_SECONDS:
                 raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
             rows.append((low, average, high, overruns))
         elif text.startswith("RTD|"):
-            raise InputError(f"{source} is damaged: line {number}: '{text[:90]}'")
+            raise damaged(source, f"line {number}: '{text[:90]}'")
     if not rows:
         raise InputError(f"{source} has no line of figures (RTD)")
     period_ns = of_scheduler or told or DEFAULT_PERIOD_NS
     if period_ns > NS_PER_S:
-        raise InputError(
-            f"{source}: a period of {format_duration(period_ns)}is longer than the time that a line covers"
-        )
+        longer = f"a period of {format_duration(period_ns)} is longer than the time that a line covers"
+        raise InputError(f"{source}: {longer}")
     count = NS_PER_S // period_ns
+    series = ImportedSeries(
+        labels={"thread": 0},
+        count=count * len(rows),
+        overflow=count * len(rows),
+        minimum_ns=lowest,
+        maximum_ns=highest,
+        interval_ns=period_ns,
+        seconds=[
+            Second(count=count, minimum_ns=low, maximum_ns=high, average_ns=Fraction(average))
+            for low, average, high, _ in rows
+        ],
+    )
     return Measurement(
         tool="rtai latency",
         source=source,
-        series=[
-            ImportedSeries(
-                labels={"thread": 0},
-                count=count * len(rows),
-                overflow=count * len(rows),
-                minimum_ns=lowest,
-                maximum_ns=highest,
-                interval_ns=period_ns,
-                seconds=[
-                    Second(count=count, minimum_ns=low, maximum_ns=high, average_ns=Fraction(average))
-                    for low, average, high, _ in rows
-                ],
-            )
-        ],
+        series=[series],
         resolution_ns=1,
         parameters=parameters,
         marks=_marks(told, of_scheduler, lowest, rows[-1][3]),
@@ -115,23 +107,16 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
         text = f"latency reports {overruns} overruns: missed activations, each counted as a latency of 0"
         marks.append(MarkKind.OVERRUNS.mark(text))
     if lowest < 0:
-        detail = (
-            f"some activations were early, down to {lowest} ns: RTAI sets its timer earlier by "
-            "its calibration"
-        )
-        marks.append(MarkKind.EARLY.mark(detail))
+        early = f"some activations were early, down to {lowest} ns"
+        marks.append(MarkKind.EARLY.mark(f"{early}: RTAI sets its timer earlier by its calibration"))
     if told is None and of_scheduler is None:
-        assumed = (
-            "neither latency nor RTAI's list of tasks gives its period: "
-            f"{format_duration(DEFAULT_PERIOD_NS)} assumed, to count the samples"
-        )
-        marks.append(MarkKind.PERIOD_ASSUMED.mark(assumed))
+        assumed = f"{format_duration(DEFAULT_PERIOD_NS)} assumed, to count the samples"
+        detail = f"neither latency nor RTAI's list of tasks gives its period: {assumed}"
+        marks.append(MarkKind.PERIOD_ASSUMED.mark(detail))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant of its own
-        detail = (
-            f"the program prints a period of {format_duration(told)}, its task has one of "
-            f"{format_duration(of_scheduler)}"
-        )
+        printed, used = format_duration(told), format_duration(of_scheduler)
+        detail = f"the program prints a period of {printed}, its task has one of {used}"
         marks.append(MarkKind.PERIOD_OF_THE_TASK.mark(detail))
     return marks
 
@@ -147,23 +132,14 @@ def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Mea
         text = line.strip()
         if match := _SWITCHES.fullmatch(text):
             tasks, total_ms, switches, mean_ns = (int(match[group]) for group in (1, 2, 4, 5))
-            if (
-                total_ms * NS_PER_MS >= (mean_ns + 1) * switches
-                or mean_ns * switches >= (total_ms + 1) * NS_PER_MS
-            ):
-                raise InputError(
-                    f"{source} is damaged: line {number}: {switches} switches in {total_ms} ms, and "
-                    f"{mean_ns} ns for one"
-                )
-            values: dict[str, bool | int | float | str | None] = {
-                "tasks": tasks,
-                "switches": switches,
-                "total_ns": total_ms * NS_PER_MS,
-                "mean_ns": mean_ns,
-            }
-            results.append(Result(name="rtai-switches", labels={"by": match[3].lower()}, values=values))
+            total_ns = total_ms * NS_PER_MS
+            if total_ns >= (mean_ns + 1) * switches or mean_ns * switches >= total_ns + NS_PER_MS:
+                contradicts = f"{switches} switches in {total_ms} ms, and {mean_ns} ns for one"
+                raise damaged(source, f"line {number}: {contradicts}")
+            values = {"tasks": tasks, "switches": switches, "total_ns": total_ns, "mean_ns": mean_ns}
+            results.append(Result(name="rtai-switches", labels={"by": match[3].lower()}, values={**values}))
         elif text.startswith("FOR "):
-            raise InputError(f"{source} is damaged: line {number}: '{text[:90]}'")
+            raise damaged(source, f"line {number}: '{text[:90]}'")
     if not results:
         raise InputError(f"{source} has no figures of RTAI's switches")
     return Measurement(

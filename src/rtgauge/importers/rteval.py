@@ -12,13 +12,12 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.cyclictest import interval_us
-from rtgauge.importers.foreign_file import document
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.foreign_file import clock_ns, damaged, document
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
@@ -62,9 +61,7 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
     for bucket in part.iterfind("histogram/bucket"):
         index, value = bucket.get("index", ""), bucket.get("value", "")
         if not re.fullmatch(r"[0-9]{1,9}", index) or not re.fullmatch(r"[0-9]{1,18}", value):
-            raise InputError(
-                f"{source} is damaged: a bucket has index '{index[:20]}' and value '{value[:20]}'"
-            )
+            raise damaged(source, f"a bucket has index '{index[:20]}' and value '{value[:20]}'")
         buckets[int(index)] = buckets.get(int(index), 0) + int(value)
     buckets = {index: buckets[index] for index in sorted(buckets) if buckets[index]}
     binned = sum(buckets.values())
@@ -72,19 +69,16 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
         return None
     count = binned if samples is None else int(samples)
     if count < binned:
-        raise InputError(f"{source} is damaged: a core has {count} samples and {binned} in its histogram")
+        raise damaged(source, f"a core has {count} samples and {binned} in its histogram")
     if not count:
         return None
-    low, high, mean, deviation = (
-        _number(statistics, name) for name in ("minimum", "maximum", "mean", "standard_deviation")
-    )
+    names = ("minimum", "maximum", "mean", "standard_deviation")
+    low, high, mean, deviation = (_number(statistics, name) for name in names)
     if high is None and count > binned:
         low = None
     else:
-        low, high = (
-            Fraction(min(buckets, default=0)) if low is None else low,
-            Fraction(max(buckets, default=0)) if high is None else high,
-        )
+        low = Fraction(min(buckets, default=0)) if low is None else low
+        high = Fraction(max(buckets, default=0)) if high is None else high
     return ImportedSeries(
         labels=labels,
         histogram={index * 1000: samples_in for index, samples_in in buckets.items()},
@@ -104,7 +98,7 @@ def _cores(measured: ET.Element, source: str) -> list[ImportedSeries]:
     for core in measured.iterfind("core"):
         identity = core.get("id", "")
         if not re.fullmatch(r"[0-9]{1,5}", identity):
-            raise InputError(f"{source} is damaged: a core has the id '{identity[:20]}'")
+            raise damaged(source, f"a core has the id '{identity[:20]}'")
         if (of_core := _series(core, {"cpu": int(identity)}, source)) is not None:
             series.append(of_core)
     if not series and (system := measured.find("system")) is not None:
@@ -118,18 +112,14 @@ def _text(root: ET.Element, *paths: str) -> str | None:
 
 
 def _facts(root: ET.Element) -> dict[str, str | int]:
-    facts = {
-        "nodename": _text(root, "uname/node", "SystemInfo/uname/node"),
-        "release": _text(root, "uname/kernel", "SystemInfo/uname/kernel"),
-    }
-    facts["machine"] = _text(root, "uname/arch", "SystemInfo/uname/arch")
+    facts: dict[str, str | int] = {}
+    for name, element in {"nodename": "node", "release": "kernel", "machine": "arch"}.items():
+        if text := _text(root, f"uname/{element}", f"SystemInfo/uname/{element}"):
+            facts[name] = text[:200]
     kernel = next(root.iter("kernel"), None)
-    realtime = (
-        {}
-        if kernel is None or kernel.get("is_RT") is None
-        else {"realtime": 1 if kernel.get("is_RT") == "1" else 0}
-    )
-    return {name: value[:200] for name, value in facts.items() if value} | realtime
+    if kernel is not None and kernel.get("is_RT") is not None:
+        facts["realtime"] = int(kernel.get("is_RT") == "1")
+    return facts
 
 
 def _duration_ns(root: ET.Element) -> int | None:
@@ -139,8 +129,7 @@ def _duration_ns(root: ET.Element) -> int | None:
     parts = [element.get(name, "") for name in ("days", "hours", "minutes", "seconds")]
     if not all(re.fullmatch(r"[0-9]{1,9}", part) for part in parts):
         return None
-    days, hours, minutes, seconds = (int(part) for part in parts)
-    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 10**9 or None
+    return clock_ns(*parts) or None
 
 
 def _priority(measured: ET.Element) -> dict[str, Any]:
@@ -174,12 +163,9 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
             marks.append(MarkKind.OVERFLOW_UNKNOWN.mark(detail))
             for report in measured.iter("stoptrace_report"):
                 text = "\n".join(part.strip() for part in report.itertext() if part.strip())
+                cpu = report.get("CPU", "unknown")[:10]
                 results.append(
-                    Result(
-                        name="explanation",
-                        labels={"cpu": report.get("CPU", "unknown")[:10]},
-                        values={"text": text[:20_000]},
-                    )
+                    Result(name="explanation", labels={"cpu": cpu}, values={"text": text[:20_000]})
                 )
         result.append(
             Measurement(
@@ -202,12 +188,9 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
     return result
 
 
-def _recognises(head: str) -> bool:
-    return "<rteval" in head
-
-
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return parse_summary(document(path), str(path))
-
-
-RTEVAL = Importer("rteval", "summary.xml", _recognises, _read)
+RTEVAL = Importer(
+    "rteval",
+    "summary.xml",
+    lambda head: "<rteval" in head,
+    lambda path, _hints: parse_summary(document(path), str(path)),
+)

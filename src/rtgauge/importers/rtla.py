@@ -14,12 +14,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Literal, cast
 
 from rtgauge.errors import InputError
-from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.foreign_file import clock_ns, damaged
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
@@ -35,18 +34,9 @@ _METRIC = {"IRQ": "irq-latency", "Thr": "latency", "Usr": "user-latency"}
 """Column of timerlat -> metric, named as for wakeup in kernel space."""
 MAX_COLUMNS = 20_000
 MAX_TEXT = 20_000
-NOISE = (
-    "runtime",
-    "noise",
-    "available_percent",
-    "max_noise",
-    "max_single",
-    "hardware",
-    "nmi",
-    "irq",
-    "softirq",
-    "thread",
-)
+TIMES = ("runtime", "noise", "max_noise", "max_single")
+COUNTS = ("hardware", "nmi", "irq", "softirq", "thread")
+NOISE = ("runtime", "noise", "available_percent", "max_noise", "max_single", *COUNTS)
 """The columns of osnoise top after the CPU and the number of periods."""
 
 
@@ -84,12 +74,7 @@ def _numbers(text: str) -> list[Fraction | None]:
 def _columns(line: str, source: str) -> list[tuple[str, int]]:
     names = line.split()[1:]
     columns = [(match[1] or "CPU", int(match[2])) for name in names if (match := _COLUMN.fullmatch(name))]
-    if (
-        not columns
-        or len(columns) < len(names)
-        or len(columns) > MAX_COLUMNS
-        or len(set(columns)) < len(columns)
-    ):
+    if not 0 < len(columns) <= MAX_COLUMNS or len(set(columns)) < len(names):
         raise InputError(f"{source}: rtla's heading '{line.strip()[:40]}' does not name the columns of CPUs")
     return columns
 
@@ -106,10 +91,9 @@ def _take_row(table: _Table, line: str, source: str) -> None:
     if row[1] is None:
         table.totals[row[2]] = values
         return
-    if table.histogram and int(row[1]) <= next(reversed(table.histogram)):
-        raise InputError(
-            f"{source} is damaged: rtla's row {row[1]} comes after row {next(reversed(table.histogram))}"
-        )
+    last = next(reversed(table.histogram), None)
+    if last is not None and int(row[1]) <= last:
+        raise damaged(source, f"rtla's row {row[1]} comes after row {last}")
     table.histogram[int(row[1])] = values
 
 
@@ -121,14 +105,13 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
             continue
         if kind is not None and not (table is not None and table.kind == "timerlat top" and "|" in line):
             if table is not None and table.histogram:
-                raise InputError(f"{source} is damaged: a second table of rtla begins in it")
+                raise damaged(source, "a second table of rtla begins in it")
             table = _Table(cast("Kind", kind))
         assert table is not None  # noqa: S101 - for the type checker
         if unit := _UNIT.search(line):
             table.unit_ns = _NS[next(word for word in unit.groups() if word)]
         if table.duration_ns is None and (duration := _DURATION.search(line)):
-            days, hours, minutes, seconds = (int(part) for part in duration.groups())
-            table.duration_ns = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 10**9
+            table.duration_ns = clock_ns(*duration.groups())
         if table.analysis or _STOPPED.search(line):
             if sum(map(len, table.analysis)) < MAX_TEXT:
                 table.analysis.append(line.rstrip()[:200])
@@ -147,16 +130,11 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
 
 
 def _width(table: _Table) -> int:
-    """Return the width of the bins, inferred from the rows present; osnoise's extremes are also multiples of
-    it.
-    """
-    extremes = [
-        value
-        for name in ("min", "max")
-        for value in table.totals.get(name, [])
-        if table.kind == "osnoise hist" and value is not None
-    ]
-    return math.gcd(*table.histogram, *(int(value) for value in extremes)) or 1
+    """The width of the bins, inferred from the rows present; osnoise's extremes are also multiples of it."""
+    extremes: list[Fraction | None] = []
+    if table.kind == "osnoise hist":
+        extremes = table.totals.get("min", []) + table.totals.get("max", [])
+    return math.gcd(*table.histogram, *(int(value) for value in extremes if value is not None)) or 1
 
 
 def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: str) -> ImportedSeries:
@@ -173,13 +151,14 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         count = int(figure("count") or 0)
         overflow = count - binned
         if overflow < 0 or overflow != int(figure("over") or 0):
-            raise InputError(
-                f"{source} is damaged: {context} of CPU {cpu} has {count} samples, but its "
-                "histogram has another sum"
-            )
+            samples = f"{context} of CPU {cpu} has {count} samples"
+            raise damaged(source, f"{samples}, but its histogram has another sum")
     else:
         count, overflow = binned, 0
     low, high, average = figure("min"), figure("max"), figure("avg")
+    if width > 1 and table.kind == "osnoise hist":
+        # osnoise averages its bins' edges and truncates to whole us: the histogram is more precise.
+        average = None
     return ImportedSeries(
         metric=_METRIC.get(context, "latency") if table.kind == "timerlat hist" else "gap",
         labels={"cpu": cpu},
@@ -187,12 +166,9 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         count=count,
         overflow=overflow,
         limit_ns=(max(table.histogram, default=0) + width) * unit_ns if overflow else None,
-        minimum_ns=min(histogram, default=None) if low is None else int(low * unit_ns) if count else None,
-        maximum_ns=max(histogram, default=None) if high is None else int(high * unit_ns) if count else None,
-        # osnoise averages its bins' edges and truncates to whole us: the histogram is more precise.
-        average_ns=None
-        if average is None or not count or (width > 1 and table.kind == "osnoise hist")
-        else average * unit_ns,
+        minimum_ns=min(histogram, default=None) if low is None else int(low * unit_ns),
+        maximum_ns=max(histogram, default=None) if high is None else int(high * unit_ns),
+        average_ns=None if average is None else average * unit_ns,
     )
 
 
@@ -202,17 +178,11 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        detail = (
-            f"bins of {width}assumed: the file does not say how wide they are, and its rows are "
-            f"multiples of it"
-        )
-        marks.append(MarkKind.BINS_ASSUMED.mark(detail))
+        why = "the file does not say how wide they are, and its rows are multiples of it"
+        marks.append(MarkKind.BINS_ASSUMED.mark(f"bins of {width} assumed: {why}"))
     if not table.totals:
-        detail = (
-            "rtla's rows count:, over:, max: are missing (--no-summary, or cut short): samples "
-            "above the histogram are not in it"
-        )
-        marks.append(MarkKind.NO_SUMMARY.mark(detail))
+        rows = "rtla's rows count:, over:, max: are missing (--no-summary, or cut short)"
+        marks.append(MarkKind.NO_SUMMARY.mark(f"{rows}: samples above the histogram are not in it"))
     series = [_histogram_series(table, at, unit_ns, width, source) for at in range(len(table.columns))]
     return {"series": series, "resolution_ns": width * unit_ns, "marks": marks}
 
@@ -222,27 +192,25 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
     series: list[ImportedSeries] = []
     for cpu, (count, cells) in sorted(table.top.items()):
         if len(cells) not in {4, 8, 12} or not all(re.fullmatch(rf"{_NUMBER}|-", cell) for cell in cells):
-            raise InputError(f"{source} is damaged: rtla's row of CPU {cpu} has {len(cells)} figures")
-        for context, figures in zip(
-            ("IRQ", "Thr", "Usr"), (cells[at : at + 4] for at in range(0, len(cells), 4)), strict=False
-        ):
-            if "-" in figures[1:]:
+            raise damaged(source, f"rtla's row of CPU {cpu} has {len(cells)} figures")
+        for at, metric in enumerate(_METRIC.values()):
+            figures = cells[4 * at + 1 : 4 * at + 4]
+            if not figures or "-" in figures:
                 continue
-            low, average, high = (int(Fraction(figure) * unit_ns) for figure in figures[1:])
+            low, average, high = (int(Fraction(figure) * unit_ns) for figure in figures)
             series.append(
                 ImportedSeries(
-                    metric=_METRIC[context],
+                    metric=metric,
                     labels={"cpu": cpu},
                     count=count,
                     overflow=count,
-                    minimum_ns=low if count else None,
-                    maximum_ns=high if count else None,
-                    average_ns=Fraction(average) if count else None,
+                    minimum_ns=low,
+                    maximum_ns=high,
+                    average_ns=Fraction(average),
                 )
             )
-    mark = MarkKind.COUNT_OF_IRQ.mark(
-        "rtla top prints one count per CPU, of its timer interrupts: threads have as many unless it lost some"
-    )
+    one_count = "rtla top prints one count per CPU, of its timer interrupts"
+    mark = MarkKind.COUNT_OF_IRQ.mark(f"{one_count}: threads have as many unless it lost some")
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 
 
@@ -251,29 +219,19 @@ def _osnoise_top(table: _Table, source: str) -> dict[str, Any]:
     results: list[Result] = []
     for cpu, (periods, cells) in sorted(table.top.items()):
         if len(cells) != len(NOISE) or not all(re.fullmatch(rf"{_NUMBER}|-", cell) for cell in cells):
-            raise InputError(
-                f"{source} is damaged: rtla's row of CPU {cpu} has {len(cells)} of {len(NOISE)} figures"
-            )
-        figures = dict(
-            zip(NOISE, (None if cell == "-" else float(Fraction(cell)) for cell in cells), strict=True)
-        )
-        times = {
-            f"{name}_{unit}": None if (value := figures[name]) is None else int(value)
-            for name in ("runtime", "noise", "max_noise", "max_single")
+            raise damaged(source, f"rtla's row of CPU {cpu} has {len(cells)} of {len(NOISE)} figures")
+        exact = {
+            name: None if cell == "-" else Fraction(cell) for name, cell in zip(NOISE, cells, strict=True)
         }
-        counts = {name: None if (value := figures[name]) is None else int(value) for name in NOISE[5:]}
-        results.append(
-            Result(
-                name="osnoise",
-                labels={"cpu": cpu},
-                values={
-                    "periods": periods,
-                    **times,
-                    "available_percent": figures["available_percent"],
-                    **counts,
-                },
-            )
-        )
+        whole = {name: None if figure is None else int(figure) for name, figure in exact.items()}
+        available = exact["available_percent"]
+        values: dict[str, bool | int | float | str | None] = {
+            "periods": periods,
+            **{f"{name}_{unit}": whole[name] for name in TIMES},
+            "available_percent": None if available is None else float(available),
+            **{name: whole[name] for name in COUNTS},
+        }
+        results.append(Result(name="osnoise", labels={"cpu": cpu}, values=values))
     return {"series": [], "resolution_ns": table.unit_ns or 1000, "results": results}
 
 
@@ -291,12 +249,9 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     if table.analysis:
         explanation = Result(name="explanation", values={"text": "\n".join(table.analysis).strip()})
         fields["results"] = [*fields.get("results", []), explanation]
-        fields["marks"] = [
-            *fields.get("marks", []),
-            MarkKind.STOPPED_AT_THRESHOLD.mark(
-                "rtla stopped at its threshold; its own analysis of the last latency is in the step's results"
-            ),
-        ]
+        where = "its own analysis of the last latency is in the step's results"
+        mark = MarkKind.STOPPED_AT_THRESHOLD.mark(f"rtla stopped at its threshold; {where}")
+        fields["marks"] = [*fields.get("marks", []), mark]
     return Measurement(
         tool=f"rtla {table.kind}",
         source=source,
@@ -310,17 +265,9 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     )
 
 
-def _recognises(head: str) -> bool:
-    return (
-        "RTLA timerlat histogram" in head
-        or "RTLA osnoise histogram" in head
-        or "Operating System Noise" in head
-        or "Timer Latency" in head
-    )
-
-
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_rtla(lines(path), str(path))]
-
-
-RTLA = Importer("rtla", "timerlat hist, timerlat top, osnoise hist, osnoise top", _recognises, _read)
+RTLA = Importer.of_lines(
+    "rtla",
+    "timerlat hist, timerlat top, osnoise hist, osnoise top",
+    lambda head: any(words in head for words in _KINDS),
+    parse_rtla,
+)

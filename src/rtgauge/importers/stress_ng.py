@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fractions import Fraction
-from pathlib import Path
 
 from rtgauge.errors import InputError
-from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.foreign_file import damaged
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
@@ -47,73 +46,62 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
         for name, pattern in (("sched", _SCHED), ("mean", _MEAN), ("range", _RANGE), ("width", _WIDTH)):
             if match := pattern.fullmatch(text.rstrip(":")):
                 if name in found:
-                    raise InputError(
-                        f"{source} has two measurements of stress-ng --cyclic: keep one in the file"
-                    )
+                    two = "two measurements of stress-ng --cyclic"
+                    raise InputError(f"{source} has {two}: keep one in the file")
                 found[name] = match
         if match := _PERCENTILE.fullmatch(text):
             percentiles[match[1]] = int(match[2])
         elif _HEADING.fullmatch(text):
             in_cells = True
         elif in_cells and (match := _CELL.fullmatch(text)) and int(match[2]):
-            if cells and int(match[1]) <= next(reversed(cells)):
-                raise InputError(
-                    f"{source} is damaged: cell {match[1]} comes after cell {next(reversed(cells))}"
-                )
+            last = next(reversed(cells), None)
+            if last is not None and int(match[1]) <= last:
+                raise damaged(source, f"cell {match[1]} comes after cell {last}")
             cells[int(match[1])] = int(match[2])
     if not {"sched", "mean", "range"} <= found.keys():
-        raise InputError(
-            f"{source} is not an output of stress-ng --cyclic, or it is cut short: its lines sched, "
-            "mean and min are not all there"
-        )
+        absent = "its lines sched, mean and min are not all there"
+        raise InputError(f"{source} is not an output of stress-ng --cyclic, or it is cut short: {absent}")
     count, low, high = int(found["sched"][3]), int(found["range"][1]), int(found["range"][2])
     binned = sum(cells.values())
     if binned > count:
-        raise InputError(f"{source} is damaged: its cells have {binned} samples of {count}")
+        raise damaged(source, f"its cells have {binned} samples of {count}")
     width = int(found["width"][1]) if "width" in found and cells else 1
     if width < 1:
-        raise InputError(f"{source} is damaged: cells of {width} ns")
+        raise damaged(source, f"cells of {width} ns")
     marks: list[Mark] = []
     if count == 10_000:
-        marks.append(
-            MarkKind.SAMPLES_LIMITED.mark("stress-ng keeps only the first 10000 latencies of its run")
-        )
+        detail = "stress-ng keeps only the first 10000 latencies of its run"
+        marks.append(MarkKind.SAMPLES_LIMITED.mark(detail))
     series = ImportedSeries(
         labels={"thread": 0},
         histogram=cells,
         count=count,
         overflow=count - binned,
         limit_ns=max(cells) + width if cells and count > binned else None,
-        minimum_ns=low if count else None,
-        maximum_ns=high if count else None,
-        average_ns=Fraction(found["mean"][1]) if count else None,
-        std_ns=float(found["range"][3]) if count else None,
+        minimum_ns=low,
+        maximum_ns=high,
+        average_ns=Fraction(found["mean"][1]),
+        std_ns=float(found["range"][3]),
         finer_average=True,
-        interval_ns=None,
         absolute=low < 0,
     )
-    policy = found["sched"][1].lower()
-    values: dict[str, bool | int | float | str | None] = {
-        f"p{name}_ns": value for name, value in percentiles.items()
-    }
+    result = Result(name="percentiles", values={f"p{name}_ns": ns for name, ns in percentiles.items()})
+    result.values["mode_ns"] = int(found["mean"][2])
     return Measurement(
         tool="stress-ng cyclic",
         source=source,
         series=[series],
         resolution_ns=width,
         version=version,
-        parameters={"policy": policy, "delay_ns": int(found["sched"][2])},
+        parameters={"policy": found["sched"][1].lower(), "delay_ns": int(found["sched"][2])},
         marks=marks,
-        results=[Result(name="percentiles", values={**values, "mode_ns": int(found["mean"][2])})],
+        results=[result],
     )
 
 
-def _recognises(head: str) -> bool:
-    return re.search(r"ns delay, [0-9]+ samples", head) is not None
-
-
-def _read(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_stress_ng(lines(path), str(path))]
-
-
-STRESS_NG = Importer("stress-ng", "what stress-ng --cyclic prints", _recognises, _read)
+STRESS_NG = Importer.of_lines(
+    "stress-ng",
+    "what stress-ng --cyclic prints",
+    lambda head: re.search(r"ns delay, [0-9]+ samples", head) is not None,
+    parse_stress_ng,
+)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fractions import Fraction
-from pathlib import Path
 
 from rtgauge.errors import InputError
-from rtgauge.importers.foreign_file import lines
+from rtgauge.importers.foreign_file import clock_ns, damaged, lines
 from rtgauge.importers.latency_table import parse_screen, space_of, with_unfinished_second
-from rtgauge.importers.measurement import Hints, ImportedSeries, Importer, Measurement
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement, last_bin_mark, overruns_mark
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 from rtgauge.units import NS_PER_S
@@ -43,43 +42,31 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         elif match := _FIGURES.match(text):
             figures = match
         elif text and not text.startswith("#"):
-            raise InputError(f"{source} is damaged: line {number}: '{text[:40]}'")
+            raise damaged(source, f"line {number}: '{text[:40]}'")
     values = [value for value, _ in cells]
     if len(cells) < 3 or values != sorted(set(values)) or cells[0][1] != 1 or cells[-1][1] != 1:
-        raise InputError(
-            f"{source} is not a file of latency -g: its first and last line are the edges of the "
-            "histogram, with count 1"
-        )
+        edges = "its first and last line are the edges of the histogram, with count 1"
+        raise InputError(f"{source} is not a file of latency -g: {edges}")
     width = cells[-1][0] - cells[-2][0]
     width_ns = round(width * 2000)
     if width_ns <= 0 or any(count < 1 for _, count in cells):
-        raise InputError(f"{source} is damaged: its cells are not as latency -g writes them")
+        raise damaged(source, "its cells are not as latency -g writes them")
     histogram = {round(value * 1000) - width_ns // 2: count - 1 for value, count in cells[1:-1] if count > 1}
     low = high = average = None
     marks = [MarkKind.COUNTS_PLUS_ONE.mark("latency -g writes each count one too high: one is subtracted")]
     overflow, limit = 0, None
     if figures:
-        low, high, average = (
-            round(Fraction(figures[1]) * 1000),
-            round(Fraction(figures[3]) * 1000),
-            Fraction(figures[2]) * 1000,
-        )
+        low, high = (round(Fraction(figures[number]) * 1000) for number in (1, 3))
+        average = Fraction(figures[2]) * 1000
         last = max(histogram, default=0)
         if histogram and max(high, -low) >= last + width_ns:
             overflow, limit = histogram.pop(last), last
-            detail = (
-                f"latency's last cell also holds every larger latency: its {overflow} samples "
-                f"count as {last} ns or more"
-            )
-            marks.append(MarkKind.LAST_BIN_CLIPPED.mark(detail))
+            clipped = "latency's last cell also holds every larger latency"
+            marks.append(last_bin_mark(clipped, overflow, f"{last} ns"))
         low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
         marks += beyond
         if overruns := int(figures[4]):
-            detail = (
-                f"latency reports {overruns} overruns: activations that were missed; how late "
-                "they would have been is not known"
-            )
-            marks.append(MarkKind.OVERRUNS.mark(detail))
+            marks.append(overruns_mark("latency", overruns))
     period = int(head[5]) * 1000 if head else None
     series = ImportedSeries(
         labels={"thread": 0},
@@ -94,10 +81,11 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         interval_ns=period,
         absolute=low is None or low < 0,
     )
-    duration = None if head is None else ((int(head[1]) * 60 + int(head[2])) * 60 + int(head[3])) * 10**9
-    parameters = (
-        {} if head is None else {**space_of(head[4]), **({"priority": int(head[6])} if head[6] else {})}
-    )
+    parameters: dict[str, str | int] = {}
+    if head is not None:
+        parameters |= space_of(head[4])
+        if head[6]:
+            parameters["priority"] = int(head[6])
     return Measurement(
         tool="xenomai latency",
         source=source,
@@ -105,29 +93,24 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         resolution_ns=width_ns,
         parameters=parameters,
         marks=marks,
-        duration_ns=duration or None,
+        duration_ns=None if head is None else clock_ns(head[1], head[2], head[3]) or None,
         counts_missed=figures is not None and int(figures[4]) == 0,
     )
 
 
-def _recognises(head: str) -> bool:
-    return re.search(r"^(RTD|RTT|RTS|HSD)\|", head, re.MULTILINE) is not None and "latmus" not in head
-
-
-def _read(path: Path, hints: Hints) -> list[Measurement]:
-    return [parse_screen(lines(path), str(path), hints.interval_ns)]
-
-
-def _recognises_gnuplot(head: str) -> bool:
-    return _HEAD.search(head) is not None and "libevl" not in head
-
-
-def _read_gnuplot(path: Path, _hints: Hints) -> list[Measurement]:
-    return [parse_gnuplot(lines(path), str(path))]
-
-
-XENOMAI = Importer("xenomai", "latency: the screen and its histogram (-h)", _recognises, _read)
-XENOMAI_GNUPLOT = Importer("xenomai-gnuplot", "latency -g", _recognises_gnuplot, _read_gnuplot)
+_ROW = re.compile(r"^(RTD|RTT|RTS|HSD)\|", re.MULTILINE)
+XENOMAI = Importer(
+    "xenomai",
+    "latency: the screen and its histogram (-h)",
+    lambda head: _ROW.search(head) is not None and "latmus" not in head,
+    lambda path, hints: [parse_screen(lines(path), str(path), hints.interval_ns)],
+)
+XENOMAI_GNUPLOT = Importer.of_lines(
+    "xenomai-gnuplot",
+    "latency -g",
+    lambda head: _HEAD.search(head) is not None and "libevl" not in head,
+    parse_gnuplot,
+)
 
 
 _THREADS = re.compile(r"== Threads: (.+)")
@@ -151,28 +134,19 @@ def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measur
             cpu = int(match[1])
             counts.setdefault(cpu, []).append(int(match[2]))
             totals[cpu] = int(match[3])
-            if sum(counts[cpu]) != totals[cpu]:
-                raise InputError(
-                    f"{source} is damaged: line {number}: {match[3]} switches, and the lines so far "
-                    f"have {sum(counts[cpu])}"
-                )
+            if (sum_so_far := sum(counts[cpu])) != totals[cpu]:
+                lines_have = f"and the lines so far have {sum_so_far}"
+                raise damaged(source, f"line {number}: {match[3]} switches, {lines_have}")
         elif text.startswith("RTD|"):
-            raise InputError(f"{source} is damaged: line {number}: '{text[:60]}'")
+            raise damaged(source, f"line {number}: '{text[:60]}'")
     if not any(totals.values()):
         raise InputError(f"{source} has no figures of switchtest")
-    results = [
-        Result(
-            name="switchtest",
-            labels={"cpu": cpu},
-            values={
-                "threads": threads,
-                "seconds": len(counts[cpu]),
-                "switches": switches,
-                "at_most_ns": len(counts[cpu]) * NS_PER_S // switches if switches else None,
-            },
-        )
-        for cpu, switches in totals.items()
-    ]
+    results: list[Result] = []
+    for cpu, switches in totals.items():
+        seconds = len(counts[cpu])
+        most = seconds * NS_PER_S // switches if switches else None
+        values = {"threads": threads, "seconds": seconds, "switches": switches, "at_most_ns": most}
+        results.append(Result(name="switchtest", labels={"cpu": cpu}, values={**values}))
     return Measurement(
         tool="xenomai switchtest", source=source, probe="switch", series=[], resolution_ns=1, results=results
     )
