@@ -134,7 +134,7 @@ def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
 
 
 def _figures(side: Side, quantile: str) -> tuple[list[int], int]:
-    """The quantile in each run, and the mean over the runs, or the pooled quantile if a run has only a lower
+    """Return the quantile in each run, and the mean over the runs, or the pooled quantile if a run has only a lower
     bound.
     """
     name = _field(quantile)

@@ -54,7 +54,7 @@ class Pair(Model):
     cramers_v: float | None
 
     def test(self, convention: chi_square.Convention) -> Test:
-        """The test by this convention."""
+        """Return the test by this convention."""
         return self.paper if convention is chi_square.Convention.PAPER else self.textbook
 
 

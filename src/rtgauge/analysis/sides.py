@@ -417,7 +417,7 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
 
 
 def _measured(step: Step) -> dict[str, str]:
-    """What was measured, in words; steps that are compared share it."""
+    """Return what was measured, in words; steps that are compared share it."""
     total = step.total
     interval = (step.parameters | step.key.parameters.values).get("interval_ns")
     return {

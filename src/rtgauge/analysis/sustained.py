@@ -148,7 +148,9 @@ def point_of(record: Record, step: Step) -> Point | None:
 
 
 def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
-    """The result of a repeat, from the longest period down until a stimulus or an answer is missing."""
+    """Return the result of a repeat, from the longest period down until a stimulus or an answer is
+    missing.
+    """
     own = [point for point in points if point.repeat == repeat]
     result = RepeatResult(repeat=repeat, sustained_ns=None, failing_ns=None)
     for period in sorted({point.period_ns for point in own}, reverse=True):

@@ -336,7 +336,9 @@ def smi_results(counts: Mapping[int, int]) -> list[Result]:
 
 
 def _overflow_cycles(text: ScreenText) -> list[Result]:
-    """Results with the cycles in which a thread exceeded the histogram; times follow from its interval."""
+    """Return results with the cycles in which a thread exceeded the histogram; times follow from its
+    interval.
+    """
     results: list[Result] = []
     for thread, (cycles, others) in sorted(text.cycle_lists.items()):
         if cycles:

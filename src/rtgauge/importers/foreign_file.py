@@ -114,7 +114,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 def validated(model: type[Document], raw: Mapping[str, Any], source: str, tool: str) -> Document:
-    """The document as its model. Raises InputError if it does not fit; `tool`: who should have written it."""
+    """Return the document as its model. Raises InputError if it does not fit; `tool`: who should have written it."""
     try:
         return model.model_validate(raw)
     except (ValidationError, RecursionError) as error:
@@ -124,12 +124,12 @@ def validated(model: type[Document], raw: Mapping[str, Any], source: str, tool: 
 
 
 def damaged(source: str, problem: str) -> InputError:
-    """The error for a damaged file."""
+    """Make the error for a damaged file."""
     return InputError(f"{source} is damaged: {problem}")
 
 
 def clock_ns(*parts: str) -> int:
-    """A time in words of digits as ns: hours, minutes and seconds, after days if there are four words."""
+    """Convert a time in words of digits to ns: hours, minutes and seconds, after days if there are four words."""
     *days, hours, minutes, seconds = map(int, parts)
     return (((sum(days) * 24 + hours) * 60 + minutes) * 60 + seconds) * NS_PER_S
 

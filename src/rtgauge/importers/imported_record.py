@@ -65,7 +65,7 @@ def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: i
 
 
 def modification_time(source: Path) -> str:
-    """When the file was last changed: UTC, ISO 8601."""
+    """Return when the file was last changed: UTC, ISO 8601."""
     return f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 

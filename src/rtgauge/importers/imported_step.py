@@ -39,7 +39,7 @@ def _name(series: ImportedSeries) -> str:
 
 
 def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
-    """How values are impossible or contradict each other; None if they do not."""
+    """Return how values are impossible or contradict each other; None if they do not."""
     low, high = series.minimum_ns, series.maximum_ns
     if not 0 <= series.count <= MAX_COUNT or series.overflow < 0:
         return f"{series.count} samples"
@@ -120,7 +120,9 @@ def _complete(series: ImportedSeries) -> bool:
 
 
 def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
-    """Whether the tool computed the mean from finer values than its histogram has, or from more samples."""
+    """Return whether the tool computed the mean from finer values than its histogram has, or from more
+    samples.
+    """
     finer = series.finer_average or resolution_ns > 1000 or not _complete(series)
     return series.average_ns is not None and finer
 
@@ -180,7 +182,7 @@ def _row(number: int, index: int, **more: Any) -> dict[str, Any]:
 
 
 def _windows(number: int, measurement: Measurement, interval_ns: int | None) -> list[dict[str, Any]]:
-    """The rows of the windows of one series; `number`: its place in the measurement."""
+    """Return the rows of the windows of one series; `number`: its place in the measurement."""
     series, resolution_ns = measurement.series[number], measurement.resolution_ns
     if series.seconds:
         return [
@@ -266,7 +268,9 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
 
 
 def _duration_ns(measurement: Measurement, intervals: Sequence[int | None]) -> int:
-    """How long the tool measured, by the file or by its activations and their interval; 0 if unknown."""
+    """Return how long the tool measured, by the file or by its activations and their interval; 0 if
+    unknown.
+    """
     each = zip(measurement.series, intervals, strict=True)
     computed = (series.count * interval for series, interval in each if interval is not None)
     return measurement.duration_ns or max(computed, default=0)

@@ -107,14 +107,14 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
 
 
 def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
-    """The mark of a histogram whose last bin also holds everything above. `what`: like "latmus' last cell
+    """Make the mark of a histogram whose last bin also holds everything above. `what`: like "latmus' last cell
     also holds every larger latency"; `limit`: its start, like "12 us".
     """
     return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}: its {overflow} samples count as {limit} or more")
 
 
 def overruns_mark(program: str, overruns: int) -> Mark:
-    """The mark of a program that counted missed activations."""
+    """Make the mark of a program that counted missed activations."""
     how_late = "how late they would have been is not known"
     return MarkKind.OVERRUNS.mark(
         f"{program} reports {overruns} overruns: activations that were missed; {how_late}"
@@ -149,5 +149,5 @@ class Importer:
         recognises: Callable[[str], bool],
         parse: Callable[[Iterable[tuple[int, str]], str], Measurement],
     ) -> Self:
-        """The reader of a text with one measurement; `parse` gets its numbered lines and its path."""
+        """Make the reader of a text with one measurement; `parse` gets its numbered lines and its path."""
         return cls(name, help, recognises, lambda path, _hints: [parse(lines(path), str(path))])

@@ -130,7 +130,9 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
 
 
 def _width(table: _Table) -> int:
-    """The width of the bins, inferred from the rows present; osnoise's extremes are also multiples of it."""
+    """Return the width of the bins, inferred from the rows present; osnoise's extremes are also multiples of
+    it.
+    """
     extremes: list[Fraction | None] = []
     if table.kind == "osnoise hist":
         extremes = table.totals.get("min", []) + table.totals.get("max", [])
