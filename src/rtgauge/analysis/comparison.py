@@ -134,9 +134,7 @@ def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
 
 
 def _figures(side: Side, quantile: str) -> tuple[list[int], int]:
-    """Return the quantile in each run, and the mean over the runs, or the pooled quantile if a run has only a lower
-    bound.
-    """
+    """Return the quantile in each run, and their mean, or the pooled quantile if a run has only a bound."""
     name = _field(quantile)
     runs_ns = [ns for run in side.runs if (ns := getattr(run.figures, name)) is not None]
     if any(name in run.figures.lower_bounds for run in side.runs):

@@ -129,7 +129,7 @@ def damaged(source: str, problem: str) -> InputError:
 
 
 def clock_ns(*parts: str) -> int:
-    """Convert a time in words of digits to ns: hours, minutes and seconds, after days if there are four words."""
+    """Convert a time in words of digits to ns: hours, minutes and seconds, after days if there are four."""
     *days, hours, minutes, seconds = map(int, parts)
     return (((sum(days) * 24 + hours) * 60 + minutes) * 60 + seconds) * NS_PER_S
 

@@ -107,8 +107,9 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
 
 
 def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
-    """Make the mark of a histogram whose last bin also holds everything above. `what`: like "latmus' last cell
-    also holds every larger latency"; `limit`: its start, like "12 us".
+    """Make the mark of a histogram whose last bin also holds everything above.
+
+    `what`: like "latmus' last cell also holds every larger latency"; `limit`: its start, like "12 us".
     """
     return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}: its {overflow} samples count as {limit} or more")
 
