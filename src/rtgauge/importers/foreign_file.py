@@ -114,7 +114,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 def validated(model: type[Document], raw: Mapping[str, Any], source: str, tool: str) -> Document:
-    """Return the document as its model. Raises InputError if it does not fit; `tool`: who should have written it."""
+    """Return the document as its model. Raises InputError if it does not fit; `tool`: its author."""
     try:
         return model.model_validate(raw)
     except (ValidationError, RecursionError) as error:
