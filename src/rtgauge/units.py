@@ -99,7 +99,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def format_change(change: float) -> str:
-    """A relative change with its sign: 0.123 is "+12.3 %"."""
+    """Return a relative change with its sign: 0.123 is "+12.3 %"."""
     return f"{change * 100:+.1f} %"
 
 

@@ -152,7 +152,7 @@ def paper_test(
 
 
 def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray]:
-    """Both rows, with neighbouring cells merged until each expects LEAST_EXPECTED."""
+    """Return both rows, with neighbouring cells merged until each expects LEAST_EXPECTED."""
     share = min(int(side.sum()), int(baseline.sum())) / max(1, int(side.sum()) + int(baseline.sum()))
     cells: list[tuple[int, int]] = []
     first = second = 0

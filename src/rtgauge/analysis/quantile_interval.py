@@ -90,7 +90,7 @@ def cosine_terms(windows: int) -> int:
 
 
 def error_of_sum(scores: npt.NDArray[np.float64]) -> tuple[float, int]:
-    """(standard error of the sum of a serially dependent series, its degrees of freedom)."""
+    """Return (standard error of the sum of a serially dependent series, its degrees of freedom)."""
     number = len(scores)
     terms = cosine_terms(number)
     angles = np.pi * np.outer(np.arange(1, terms + 1), (np.arange(number) + 0.5) / number)

@@ -46,7 +46,7 @@ def record_names(records: Sequence[Record]) -> list[str]:
 
 
 def system_name(record: Record, step: Step) -> str:
-    """Host and kernel, as Garre et al. (2014) name systems, and the co-kernel if one was measured."""
+    """Return host and kernel, as Garre et al. (2014) name systems, and the co-kernel if one was measured."""
     target = next(iter(step.key.targets.values()), "local")
     facts = record.system(target)
     name = f"{facts.host or target}, {facts.kernel.release or 'kernel unknown'}"

@@ -429,7 +429,7 @@ def _measured(step: Step) -> dict[str, str]:
 
 
 def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]]:
-    """(side, its baseline) for every side that is not itself a baseline.
+    """Return (side, its baseline) for every side that is not itself a baseline.
 
     `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). The
     default is the deployment Single if there is one, else the first record; within one record the first

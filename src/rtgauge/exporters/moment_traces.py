@@ -125,7 +125,7 @@ def _latency(moment: Moment) -> list[dict[str, Any]]:
 
 
 def _stack(context: Context) -> list[tuple[str, str, tuple[object, ...]]]:
-    """(category, name, identity) of each context that a CPU is in, the outermost first."""
+    """Return (category, name, identity) of each context that a CPU is in, the outermost first."""
     task = context.task
     stack: list[tuple[str, str, tuple[object, ...]]] = []
     if task is not None:

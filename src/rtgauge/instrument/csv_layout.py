@@ -285,7 +285,7 @@ def _style(head: _Head, names: list[str]) -> str:
 
 
 def decode_head(data: bytes) -> tuple[str, str]:
-    """(text, encoding) of the beginning of a file. Raises InputError for binary files."""
+    """Return (text, encoding) of the beginning of a file. Raises InputError for binary files."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError("the file is UTF-16; save it as UTF-8 or plain text")
     if b"\0" in data:

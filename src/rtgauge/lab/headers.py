@@ -38,7 +38,7 @@ TOOLS = (
     "sed",
     "sparse",
 )
-"""Programs that the kernel's makefiles call, besides the compiler; sparse for `C=2`."""
+"""Programs that the kernel's makefiles call, except the compiler; sparse is for `C=2`."""
 CROSS = {"x86_64": "x86_64-linux-gnu-", "aarch64": "aarch64-linux-gnu-"}
 KERNEL_ARCH = {"x86_64": "x86", "aarch64": "arm64"}
 COMPILER = re.compile(r"\$\(CROSS_COMPILE\)(gcc-[0-9]+)")
@@ -46,7 +46,7 @@ IN_TREE = 'mount --rbind /dev "$0/dev" && exec chroot "$0" /usr/bin/env -i PATH=
 
 
 class BuiltModules(NamedTuple):
-    """The modules that make built, and what it printed."""
+    """The modules that make built, and its output."""
 
     modules: list[Path]
     output: str

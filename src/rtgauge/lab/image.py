@@ -39,7 +39,7 @@ SERIAL_LINE = "ttyS1"
 CONFIG = "config-"
 KERNEL, ABOUT, USR, BUSYBOX = "kernel", "about.json", "usr.ext4", "busybox"
 ENGINES = "opt/rtgauge"
-"""Where engines lie in a guest that has only serial lines, each named by its SHA-256."""
+"""The folder of engines in a guest that has only serial lines; their names are SHA-256 sums."""
 ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
@@ -116,7 +116,7 @@ def _place(guest: Guest) -> Path:
 
 
 def find_image(guest: Guest) -> Image | None:
-    """The image of a guest; None if it is not built or its sources have changed."""
+    """Return the image of a guest; None if it is not built or its sources have changed."""
     folder = _place(guest)
     try:
         about = json.loads((folder / ABOUT).read_text())
@@ -155,7 +155,7 @@ def _replace(place: Path, new: Path) -> None:
 
 
 def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
-    """The folder with the disk of programs and BusyBox, shared by all guests of an architecture."""
+    """Return the folder with the disk of programs and BusyBox, shared by all guests of an architecture."""
     place = _userland_place(architecture)
     if (place / USR).is_file() and not fresh:
         return check_private(place)
@@ -172,7 +172,7 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
 def _kernel_package(
     guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool
 ) -> Path:
-    """The folder with Debian's kernel, its configuration and the needed modules, unpacked."""
+    """Return the folder with Debian's kernel, its configuration and the needed modules, unpacked."""
     place = paths.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
     if place.is_dir() and not fresh:
         return check_private(place)
@@ -236,7 +236,8 @@ def _write_initrd(
 
 
 def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
-    """The image of a guest, built if it is missing, or rebuilt with Debian's newest packages (`fresh`).
+    """Return the image of a guest, built if it is missing, or rebuilt with Debian's newest packages
+    (`fresh`).
 
     Raises MeasureError.
     """
@@ -296,7 +297,7 @@ def remove_images(name: str) -> bool:
 
 
 def image_of(guest: Guest) -> Image:
-    """The image of a guest. Raises InputError if it is not built."""
+    """Return the image of a guest. Raises InputError if it is not built."""
     image = find_image(guest)
     if image is None:
         raise InputError(f"lab:{guest.name} is not built; build it with: rtgauge lab build {guest.name}")

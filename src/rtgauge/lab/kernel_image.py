@@ -23,7 +23,9 @@ PHYS32_ENTRY = "18"
 
 
 def architecture_of(kernel: Path) -> Architecture | None:
-    """The architecture of a kernel file that QEMU can boot; None for any other file. Raises OSError."""
+    """Return the architecture of a kernel file that QEMU can boot; None for any other file. Raises
+    OSError.
+    """
     with kernel.open("rb") as file:
         head = file.read(2 * SECTOR)
     if head[0x202:0x206] == b"HdrS" or (head.startswith(ELF) and head[18:20] == ELF_X86_64):
@@ -48,8 +50,8 @@ def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:
 
 
 def _unpack_x86(content: bytes) -> bytes | None:
-    """The kernel in a bzImage (Documentation/arch/x86/boot.rst), None if it has none with a direct entry
-    point.
+    """Return the kernel in a bzImage (Documentation/arch/x86/boot.rst), None if it has none with a direct
+    entry point.
     """
     if len(content) < 2 * SECTOR or content[0x202:0x206] != b"HdrS":
         return None
@@ -62,8 +64,8 @@ def _unpack_x86(content: bytes) -> bytes | None:
 
 
 def _unpack_arm(content: bytes) -> bytes | None:
-    """The kernel in a compressed EFI image (drivers/firmware/efi/libstub/zboot-header.S), None for other
-    files.
+    """Return the kernel in a compressed EFI image (drivers/firmware/efi/libstub/zboot-header.S), None for
+    other files.
     """
     if len(content) < ZBOOT_HEADER or content[:2] != b"MZ" or content[4:8] != b"zimg":
         return None
@@ -88,7 +90,7 @@ def _unpack(packed: bytes) -> bytes | None:
 
 
 def _has_entry(content: bytes) -> bool:
-    """Whether an ELF kernel has a direct entry point."""
+    """Return whether an ELF kernel has a direct entry point."""
     if not content.startswith(ELF):
         return False
     from elftools.common.exceptions import ELFError

@@ -46,8 +46,8 @@ LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr
 
 
 def needed_libraries(content: bytes) -> list[str]:
-    """The shared libraries of a program or library, and its loader; empty if it is static or not an ELF
-    file.
+    """Return the shared libraries of a program or library, and its loader; empty if it is static or not an
+    ELF file.
     """
     if not content.startswith(ELF):
         return []
@@ -61,7 +61,7 @@ def needed_libraries(content: bytes) -> list[str]:
 
 
 def resolve(tree: Path, name: str) -> list[str]:
-    """A path in an unpacked system, followed by the targets of its links; [] if it does not exist.
+    """Return a path in an unpacked system, followed by the targets of its links; [] if it does not exist.
 
     Names are relative to `tree`; links never lead out of it. Debian's merged /usr (`lib` is `usr/lib`) is
     handled.

@@ -35,17 +35,19 @@ class Alternation(Model):
 
 
 def side_of(repeat: int) -> int:
-    """The side of the run with this number: 0 or 1."""
+    """Return the side of the run with this number: 0 or 1."""
     return (repeat - 1) % 2
 
 
 def pair_of(repeat: int) -> int:
-    """The pair of the run with this number, from 1."""
+    """Return the pair of the run with this number, from 1."""
     return (repeat + 1) // 2
 
 
 def alternation_of(run: Run) -> Alternation | None:
-    """The sides of a record, or None if it did not alternate. Raises RecordError if they are damaged."""
+    """Return the sides of a record, or None if it did not alternate. Raises RecordError if they are
+    damaged.
+    """
     written = run.plan.get(KEY)
     if written is None:
         return None

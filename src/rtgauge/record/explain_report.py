@@ -28,7 +28,7 @@ NOT_CAPTURED = {
 
 
 def _median_ns(stretch: StretchLine) -> float:
-    """The median, interpolated within its bin. Raises RecordError if the bins are damaged."""
+    """Return the median, interpolated within its bin. Raises RecordError if the bins are damaged."""
     numbers, _ = decode([stretch.bins])
     bins, counts = np.cumsum(numbers[::2], dtype=np.int64), numbers[1::2]
     below = np.cumsum(counts, dtype=np.int64)
@@ -76,7 +76,7 @@ def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | No
 
 
 def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
-    """The cost at the median; None if there are too few stretches, or too few samples in them."""
+    """Return the cost at the median; None if there are too few stretches, or too few samples in them."""
     return paired_cost(
         [
             (stretch.events, _median_ns(stretch) if stretch.count >= LEAST_SAMPLES else None)
@@ -108,7 +108,9 @@ def explain_report(result: StreamResult) -> ExplainReport | None:
 
 
 def explain_marks(report: ExplainReport | None) -> list[Mark]:
-    """Marks if recording cost more than the bound or an unknown time, or if latencies were not captured."""
+    """Return marks if recording cost more than the bound or an unknown time, or if latencies were not
+    captured.
+    """
     if report is None:
         return []
     marks: list[Mark] = []

@@ -438,5 +438,7 @@ class Facts(Part):
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
 
     def as_json(self) -> dict[str, Any]:
-        """The content of system.json: only recorded facts, "unknown" for a fact that could not be read."""
+        """Return the content of system.json: only recorded facts, "unknown" for a fact that could not be
+        read.
+        """
         return self.model_dump(mode="json")

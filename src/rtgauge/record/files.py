@@ -71,7 +71,9 @@ def open_folder(path: Path, *, follow: bool = True) -> Generator[int]:
 
 
 def below_descriptor(folder: int) -> Path:
-    """A path to an open folder that this user's other processes can use as long as it stays open here."""
+    """Return a path to an open folder that this user's other processes can use as long as it stays open
+    here.
+    """
     return Path(f"/proc/{os.getpid()}/fd/{folder}")
 
 

@@ -59,15 +59,15 @@ def _bin(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The largest value (ns) of each bin, for the overflow bin its lower edge. Bin -b holds the negatives of
-    bin b.
+    """Return the largest value (ns) of each bin, for the overflow bin its lower edge. Bin -b holds the
+    negatives of bin b.
     """
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_lowest(-index), _highest(index))
 
 
 def lower_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The smallest value (ns) of each bin, for the negative overflow bin its edge, an upper bound."""
+    """Return the smallest value (ns) of each bin, for the negative overflow bin its edge, an upper bound."""
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_highest(-index), _lowest(index))
 

@@ -25,14 +25,14 @@ NOTE, DOUBTFUL, INVALID = Severity
 
 
 def worst_severity(severities: Iterable[Severity | None]) -> Severity | None:
-    """The highest of the severities; None if there are none."""
+    """Return the highest of the severities; None if there are none."""
     return max(
         (severity for severity in severities if severity is not None), key=list(Severity).index, default=None
     )
 
 
 def is_doubt(severity: Severity | None) -> bool:
-    """Whether the severity is more than a note."""
+    """Return whether the severity is more than a note."""
     return severity is not None and severity is not Severity.NOTE
 
 
@@ -572,7 +572,7 @@ class MarkKind(Enum):
         )
 
     def is_in(self, marks: Iterable[Mark]) -> bool:
-        """Whether one of the marks is of this kind."""
+        """Return whether one of the marks is of this kind."""
         return any(mark.kind is self for mark in marks)
 
 

@@ -294,7 +294,7 @@ class StepKey(Model):
         return self.id_without()
 
     def id_without(self, *names: str) -> str:
-        """The id without these fields and parameters: steps that differ only in them share it."""
+        """Return the id without these fields and parameters: steps that differ only in them share it."""
         fields = self.model_dump(mode="json", exclude=set(names))
         parameters = fields.get("parameters", {})
         fields["parameters"] = {name: parameters[name] for name in parameters if name not in names}
@@ -310,11 +310,11 @@ class StepKey(Model):
         return self.model_copy(update={"parameters": self.parameters.but(**values)})
 
     def __eq__(self, other: object) -> bool:
-        """Whether both name the same step, even if they were read from different places."""
+        """Return whether both name the same step, even if they were read from different places."""
         return isinstance(other, StepKey) and self.id == other.id
 
     def __hash__(self) -> int:
-        """The hash of the id."""
+        """Return the hash of the id."""
         return hash(self.id)
 
     @property
@@ -529,7 +529,7 @@ class Step(Model):
         return worst_severity(mark.severity for mark in self.marks)
 
     def doubts_on(self, metric: str) -> list[Mark]:
-        """The doubtful marks that concern this metric: all except marks on another metric's series."""
+        """Return the doubtful marks that concern this metric: all except marks on another metric's series."""
         others = {summary.series for summary in self.series if summary.metric != metric}
         return [
             mark

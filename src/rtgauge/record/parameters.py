@@ -37,7 +37,7 @@ def _is_time(value: object) -> bool:
 
 
 def _is_limits(value: object) -> bool:
-    """Whether it maps series to the limit of their histogram (ns) or None."""
+    """Return whether it maps series to the limit of their histogram (ns) or None."""
     if not isinstance(value, dict):
         return False
     limits = cast("dict[str, object]", value)
@@ -66,7 +66,7 @@ def _are_times(value: object) -> bool:
 
 
 def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
-    """The type that every reader expects of this parameter, and its check; None if anything goes."""
+    """Return the type that every reader expects of this parameter, and its check; None if anything goes."""
     if name == LIMITS:
         return "times (ns) of series", _is_limits
     if name == INTERVALS:
@@ -126,7 +126,7 @@ class Parameters(BaseModel):
         return self.model_dump()
 
     def get(self, name: str) -> Any:
-        """The parameter of this name; None if there is none.
+        """Return the parameter of this name; None if there is none.
 
         It is for code that reads steps of any probe; a probe uses its own fields.
         """
@@ -159,7 +159,7 @@ class OpenParameters(Parameters):
     model_config = ConfigDict(extra="allow")
 
     def get(self, name: str) -> Any:
-        """The parameter of this name; None if there is none."""
+        """Return the parameter of this name; None if there is none."""
         return (self.model_extra or {}).get(name)
 
     @property
@@ -169,7 +169,7 @@ class OpenParameters(Parameters):
 
 
 def _fits(value: object, annotation: Any) -> bool:
-    """Whether a value has a field's type; its validators do not matter."""
+    """Return whether a value has a field's type; its validators do not matter."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _fits(value, arguments[0])

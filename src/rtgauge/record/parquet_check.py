@@ -121,7 +121,9 @@ def _struct(fields: dict[int, Any], field: int) -> dict[int, Any]:
 
 
 def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
-    """(values, decompressed bytes of all pages) of a column chunk. Raises ValueError if it is damaged."""
+    """Return (values, decompressed bytes of all pages) of a column chunk. Raises ValueError if it is
+    damaged.
+    """
     offset, left = min(_number(column, field) for field in (9, 11) if field in column), _number(column, 7)
     if offset + left > end:
         raise ValueError("a column lies outside of it")

@@ -37,7 +37,7 @@ ModelT = TypeVar("ModelT", bound=Model)
 
 
 def _read(file: RecordFile) -> tuple[bytes, Any]:
-    """The bytes of a record's file and their parsed JSON. Raises RecordError, which names the file."""
+    """Return the bytes of a record's file and their parsed JSON. Raises RecordError, which names the file."""
     try:
         data = file.read(MOST_JSON)
         return data, parse_json(data)
@@ -76,7 +76,7 @@ def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
 
 
 def read_run(path: Path) -> Run:
-    """The run.json of the record in the folder `path`. Raises RecordError."""
+    """Return the run.json of the record in the folder `path`. Raises RecordError."""
     return read_model(opened_folder(path).file(RUN), Run)
 
 
@@ -164,15 +164,15 @@ class Record:
         return cast("RecordFolder", self._opened)
 
     def system(self, target: str) -> Facts:
-        """The facts of a target, by its name in a step's key; empty if none were recorded."""
+        """Return the facts of a target, by its name in a step's key; empty if none were recorded."""
         return self.systems.get(target) or self.systems.get(clean_name(target)) or Facts()
 
     def has(self, step: Step, name: str) -> bool:
-        """Whether a step has a file of this name."""
+        """Return whether a step has a file of this name."""
         return self.folder.has(f"steps/{step.id}/{name}")
 
     def file(self, step: Step, name: str) -> RecordFile:
-        """A file of a step. Reading it checks its checksum, if it has one."""
+        """Return a file of a step. Reading it checks its checksum, if it has one."""
         return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
 
     def check_files(self) -> None:
@@ -213,20 +213,20 @@ class Record:
         return windows
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
-        """Every one-second window of a step, read in parts that fit in memory. Raises RecordError."""
+        """Return every one-second window of a step, read in parts that fit in memory. Raises RecordError."""
         from rtgauge.record.windows_file import scan_windows, table_of
 
         parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]
         return scan_windows(parts) if parts else table_of(self.windows(step)).lazy()
 
     def moments(self, step: Step) -> MomentFile | None:
-        """The trace of the step's largest latencies; None if none was recorded. Raises RecordError."""
+        """Return the trace of the step's largest latencies; None if none was recorded. Raises RecordError."""
         from rtgauge.record.moments import MOMENTS, MomentFile
 
         return MomentFile.open(self.file(step, MOMENTS)) if self.has(step, MOMENTS) else None
 
     def samples(self, step: Step) -> dict[int, RecordFile]:
-        """The raw sample files by series; empty if there are none. Raises RecordError."""
+        """Return the raw sample files by series; empty if there are none. Raises RecordError."""
         return {
             int(match[1]): self.file(step, name)
             for name in self._names(step)

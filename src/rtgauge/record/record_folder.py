@@ -88,7 +88,7 @@ class RecordFolder:
         return RecordFile(self, name, sha256)
 
     def has(self, name: str) -> bool:
-        """Whether anything has this name, even a link or a file that cannot be read."""
+        """Return whether anything has this name, even a link or a file that cannot be read."""
         try:
             with parent_of(self.descriptor, name) as (parent, last):
                 os.stat(last, dir_fd=parent, follow_symlinks=False)
@@ -110,7 +110,7 @@ class RecordFolder:
             os.close(descriptor)
 
     def about(self, name: str) -> os.stat_result:
-        """The status of a file or folder in it; links are not followed."""
+        """Return the status of a file or folder in it; links are not followed."""
         with parent_of(self.descriptor, name) as (parent, last):
             return os.stat(last, dir_fd=parent, follow_symlinks=False)
 
@@ -190,7 +190,7 @@ class RecordFile:
     sha256: str | None = None
 
     def __str__(self) -> str:
-        """The user's path of the file."""
+        """Return the user's path of the file."""
         return str(self.path)
 
     @property

@@ -54,7 +54,7 @@ class SamplesHeader:
         return SAMPLE.itemsize * (2 if self.timed else 1)
 
     def pack(self) -> bytes:
-        """The header's 64 bytes."""
+        """Return the header's 64 bytes."""
         cpu = -1 if self.cpu is None else self.cpu
         flags = FLAG_TIMED if self.timed else 0
         return HEADER.pack(
@@ -72,7 +72,7 @@ class SamplesHeader:
 
 
 def unpack_header(data: bytes, source: Source) -> SamplesHeader:
-    """The header in the first bytes of a file. Raises RecordError."""
+    """Return the header in the first bytes of a file. Raises RecordError."""
     if not data.startswith(MAGIC[:7]):
         raise RecordError(f"{source} is not a file of rtgauge samples")
     if data[:8] != MAGIC:
@@ -108,7 +108,7 @@ def _header_of(file: BufferedReader, source: Source) -> SamplesHeader:
 
 
 def read_header(source: Source) -> SamplesHeader:
-    """The header of a file of samples. Raises RecordError for a foreign, damaged or truncated file."""
+    """Return the header of a file of samples. Raises RecordError for a foreign, damaged or truncated file."""
     try:
         with open_source(source) as file:
             return _header_of(file, source)
@@ -161,14 +161,14 @@ def chunks(source: Source, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]
 
 
 def read_samples(source: Source) -> tuple[SamplesHeader, npt.NDArray[np.int64]]:
-    """(header, all values in ns, warm-up included) of a small file. Raises RecordError."""
+    """Return (header, all values in ns, warm-up included) of a small file. Raises RecordError."""
     header = read_header(source)
     copies = [piece.copy() for piece in chunks(source)]
     return header, np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
 
 
 def read_times(source: Source) -> npt.NDArray[np.int64]:
-    """The times (ns) of a small file of timed samples. Raises RecordError."""
+    """Return the times (ns) of a small file of timed samples. Raises RecordError."""
     copies = [times.copy() for times, _ in pieces(source) if times is not None]
     return np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
 
@@ -191,6 +191,6 @@ class SamplesFile:
         self._file.write(np.ascontiguousarray(rows, dtype=SAMPLE).tobytes())
 
     def finish(self, header: SamplesHeader) -> None:
-        """Write the header, without which it is no sample file."""
+        """Write the header, which makes it a sample file."""
         self._file.seek(0)
         self._file.write(header.pack())

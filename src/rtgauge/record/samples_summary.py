@@ -118,7 +118,9 @@ def _merged(moments: list[tuple[int, int, float]]) -> tuple[int, int, float]:
 
 
 def _narrow(source: Source, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
-    """The values at `ranks` (1: the smallest) among the samples in [low, high] after the first `skip`."""
+    """Return the values at `ranks` (1: the smallest) among the samples in [low, high] after the first
+    `skip`.
+    """
     shift = max(0, (high - low).bit_length() - REFINE_BITS)
     table = np.zeros(((high - low) >> shift) + 1, dtype=np.int64)
     left = skip
@@ -164,7 +166,7 @@ def _quantiles(fine: _Fine, source: Source, warm_up: int) -> dict[str, int]:
 
 
 def _limit(source: Source) -> int:
-    """The end of the table: above nearly all values of the first piece, within FINE_BITS."""
+    """Return the end of the table: above nearly all values of the first piece, within FINE_BITS."""
     for first in chunks(source):
         typical = int(np.quantile(first, 0.995, method="inverted_cdf"))
         return 1 << min(max(typical.bit_length(), FINE_BITS[0]), FINE_BITS[1])
@@ -261,11 +263,11 @@ class GridCourse:
         self.maxima: dict[int, int] = {}
 
     def edge(self, window: int) -> int:
-        """Number of the first release in `window` (-1: the warm-up)."""
+        """Return the number of the first release in `window` (-1: the warm-up)."""
         return 0 if window < 0 else -(-(self.warm_up + window * SECOND_NS) // self.interval)
 
     def window_of(self, release: int) -> int:
-        """The window of a release, -1 for the warm-up. Raises RecordError if none can be that long."""
+        """Return the window of a release, -1 for the warm-up. Raises RecordError if none can be that long."""
         since = release * self.interval - self.warm_up
         window = since // SECOND_NS if since >= 0 else -1
         if window >= MAX_WINDOWS:
@@ -318,7 +320,7 @@ class GridCourse:
         )
 
     def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:
-        """(warm-up counts, windows of the measured phase)."""
+        """Return (warm-up counts, windows of the measured phase)."""
         # Activations missed after the measured phase do not count.
         releases = self.release if self.end is None else max(min(self.release, self.end), 0)
         windows = 0 if releases <= self.first else self.window_of(releases - 1) + 1
@@ -363,7 +365,7 @@ class TimedCourse:
         return int(np.searchsorted(windows, 0))
 
     def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:  # noqa: ARG002 - same signature as GridCourse
-        """(warm-up counts, windows of the measured phase)."""
+        """Return (warm-up counts, windows of the measured phase)."""
         windows = max(self.counts, default=-1) + 1
         index = np.arange(windows, dtype=np.int64)
         return WarmUp(count=self.counts[-1], max_ns=self.maxima.get(-1)), SampleWindows(

@@ -43,12 +43,14 @@ EMPTY = Distribution(
 
 
 def nearest_rank(share: Fraction, count: int) -> int:
-    """The rank (from 1) of the smallest value that at least `share` of `count` values do not exceed."""
+    """Return the rank (from 1) of the smallest value that at least `share` of `count` values do not
+    exceed.
+    """
     return max(1, math.ceil(share * count))
 
 
 def standard_deviation(m2_ns2: float, count: int) -> float:
-    """The sample standard deviation sqrt(m2 / (n - 1)); 0 for a single value.
+    """Return the sample standard deviation sqrt(m2 / (n - 1)); 0 for a single value.
 
     The papers do not say which one they print. With thousands of samples it agrees with the population's in
     all printed digits.
@@ -57,7 +59,7 @@ def standard_deviation(m2_ns2: float, count: int) -> float:
 
 
 def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], list[str]]:
-    """The quantiles by nearest rank, and the names of those that are lower bounds."""
+    """Return the quantiles by nearest rank, and the names of those that are lower bounds."""
     # A bin counts as its largest value, at the resolution of the measurement.
     values = [upper_ns(merged.bins) // resolution_ns * resolution_ns]
     counts = [merged.counts]
@@ -90,7 +92,7 @@ def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], l
 
 
 def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
-    """The statistics of merged windows (ns).
+    """Return the statistics of merged windows (ns).
 
     Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is the
     nearest rank's bin, taken at its largest value (a multiple of `resolution_ns`), within minimum and
@@ -123,7 +125,7 @@ def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> 
 
 
 def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
-    """The statistics including missed activations, each with the latency it would have had.
+    """Return the statistics including missed activations, each with the latency it would have had.
 
     Only the bins of these latencies are known: mean and standard deviation take the middle of the bin (error
     at most 0.5 %), the minimum may be the lower edge of a bin and the maximum the largest value of one. If a
@@ -232,7 +234,7 @@ def summarise(
 def _disagreements(
     merged: Merged, series: int, engine: Mapping[str, Any] | None, *, unplaced_allowed: bool
 ) -> list[Mark]:
-    """Marks if the windows of a series, their bins and the engine's summary disagree."""
+    """Return marks if the windows of a series, their bins and the engine's summary disagree."""
     differences: list[str] = []
     if merged.placed > merged.count or (merged.placed != merged.count and not unplaced_allowed):
         differences.append(f"the windows have {merged.count} samples, their bins {merged.placed}")
@@ -269,7 +271,7 @@ def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | N
 
 
 def _alike(series_info: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The series of a metric that may be merged: whole ones (no `segment`) in the first one's role."""
+    """Return the series of a metric that may be merged: whole ones (no `segment`) in the first one's role."""
     whole = [info for info in series_info if "segment" not in info["labels"]] or list(series_info)
     return [info for info in whole if info["labels"].get("role") == whole[0]["labels"].get("role")]
 

@@ -41,7 +41,9 @@ def _on_time(windows: Windows, tardiness: int) -> int:
 
 
 def run_segments(result: StreamResult) -> list[RunSegment]:
-    """The engine's segments in order of time, with task names and times from the release of the set."""
+    """Return the engine's segments in order of time, with task names and times from the release of the
+    set.
+    """
     names = {line.series: str(line.labels.get("task", line.series)) for line in result.series}
     segments: list[RunSegment] = []
     for line in result.segments:

@@ -132,7 +132,7 @@ class WindowBuilder:
         return self._totals[phase]
 
     def warm_up(self) -> WarmUp:
-        """The warm-up's counts for the summary."""
+        """Return the warm-up's counts for the summary."""
         totals = self.totals("warm-up")
         return WarmUp(count=totals.count, missed=totals.missed, max_ns=totals.max_ns)
 

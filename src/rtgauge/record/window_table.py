@@ -58,7 +58,7 @@ class WindowTable:
         self._first_series, self._added_ns = 0, 0
 
     def place(self, first_series: int, added_ns: int) -> None:
-        """From now on number series from `first_series` and add `added_ns` to times, for the other end."""
+        """From now on, number series from `first_series`, and add `added_ns` to times, for the other end."""
         self._pack()
         self._first_series, self._added_ns = first_series, added_ns
 
@@ -81,7 +81,7 @@ class WindowTable:
             importlib.import_module("rtgauge.record.windows_file")
 
     def is_long(self, other: WindowTable | None = None) -> bool:
-        """Whether these windows, with the other end's, make a long step."""
+        """Return whether these windows, with the other end's, make a long step."""
         tables = [self] if other is None else [self, other]
         if self._folder is None or sum(table.count for table in tables) < PACK_EVERY:
             return False
@@ -93,7 +93,7 @@ class WindowTable:
         )
 
     def windows(self, other: WindowTable | None = None) -> Windows:
-        """The windows in order of arrival; for a long step, with its `other` end, merged in time."""
+        """Return the windows in order of arrival; for a long step, with its `other` end, merged in time."""
         self._pack()
         if self._folder is None or not self.is_long(other):
             windows = Windows.together([NO_WINDOWS, *self._in_parts(), *self._packed])
@@ -137,7 +137,7 @@ class WindowTable:
 
 
 def block_span(windows: int) -> int:
-    """How many windows of a series make a block if the step has `windows` windows in all."""
+    """Return how many windows of a series make a block if the step has `windows` windows in all."""
     return next((span for span in SPANS if windows <= span * MOST_BLOCKS), SPANS[-1])
 
 
@@ -166,7 +166,7 @@ def _of_series(windows: Windows) -> Integers:
 
 
 def _is_newest(windows: Windows) -> np.ndarray:
-    """Whether each window has the highest index of its series and phase."""
+    """Return whether each window has the highest index of its series and phase."""
     _, numbers = np.unique(_of_series(windows), return_inverse=True)
     last = np.zeros(len(windows), dtype=np.int64)
     np.maximum.at(last, numbers, windows.index)
@@ -217,7 +217,7 @@ def _merge_alike(windows: Windows) -> Windows:
 
 
 def _merged_bins(bins: Bins, group: Integers, groups: int) -> Bins:
-    """The histograms of the groups 0 to `groups` - 1. `group`: the group of each window."""
+    """Return the histograms of the groups 0 to `groups` - 1. `group`: the group of each window."""
     of_bin = np.repeat(group, bins.lengths)
     low, width = (int(bins.bins.min()), int(np.ptp(bins.bins)) + 1) if len(bins.bins) else (0, 1)
     parts: list[Bins] = [NO_WINDOWS.bins]

@@ -47,7 +47,7 @@ class Bins:
 
     @cached_property
     def ends(self) -> Integers:
-        """Where each window's bins begin, followed by the end of the last."""
+        """The offset of each window's bins, followed by the end of the last."""
         return np.concatenate([[0], np.cumsum(self.lengths)])
 
     @cached_property
@@ -61,7 +61,7 @@ class Bins:
         return self.bins.nbytes + self.counts.nbytes + self.lengths.nbytes
 
     def of(self, window: int) -> tuple[npt.NDArray[np.int32], Integers]:
-        """(bins, counts) of one window."""
+        """Return (bins, counts) of one window."""
         part = slice(self.ends[window], self.ends[window + 1])
         return self.bins[part], self.counts[part]
 
@@ -76,7 +76,7 @@ class Bins:
 
     @classmethod
     def together(cls, parts: Sequence[Self]) -> Self:
-        """The histograms of all parts, one part after the other."""
+        """Return the histograms of all parts, one part after the other."""
         return cls(
             np.concatenate([part.bins for part in parts]),
             np.concatenate([part.counts for part in parts]),
@@ -84,12 +84,12 @@ class Bins:
         )
 
     def are_rising(self) -> bool:
-        """Whether each window's bins ascend."""
+        """Return whether each window's bins ascend."""
         falls = np.flatnonzero(self.bins[1:] <= self.bins[:-1]) + 1
         return bool(np.isin(falls, self.ends).all())
 
     def total(self, windows: Chosen) -> tuple[Integers, Integers]:
-        """(bins in ascending order, summed counts) of these windows, without empty bins."""
+        """Return (bins in ascending order, summed counts) of these windows, without empty bins."""
         totals = np.zeros(2 * OVERFLOW_BIN + 1, dtype=np.int64)
         for first in range(0, len(windows), SLICE):
             here = slice(first, first + SLICE)
@@ -121,12 +121,12 @@ class Windows:
     missed_bins: Bins
 
     def __len__(self) -> int:
-        """Number of windows."""
+        """Return the number of windows."""
         return len(self.series)
 
     @classmethod
     def of(cls, lines: Sequence[stream.Window]) -> Self:
-        """Make windows from lines of the stream. Raises RecordError if a line is no valid window."""
+        """Make windows from lines of the stream. Raises RecordError if a line is not a valid window."""
         try:
             histograms = {name: _stream_bins([getattr(line, name) for line in lines]) for name in HISTOGRAMS}
         except OverflowError as error:
@@ -175,7 +175,7 @@ class Windows:
 
     @classmethod
     def together(cls, parts: Sequence[Self]) -> Self:
-        """The windows of all parts, one part after the other."""
+        """Return the windows of all parts, one part after the other."""
         if len(parts) == 1:
             return parts[0]
         columns: dict[str, Any] = {
@@ -203,7 +203,9 @@ class Windows:
         )
 
     def are_of(self, series: int | Collection[int] | None, *, measured: bool = True) -> Chosen:
-        """Whether each window is of these series (None: any), in the measured phase or in the warm-up."""
+        """Return whether each window is of these series (None: any), in the measured phase or in the
+        warm-up.
+        """
         in_phase = self.measured == measured
         if series is None:
             return in_phase
@@ -220,17 +222,17 @@ class Windows:
 
 
 def known(numbers: Integers) -> Integers:
-    """The known numbers."""
+    """Return the known numbers."""
     return numbers[numbers != UNKNOWN]
 
 
 def least(numbers: Integers) -> int | None:
-    """The smallest known number; None if none is known."""
+    """Return the smallest known number; None if none is known."""
     return int(numbers.min()) if len(numbers := known(numbers)) else None
 
 
 def largest(numbers: Integers) -> int | None:
-    """The largest known number; None if none is known."""
+    """Return the largest known number; None if none is known."""
     return int(numbers.max()) if len(numbers := known(numbers)) else None
 
 
@@ -313,7 +315,7 @@ class Merged:
 
 
 def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Integers, Integers]:
-    """(distinct bins in ascending order, summed counts), without empty bins."""
+    """Return (distinct bins in ascending order, summed counts), without empty bins."""
     unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
     total = np.zeros(len(unique), dtype=np.int64)
     np.add.at(total, where, np.asarray(counts, dtype=np.int64))
@@ -338,7 +340,7 @@ def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[floa
 
 
 def _unplaced(windows: Windows, chosen: Chosen, limits_ns: Mapping[int, int]) -> list[Group]:
-    """The values of each window that are in none of its bins."""
+    """Return the values of each window that are in none of its bins."""
     absent = windows.count - windows.bins.sums
     groups: list[Group] = []
     for at in np.flatnonzero(chosen & (absent > 0)).tolist():

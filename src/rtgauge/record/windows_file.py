@@ -66,7 +66,7 @@ def table_of(windows: Windows) -> pl.DataFrame:
 
 
 def _lists(flat: npt.NDArray[Any], bins: Bins) -> pl.Series:
-    """A column of lists, which `flat` holds in a row."""
+    """Return a column of lists, which `flat` holds in a row."""
     if not len(bins.lengths):
         return pl.Series(dtype=pl.List(pl.Int64))
     cut = pl.DataFrame({"begin": bins.ends[:-1], "length": bins.lengths})
@@ -179,8 +179,8 @@ def slices_of(path: Path) -> Iterator[Windows]:
 
 
 def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
-    """A lazy frame over a long step's part files. Each is read and checked when needed, which may raise
-    RecordError.
+    """Return a lazy frame over a long step's part files. Each is read and checked when needed, which may
+    raise RecordError.
     """
 
     def tables(
@@ -217,7 +217,7 @@ def check_windows(windows: Windows) -> None:
 
 
 def _beyond(times: Integers) -> Any:
-    """Whether a time's magnitude is beyond the limit; the smallest integer has no absolute value."""
+    """Return whether a time's magnitude is beyond the limit; the smallest integer has no absolute value."""
     return (times < -MOST_TIME_NS) | (times > MOST_TIME_NS)
 
 

@@ -197,7 +197,7 @@ class RecordWriter:
                 )
 
     def record(self) -> Record:
-        """The record as written so far. Raises RecordError."""
+        """Return the record as written so far. Raises RecordError."""
         return Record.of(self._folder)
 
     def write_run(self, run: Run) -> None:
@@ -254,7 +254,7 @@ class RecordWriter:
             self._folder.write(file, json.dumps(session).encode())
 
     def read_session(self, name: str) -> dict[str, Any] | None:
-        """The session saved by `write_session`; None if there is none or it is damaged."""
+        """Return the session saved by `write_session`; None if there is none or it is damaged."""
         try:
             session = read_json(self._folder.file(self._session_file(name)))
         except RecordError:

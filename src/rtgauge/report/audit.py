@@ -31,7 +31,9 @@ def _differing(document: AuditDocument) -> list[Finding]:
 
 
 def _conclusion(document: AuditDocument) -> Text:
-    """A line like "2 serious, 9 minor differences from what preempt-rt needs; 3 unknown, 60 as wanted"."""
+    """Return a line like "2 serious, 9 minor differences from what preempt-rt needs; 3 unknown, 60 as
+    wanted".
+    """
     differing = _differing(document)
     counts = {severity: sum(finding.severity == severity for finding in differing) for severity in ORDER}
     parts = [f"{count} {severity}" for severity, count in counts.items() if count]
@@ -52,7 +54,7 @@ def _details(finding: Finding, *, brief: bool) -> list[tuple[str, str]]:
 
 
 def _word(finding: Finding) -> tuple[str, str]:
-    """(severity or result, its style)."""
+    """Return (severity or result, its style)."""
     if finding.result == "differs":
         return finding.severity, STYLE[finding.severity]
     return finding.result, RESULT_STYLE[finding.result]
@@ -115,7 +117,9 @@ def _comment(text: str) -> list[str]:
 
 
 def mend_script(document: AuditDocument) -> str:
-    """The mends as a shell script, the worst first; mends without a command are comments. It is not run."""
+    """Return the mends as a shell script, the worst first; mends without a command are comments. It is not
+    run.
+    """
     differing = _differing(document)
     about = f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
     care = "Read it before running it as root. What it sets lasts until the next boot; rtgauge does "

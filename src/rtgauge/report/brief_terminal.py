@@ -86,13 +86,13 @@ def _where(series: SeriesSummary) -> str:
 
 
 def _by_maximum(series: Sequence[SeriesSummary]) -> list[SeriesSummary]:
-    """The series that have a maximum, the largest first."""
+    """Return the series that have a maximum, the largest first."""
     known = [summary for summary in series if summary.max_ns is not None]
     return sorted(known, key=lambda summary: -(summary.max_ns or 0))
 
 
 def _parts(step: Step, main: str) -> list[_Row]:
-    """A row for each other quantity that a step measured, of its worst thread or CPU."""
+    """Return a row for each other quantity that a step measured, of its worst thread or CPU."""
     groups: dict[str, list[SeriesSummary]] = {}
     mains = {summary.series for summary in step.main_series}
     for summary in step.series:
@@ -109,7 +109,9 @@ def _parts(step: Step, main: str) -> list[_Row]:
 
 
 def _each(step: Step, name: str) -> list[_Row]:
-    """A row for each of the largest series of a step whose series cannot be pooled, such as threads."""
+    """Return a row for each of the largest series of a step whose series cannot be pooled, such as
+    threads.
+    """
     known = _by_maximum(step.main_series)
     shown = known[: MOST_EACH if len(known) <= MOST_EACH else MOST_EACH - 1]
     rows = [
@@ -122,7 +124,7 @@ def _each(step: Step, name: str) -> list[_Row]:
 
 
 def _rows(view: RecordView, quantity: str) -> list[_Row]:
-    """A row per condition, idle first, of its worst repeat."""
+    """Return a row per condition, idle first, of its worst repeat."""
     rows: list[_Row] = []
     for condition in view.conditions:
         totals = [
@@ -156,13 +158,13 @@ def _any_missed(rows: Sequence[_Row]) -> bool:
 
 
 def mark_text(mark: GatheredMark, style: str) -> Text:
-    """One mark in words: its severity in `style`, its name, place and detail."""
+    """Return one mark in words: its severity in `style`, its name, place and detail."""
     where = f" {mark.where}" if mark.where else ""
     return Text.assemble((mark.severity.value, style), f": {printable(f'{mark.name}{where}: {mark.detail}')}")
 
 
 def left_out_texts(view: RecordView) -> list[str]:
-    """A line for each item left out of the run."""
+    """Return a line for each item left out of the run."""
     return [
         printable(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))
         for item in view.record.run.left_out
@@ -170,7 +172,7 @@ def left_out_texts(view: RecordView) -> list[str]:
 
 
 def unfinished(view: RecordView) -> list[Text]:
-    """A line that says how far an incomplete run got."""
+    """Return a line that says how far an incomplete run got."""
     run = view.record.run
     if run.state == "complete":
         return []
@@ -179,7 +181,9 @@ def unfinished(view: RecordView) -> list[Text]:
 
 
 def _marks(view: RecordView, console: Console) -> list[Text]:
-    """A line for each doubt, then the names of the other marks. Without a step, all marks are in full."""
+    """Return a line for each doubt, then the names of the other marks. Without a step, all marks are in
+    full.
+    """
     gathered = gathered_marks(view)
     if not view.steps:
         return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]
@@ -196,12 +200,12 @@ def _marks(view: RecordView, console: Console) -> list[Text]:
 
 
 def _few(lines: list[Text], most: int, more: Callable[[int], Text]) -> list[Text]:
-    """The first lines, at most `most`, with a line that counts the rest."""
+    """Return the first lines, at most `most`, with a line that counts the rest."""
     return lines if len(lines) <= most else [*lines[: most - 1], more(len(lines) - most + 1)]
 
 
 def _cut(text: str, console: Console, style: str = "") -> Text:
-    """A line, truncated to the terminal's width."""
+    """Return a line, truncated to the terminal's width."""
     cut = Text(text, style=style)
     cut.truncate(console.width, overflow="ellipsis")
     return cut
@@ -213,7 +217,7 @@ def _left_out(view: RecordView, console: Console) -> list[Text]:
 
 
 def _presented(view: RecordView, console: Console) -> list[Text]:
-    """The output of presenters as lines."""
+    """Return the output of presenters as lines."""
     with console.capture() as captured:
         for presenter, steps in presenters(view.steps):
             presenter.print_tables(view, steps, console)
@@ -233,8 +237,8 @@ def _systems(view: RecordView, console: Console) -> list[Text]:
 
 
 def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) -> list[RenderableType]:
-    """The tables of all quantities in `most` lines: parts of a quantity go first, then rows with smaller
-    maxima. If a row per load needs more lines, up to `most_for_loads` are used.
+    """Return the tables of all quantities in `most` lines: parts of a quantity go first, then rows with
+    smaller maxima. If a row per load needs more lines, up to `most_for_loads` are used.
     """
     each = {name: rows for name in view.quantities if (rows := _rows(view, name))}
     whole_ones = {name: [row for row in rows if not row.part] for name, rows in each.items()}
@@ -266,12 +270,12 @@ def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) 
 
 
 def _height(each: dict[str, list[_Row]]) -> int:
-    """The number of lines of the tables with their headings."""
+    """Return the number of lines of the tables with their headings."""
     return sum(len(rows) + 1 for rows in each.values()) + any(map(_any_missed, each.values()))
 
 
 def _worst(rows: list[_Row], most: int) -> list[_Row]:
-    """The rows with the largest maxima, in their original order."""
+    """Return the rows with the largest maxima, in their original order."""
     kept = sorted(rows, key=lambda row: -(row.summary.max_ns or 0))[:most]
     return [row for row in rows if row in kept]
 
@@ -290,7 +294,7 @@ def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> li
 
 
 def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> list[RenderableType]:
-    """The lines after the conclusion, at most MOST_LINES; `ends` are the last."""
+    """Return the lines after the conclusion, at most MOST_LINES; `ends` are the last."""
     systems, marks, left_out = _systems(view, console), _marks(view, console), _left_out(view, console)
     state = unfinished(view)
     free = MOST_LINES - len(ends) - len(systems) - len(marks) - len(left_out) - len(state) - 1

@@ -24,7 +24,7 @@ def _results(step: Step, name: str) -> list[Result]:
 
 
 def _gravity(step: Step, role: str) -> str:
-    """The gravity in words: "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
+    """Return the gravity in words: "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
     found = [result for result in _results(step, "gravity") if result.labels.get("role") == role]
     values = [pair for result in found for pair in result.values.items()]
     return ", ".join(
@@ -33,12 +33,12 @@ def _gravity(step: Step, role: str) -> str:
 
 
 def _tuned(steps: Sequence[Step]) -> list[Step]:
-    """The steps that ran Xenomai's autotune."""
+    """Return the steps that ran Xenomai's autotune."""
     return [step for step in steps if _results(step, "autotune")]
 
 
 def _mean_ns(step: Step, role: str) -> float | None:
-    """The mean over all CPUs."""
+    """Return the mean over all CPUs."""
     of_role = (summary for summary in step.series if summary.labels.get("role") == role)
     series = [summary for summary in of_role if summary.mean_ns is not None]
     count = sum(summary.count for summary in series)
@@ -46,7 +46,7 @@ def _mean_ns(step: Step, role: str) -> float | None:
 
 
 def _left(step: Step) -> str:
-    """The state of the gravity after the step."""
+    """Return the state of the gravity after the step."""
     if any(result.values.get("kept") for result in _results(step, "autotune")):
         return "it stays until the next boot"
     lines = step.deployment.not_put_back if step.deployment is not None else []
@@ -57,7 +57,7 @@ def _left(step: Step) -> str:
 
 
 def _sentence(step: Step) -> str:
-    """The gravity that autotune found, and its effect on the latency."""
+    """Return the gravity that autotune found, and its effect on the latency."""
     means = [_mean_ns(step, role) for role in (BEFORE, AFTER)]
     effect = "" if None in means else f"; mean latency {us(means[0])} us before and {us(means[1])} us after"
     return (
@@ -67,7 +67,7 @@ def _sentence(step: Step) -> str:
 
 
 def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
-    """The gravity before and after autotune; None if nothing was calibrated."""
+    """Return the gravity before and after autotune; None if nothing was calibrated."""
     names = view.labels
     rows = [
         [
@@ -101,7 +101,7 @@ class Calibrations(Presenter):
     """Presents the clocks of each step, or two tables for Xenomai's timer."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """The result of autotune, or the cost of reading the measuring clock."""
+        """Return the result of autotune, or the cost of reading the measuring clock."""
         tuned = [_sentence(step) for step in _tuned(steps)]
         if tuned:
             return "; ".join(tuned)
@@ -114,7 +114,7 @@ class Calibrations(Presenter):
         )
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """The calibration of Xenomai's timer; the clocks are in the chapter on the method."""
+        """Return the calibration of Xenomai's timer; the clocks are in the chapter on the method."""
         grid = gravity_grid(view, steps)
         if grid is None:
             return None

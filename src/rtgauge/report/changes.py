@@ -88,7 +88,7 @@ def _mapping(item: object) -> Mapping[str, object] | None:
 
 
 def change_tables(step: Step) -> list[Table]:
-    """A table for each kind of change; single changes are in the last one."""
+    """Return a table for each kind of change; single changes are in the last one."""
     tables: list[Table] = []
     alone: list[_Counted] = []
     for kind, item in cast("Mapping[str, object]", step.changes).items():

@@ -38,12 +38,12 @@ class Conclusion:
 
 
 def _has_largest(step: Step) -> bool:
-    """Whether the largest value summarises a step, unlike microbenchmarks and task sets."""
+    """Return whether the largest value summarises a step, unlike microbenchmarks and task sets."""
     return has_distribution(step) or not (step.tasks or isinstance(probe_of(step), Microbenchmark))
 
 
 def _largest(view: RecordView, quantity: str) -> str | None:
-    """A clause like "largest latency 38.0 ms under network on CPU 0, of 100,000"; None without any."""
+    """Return a clause like "largest latency 38.0 ms under network on CPU 0, of 100,000"; None without any."""
     names = view.labels
     summed = [(step, step.total) for step in view.steps if step.total is not None and _has_largest(step)]
     measured = [(step, total) for step, total in summed if quantity_of(step) == quantity]
@@ -77,7 +77,7 @@ def _largest(view: RecordView, quantity: str) -> str | None:
 
 
 def _searches(view: RecordView) -> list[str]:
-    """The result of each search over the period."""
+    """Return the result of each search over the period."""
     paces = ((step, probe_of(step).pace) for step in view.record.steps)
     periods = {step.key.parameters.get(pace.period) for step, pace in paces if pace is not None}
     if len(periods) < FEWEST_PERIODS:
@@ -112,7 +112,7 @@ def _doubts(view: RecordView) -> list[str]:
 
 
 def conclude(view: RecordView) -> Conclusion:
-    """The conclusion of a record."""
+    """Return the conclusion of a record."""
     overall = next((verdict for verdict in view.record.run.verdicts if verdict.step is None), None)
     if overall is not None:
         exposure = None if overall.exposure is None else exposure_text(overall.exposure)
@@ -122,7 +122,7 @@ def conclude(view: RecordView) -> Conclusion:
 
 
 def _violations(verdict: Verdict) -> str:
-    """The violations, "57 of 20,000 late", or the reason if they could not be counted."""
+    """Return the violations, "57 of 20,000 late", or the reason if they could not be counted."""
     certain, activations = verdict.evidence.get("violations_certain"), verdict.evidence.get("activations")
     cannot = verdict.word == VerdictWord.CANNOT_TELL
     if cannot or not (isinstance(certain, int) and isinstance(activations, int)):
@@ -139,7 +139,7 @@ TONES: dict[VerdictWord, Tone] = {
 
 
 def outcome_table(view: RecordView) -> Table:
-    """A row per step with its verdict, largest value and violations; empty without a requirement."""
+    """Return a row per step with its verdict, largest value and violations; empty without a requirement."""
     judged = {verdict.step: verdict for verdict in view.record.run.verdicts if verdict.step is not None}
     rows: list[list[str]] = []
     for step in view.steps:
@@ -154,7 +154,7 @@ def outcome_table(view: RecordView) -> Table:
 
 
 def repeat_lines(view: RecordView) -> list[str]:
-    """A line for each repeated condition with the median and the spread of the largest values."""
+    """Return a line for each repeated condition with the median and the spread of the largest values."""
     from statistics import median
 
     lines: list[str] = []
@@ -172,7 +172,7 @@ def repeat_lines(view: RecordView) -> list[str]:
 
 
 def cross_check_lines(view: RecordView) -> list[str]:
-    """A line for each result of another tool under the same condition, as a ratio to rtgauge's."""
+    """Return a line for each result of another tool under the same condition, as a ratio to rtgauge's."""
     ours_by_key = {_without_tool(step): step for step in view.record.steps if step.key.tool == "rtgauge"}
     lines: list[str] = []
     for step in view.steps:
@@ -209,7 +209,7 @@ def _without_tool(step: Step) -> str:
 
 
 def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
-    """The exposure in one line; `what` is the predicate of a violation."""
+    """Return the exposure in one line; `what` is the predicate of a violation."""
     span = format_span(exposure.measured_s) if exposure.measured_s else "an unknown time"
     measured = (
         f"{plural(exposure.activations, 'activation')} in {plural(exposure.runs, 'run')}, "

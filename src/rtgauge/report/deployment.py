@@ -73,7 +73,7 @@ def print_settings(
 
 
 def refusals(report: DeploymentReport) -> list[str]:
-    """A line for each thing that a machine refused."""
+    """Return a line for each thing that a machine refused."""
     parts = [f"refused: {explain_refusal(setting)}" for setting in report.refused]
     if report.not_moved_count:
         names = ", ".join(report.not_moved[:5]) + (", ..." if report.not_moved_count > 5 else "")
@@ -139,7 +139,7 @@ class DeploymentTable:
 
 
 def _is_left(setting: SettingMade) -> bool:
-    """Whether the setting is not as it was before the step."""
+    """Return whether the setting is not as it was before the step."""
     untouched = setting.error is not None and setting.put_back is None
     return not untouched and setting.put_back not in KEPT_BACK
 
@@ -161,7 +161,7 @@ COLUMNS = (
 
 
 def deployment_table(report: DeploymentReport) -> DeploymentTable:
-    """The table of a step's deployment."""
+    """Return the table of a step's deployment."""
     done = len(report.settings) - len(report.refused)
     parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
     if report.moved or report.not_moved_count:

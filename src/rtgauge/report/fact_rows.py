@@ -37,12 +37,12 @@ ELSEWHERE = {"calibrations", "audit"}
 
 
 def host(name: str, facts: Facts) -> str:
-    """The host's name, or the target's if that is unknown."""
+    """Return the host's name, or the target's if that is unknown."""
     return facts.host or name
 
 
 def hosts(record: Record) -> list[str]:
-    """The hosts that were measured."""
+    """Return the hosts that were measured."""
     return [host(name, facts) for name, facts in record.systems.items()] or record.run.targets
 
 
@@ -70,7 +70,7 @@ def _machine(machine: Virtualization) -> str:
 
 
 def system_line(name: str, facts: Facts) -> str:
-    """The line shown with every number: host, kernel, preemption model, CPUs, and whether virtual."""
+    """Return the line shown with every number: host, kernel, preemption model, CPUs, and whether virtual."""
     kernel, preemption, cpu = facts.kernel.release, facts.kernel.preemption.model, facts.cpu
     if not (kernel or preemption or cpu.online or cpu.model or facts.machine.virtual is not None):
         name = host(name, facts)
@@ -86,14 +86,14 @@ def system_line(name: str, facts: Facts) -> str:
 
 
 def system_lines(record: Record) -> list[str]:
-    """The system line of every target of the record."""
+    """Return the system line of every target of the record."""
     return [system_line(name, facts) for name, facts in record.systems.items()] or [
         "system unknown: the record holds no facts of its target"
     ]
 
 
 def short_rows(facts: Facts) -> list[tuple[str, str]]:
-    """(name, value) of the most important facts."""
+    """Return (name, value) of the most important facts."""
     rows = {
         "Host": facts.host,
         "OS": facts.os,
@@ -109,7 +109,7 @@ def short_rows(facts: Facts) -> list[tuple[str, str]]:
 
 
 def all_rows(facts: Facts) -> list[tuple[str, str]]:
-    """(name, value) of every fact, nested ones by path."""
+    """Return (name, value) of every fact, nested ones by path."""
     return [
         row for key, item in facts.as_json().items() if key not in ELSEWHERE for row in _rows("", key, item)
     ]
@@ -137,7 +137,7 @@ OWN_ROWS = {
 
 
 def _simple(part: Part) -> Rows:
-    """Every fact of a part that has no words of its own, without counts of CPU lists."""
+    """Return every fact of a part that has no words of its own, without counts of CPU lists."""
     facts = part.model_dump(mode="json")
     counts = {f"{key}_count" for key in facts}
     return [quantity(key, item) for key, item in facts.items() if key not in OWN_ROWS | counts]

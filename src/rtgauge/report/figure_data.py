@@ -35,7 +35,7 @@ WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """The CPU of each main series in ns, by series number; without a CPU, its labels or its number."""
+    """Return the CPU of each main series in ns, by series number; without a CPU, its labels or its number."""
     named: dict[int, str] = {}
     if not has_distribution(step):
         return named  # it has tables and figures of its own
@@ -65,7 +65,7 @@ class Counts:
         return int(self.counts.sum())
 
     def plus(self, other: Counts) -> Counts:
-        """The sum of both histograms."""
+        """Return the sum of both histograms."""
         bins, counts = ([self.bins, other.bins], [self.counts, other.counts])
         return Counts(*add_bins(np.concatenate(bins), np.concatenate(counts)))
 
@@ -87,7 +87,7 @@ class Measured:
     unplaced: int = 0
 
     def plus(self, other: Measured) -> Measured:
-        """The sum of both results."""
+        """Return the sum of both results."""
         known = [value for value in (self.max_ns, other.max_ns) if value is not None]
         return Measured(
             self.plain.plus(other.plain),
@@ -98,7 +98,7 @@ class Measured:
 
 
 def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
-    """The results of each CPU in a step, without the warm-up. `cpus`: from `time_series`."""
+    """Return the results of each CPU in a step, without the warm-up. `cpus`: from `time_series`."""
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
@@ -109,7 +109,7 @@ def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
 
 
 def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
-    """The results of each CPU under a condition, and of `ALL`; empty if nothing was measured in ns."""
+    """Return the results of each CPU under a condition, and of `ALL`; empty if nothing was measured in ns."""
     by_cpu: dict[str, Measured] = {}
     for step in condition.steps:
         cpus = time_series(step)
@@ -134,7 +134,7 @@ class Outline:
 
 
 def outline(histogram: Counts, width_us: int = 1) -> Outline:
-    """The outline over bins of `width_us`, or beyond 10 ms the histogram's own. Gaps count 0."""
+    """Return the outline over bins of `width_us`, or beyond 10 ms the histogram's own. Gaps count 0."""
     if not len(histogram.bins):
         return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
     lower = lower_ns(histogram.bins)
@@ -160,7 +160,9 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
 
 
 def outlines(histograms: Mapping[Key, Counts], most_corners: int) -> tuple[int, dict[Key, Outline]]:
-    """The bin width (us) and the outline of each histogram, with at most `most_corners` corners in all."""
+    """Return the bin width (us) and the outline of each histogram, with at most `most_corners` corners in
+    all.
+    """
     width, drawn = 1, dict[Key, Outline]()
     for width in WIDTHS_US:
         drawn = {key: outline(histogram, width) for key, histogram in histograms.items()}
@@ -187,7 +189,8 @@ class Curve:
 
 
 def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unplaced: int = 0) -> Curve:
-    """The curve of one histogram. `max_ns`: the exact largest value, if known; `unplaced`: samples in no bin.
+    """Return the curve of one histogram. `max_ns`: the exact largest value, if known; `unplaced`: samples in
+    no bin.
 
     It is thinned to about `points` by dropping steps smaller than the line's width; the last eighth, the
     tail, is kept whole.
@@ -304,7 +307,7 @@ def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
 
 
 def course(record: Record, buckets: int = 900) -> Course | None:
-    """The maxima over time, thinned to about `buckets` maxima per CPU; None if there are no data."""
+    """Return the maxima over time, thinned to about `buckets` maxima per CPU; None if there are no data."""
     spans = sorted(_spans(record), key=lambda span: record.run.steps.index(span.step.id))
     if not spans:
         return None
@@ -391,7 +394,7 @@ class Source:
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """The part with this quantity. If there are several quantities, the bound is on latency."""
+        """Return the part with this quantity. If there are several quantities, the bound is on latency."""
         conditions = self.conditions.items()
         kept = {label: each for label, each in conditions if quantity_of(each.steps[0]) == quantity}
         measured = {label: cpus for label, cpus in self.measured.items() if label in kept}

@@ -35,7 +35,7 @@ def format_hz(hz: float | None) -> str:
 
 
 def part_of_period(fraction: float) -> str:
-    """A fraction in words: 0.5 -> "half a period"; 0.25 -> "1/4 of a period"; 1 -> "a period"."""
+    """Return a fraction in words: 0.5 -> "half a period"; 0.25 -> "1/4 of a period"; 1 -> "a period"."""
     exact = Fraction(fraction).limit_denominator(1000)
     return "half a period" if exact == HALF else "a period" if exact == 1 else f"{exact} of a period"
 
@@ -54,8 +54,8 @@ def _marked(lines: Sequence[Line]) -> list[str]:
 
 
 def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """A table in the form of the paper's 4, 6, 8 and 9: samples, median, 95 %, 100 %. `first`: add general
-    notes.
+    """Return a table in the form of the paper's 4, 6, 8 and 9: samples, median, 95 %, 100 %. `first`: add
+    general notes.
     """
     lost = any(line.missed for line in table.lines)
     rows: list[list[str]] = []
@@ -100,8 +100,8 @@ def _extreme(line: Line, activations: int) -> str:
 
 
 def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """A table in the form of the paper's 5 and 7: the highest frequency at 95 % with bounds, at 100 %, and by
-    the extreme-value estimate if there is one. `first`: add general notes.
+    """Return a table in the form of the paper's 5 and 7: the highest frequency at 95 % with bounds, at 100 %,
+    and by the extreme-value estimate if there is one. `first`: add general notes.
     """
     every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
     rare = every[-1] if every else None
@@ -176,7 +176,7 @@ def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
 
 
 def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None, str]:
-    """The lower of two frequencies, and what limits it; None stands for "any"."""
+    """Return the lower of two frequencies, and what limits it; None stands for "any"."""
     if jitter is None and lateness is None:
         return None, NONE
     if lateness is None or (jitter is not None and jitter <= lateness):
@@ -204,7 +204,7 @@ def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | No
 
 
 def grids(tables: Sequence[FrequencyTable]) -> list[Table]:
-    """Every table, in the papers' order; notes that apply to all are below the first."""
+    """Return every table, in the papers' order; notes that apply to all are below the first."""
     grids: list[Table] = []
     for number, table in enumerate(tables):
         grids += [lateness_grid(table, first=number == 0), frequency_grid(table, first=number == 0)]
@@ -216,7 +216,7 @@ def grids(tables: Sequence[FrequencyTable]) -> list[Table]:
 
 
 def caption_of(line: Line) -> str:
-    """One line in words, for a reader who does not see the figure."""
+    """Return one line in words, for a reader who does not see the figure."""
     at95, at100 = (line.limit(share) for share in HARDNESS)
     return f"{line.label}: 95 % within {format_time(at95.ns)}, 100 % within {format_time(at100.ns)}"
 
@@ -259,8 +259,8 @@ def parse_marker(text: str) -> Marker:
 
 
 def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
-    """The paper's marker and the given ones; the last of a name counts. Raises InputError if one is invalid
-    or there are too many.
+    """Return the paper's marker and the given ones; the last of a name counts. Raises InputError if one is
+    invalid or there are too many.
     """
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST:

@@ -22,7 +22,7 @@ SIDES = ("baseline", "candidate")
 
 
 def notes(result: GateResult) -> list[str]:
-    """The basis of the answer and its limits, a line each."""
+    """Return the basis of the answer and its limits, a line each."""
     lines: list[str] = []
     if result.accepted is not None:
         lines.append(f"The change is {result.accepted}.")
@@ -66,7 +66,7 @@ def notes(result: GateResult) -> list[str]:
 
 
 def series_table(result: GateResult) -> Table:
-    """The change of every series; the first one decides."""
+    """Return the change of every series; the first one decides."""
     shown = [result.primary, *result.others] if result.primary is not None else result.others
     return Table(
         f"Change of {_measure(result)}, candidate against baseline",
@@ -79,7 +79,7 @@ def series_table(result: GateResult) -> Table:
 
 
 def pairs_table(result: GateResult) -> Table:
-    """Each pair of the primary series."""
+    """Return each pair of the primary series."""
     return Table(
         f"Pairs: {result.endpoint} of {result.series}",
         [
@@ -105,7 +105,7 @@ def pairs_table(result: GateResult) -> Table:
 
 
 def markdown(result: GateResult) -> str:
-    """The answer and the tables, for a pull request."""
+    """Return the answer and the tables, for a pull request."""
     parts = [f"**{result.outcome.upper()}**: {_escaped(result.conclusion)}"]
     parts += [f"- {_escaped(note)}" for note in notes(result)]
     tables = [series_table(result), *([pairs_table(result)] if result.pairs else [])]
@@ -118,7 +118,7 @@ def markdown(result: GateResult) -> str:
 
 
 def page(result: GateResult, record: Record) -> str:
-    """The page as text: the answer, each pair as a point and as a row, all series."""
+    """Return the page as text: the answer, each pair as a point and as a row, all series."""
     judged = result.primary is not None
     chapter = Chapter(
         "",
@@ -136,7 +136,7 @@ def _measure(result: GateResult) -> str:
 
 
 def _figure(result: GateResult) -> Figure:
-    """The change of each pair and the change that matters, or the events of both sides."""
+    """Return the change of each pair and the change that matters, or the events of both sides."""
     if result.require is not None:
         return _events_figure(result)
     rows = [

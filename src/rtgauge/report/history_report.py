@@ -12,13 +12,13 @@ from rtgauge.units import format_change, plural
 
 
 def place_of(history: History, parameters: str) -> str:
-    """The machine of a history, and the parameters that distinguish it from others of its name."""
+    """Return the machine of a history, and the parameters that distinguish it from others of its name."""
     place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
     return f"{place} {parameters}".rstrip()
 
 
 def changes(history: History) -> list[str]:
-    """A line for each suspected change, or a line that says there is none."""
+    """Return a line for each suspected change, or a line that says there is none."""
     if history.changes:
         return [_change_text(change) for change in history.changes]
     if history.enough:
@@ -27,7 +27,7 @@ def changes(history: History) -> list[str]:
 
 
 def spread(history: History) -> str | None:
-    """How much boots differ, and which change a gate would find; None for a single boot."""
+    """Return how much boots differ, and which change a gate would find; None for a single boot."""
     if history.spread_between_boots is None:
         return None
     within = history.spread_within_boots
@@ -38,7 +38,7 @@ def spread(history: History) -> str | None:
 
 
 def table(history: History, by: str) -> Table:
-    """The figures of each group."""
+    """Return the figures of each group."""
     rows: list[list[str]] = []
     for group in history.groups:
         interval = f"{us(group.low_ns)} … {us(group.high_ns)}"
@@ -51,7 +51,7 @@ def table(history: History, by: str) -> Table:
 
 
 def figure(history: History, name: str) -> Figure | None:
-    """The quantile and the maximum of each boot, and suspected changes; None without values.
+    """Return the quantile and the maximum of each boot, and suspected changes; None without values.
 
     `history`: with a group for each boot.
     """

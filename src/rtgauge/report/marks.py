@@ -87,7 +87,7 @@ def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
 
 
 def gathered_marks(view: RecordView) -> list[GatheredMark]:
-    """Every mark of the record once, the most severe first."""
+    """Return every mark of the record once, the most severe first."""
     names = view.labels
     by_name: dict[str, list[Sighting]] = {}
     for mark in view.record.run.marks:
@@ -112,7 +112,7 @@ MOST_SIGHTINGS = 60
 
 
 def sighting_table(marks: Sequence[GatheredMark]) -> Table | None:
-    """Every mark at every place, at most MOST_SIGHTINGS each; None if no mark's details differ."""
+    """Return every mark at every place, at most MOST_SIGHTINGS each; None if no mark's details differ."""
     if not any(mark.several for mark in marks):
         return None
     rows = [

@@ -49,13 +49,13 @@ COMMON = (
 
 
 def _paragraph(key: StepKey) -> str | None:
-    """How this probe measures in this space and on this co-kernel."""
+    """Return how this probe measures in this space and on this co-kernel."""
     probe = PROBES[key.probe]
     return probe.methods.get(key.rt) or probe.methods.get(key.space, probe.method)
 
 
 def method_words(view: RecordView) -> list[str]:
-    """A paragraph per probe and space, and one that applies to all."""
+    """Return a paragraph per probe and space, and one that applies to all."""
     measured = [
         step.key for step in view.record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES
     ]
@@ -69,13 +69,13 @@ def method_words(view: RecordView) -> list[str]:
 
 
 def _handed_over(step: Step) -> int | None:
-    """How often a co-kernel handed threads of this step to Linux; None if not counted."""
+    """Return how often a co-kernel handed threads of this step to Linux; None if not counted."""
     counts = [result.values.get("mode_switches") for result in step.results if result.name == "cokernel"]
     return sum(count for count in counts if isinstance(count, int)) if counts and None not in counts else None
 
 
 def cokernel_lines(view: RecordView) -> list[str]:
-    """A line for each co-kernel that measured: its name, and how often it handed threads to Linux."""
+    """Return a line for each co-kernel that measured: its name, and how often it handed threads to Linux."""
     lines: list[str] = []
     for rt, name in COKERNELS.items():
         ours = [step for step in view.record.steps if step.key.rt == rt and step.key.tool == "rtgauge"]
@@ -93,12 +93,12 @@ def cokernel_lines(view: RecordView) -> list[str]:
 
 
 def tools(view: RecordView) -> list[str]:
-    """Every engine or foreign tool that measured, with its version."""
+    """Return every engine or foreign tool that measured, with its version."""
     return list(dict.fromkeys(step.tool for step in view.record.steps))
 
 
 def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
-    """(name, value) of every parameter; if steps differ, each value with its steps."""
+    """Return (name, value) of every parameter; if steps differ, each value with its steps."""
     steps = view.steps
     names = view.labels
     rows: list[tuple[str, str]] = []
@@ -115,7 +115,7 @@ def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
 
 
 def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
-    """The CPUs that were measured, and those that were not, with the reason."""
+    """Return the CPUs that were measured, and those that were not, with the reason."""
     measured = sorted({cpu for step in view.record.steps for cpu in step.cpus})
     entries = [entry for step in view.record.steps for entry in step.cpus_not_measured]
     left = {(str(entry.get("cpu", "?")), str(entry.get("reason", "unknown"))) for entry in entries}
@@ -128,7 +128,7 @@ def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
 
 
 def clock_rows(step: Step) -> list[tuple[str, str]]:
-    """(name, value) of the clock's facts; costs have their unit."""
+    """Return (name, value) of the clock's facts; costs have their unit."""
     rows: list[tuple[str, str]] = []
     for key, item in step.clock.items():
         text = f"{value(item)} ns" if key.endswith("_ns") and item is not None else value(item)
@@ -137,7 +137,7 @@ def clock_rows(step: Step) -> list[tuple[str, str]]:
 
 
 def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
-    """(step, calibration) of every calibrated clock, each once even if several steps have it."""
+    """Return (step, calibration) of every calibrated clock, each once even if several steps have it."""
     seen: dict[str, tuple[str, Calibration]] = {}
     for step in view.steps:
         for calibration in step.calibrations:
@@ -146,7 +146,7 @@ def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
 
 
 def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
-    """A row per clock with its step, its resolution and the cost of reading it, in ns."""
+    """Return a row per clock with its step, its resolution and the cost of reading it, in ns."""
     rows: list[list[str]] = []
     for step, clock in calibrations:
         figures = (clock.resolution_ns, clock.smallest_step_ns, clock.count, clock.min_ns, clock.p50_ns)

@@ -42,7 +42,7 @@ COSTS = {"max_ns": "Worst case (ns)", "mean_ns": "Average (ns)", "p99_ns": "99 %
 
 
 def _names(results: Microbenchmarks) -> list[str]:
-    """The name of each row: the system, the policy, and the load if loads differ."""
+    """Return the name of each row: the system, the policy, and the load if loads differ."""
     loads = len({system.load for system in results.systems}) > 1
     return [
         f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "")
@@ -84,7 +84,7 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
 
 
 def long_cost_grid(results: Microbenchmarks) -> Table:
-    """The same figures with a row per operation and system, if the paper's form is too wide."""
+    """Return the same figures with a row per operation and system, if the paper's form is too wide."""
     rows: list[list[str]] = []
     for name, system in zip(_names(results), results.systems, strict=True):
         operations = sorted((cost.operation for cost in system.costs), key=results.operations.index)
@@ -96,7 +96,9 @@ def long_cost_grid(results: Microbenchmarks) -> Table:
 
 
 def conclusion(results: Microbenchmarks) -> str | None:
-    """The systems with the lowest worst cases, or the largest worst case of one; None without costs."""
+    """Return the systems with the lowest worst cases, or the largest worst case of one; None without
+    costs.
+    """
     worst: dict[str, dict[str, int]] = {}
     for name, system in zip(_names(results), results.systems, strict=True):
         for cost in system.costs:
@@ -142,7 +144,7 @@ def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happene
 
 
 def noise_grid(results: Microbenchmarks) -> Table | None:
-    """The time taken from each CPU, by cause; None if noise was not measured."""
+    """Return the time taken from each CPU, by cause; None if noise was not measured."""
     if not results.noise:
         return None
     seen = {taken.cause for answer in results.noise for taken in answer.causes}
@@ -173,7 +175,7 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
 
 
 def happened_grid(results: Microbenchmarks) -> Table | None:
-    """How often a yield switched, an event preempted, a task slept; None if nothing was counted."""
+    """Return how often a yield switched, an event preempted, a task slept; None if nothing was counted."""
     if not results.happened:
         return None
     rows: list[list[str]] = []
@@ -187,7 +189,7 @@ def happened_grid(results: Microbenchmarks) -> Table | None:
 
 
 def terminal_grids(results: Microbenchmarks, width: int) -> list[Table]:
-    """Every table in a form whose numbers fit into `width` columns."""
+    """Return every table in a form whose numbers fit into `width` columns."""
     costs = cost_grids(results)
     if any(grid.natural_width > width for grid in costs):
         costs = [long_cost_grid(results)]
@@ -209,7 +211,7 @@ def _answer(answer: LockAnswer) -> list[str]:
 
 
 def inversion_grid(results: Microbenchmarks) -> Table | None:
-    """Whether the high task starved, by kind of lock; None if inversion was not measured."""
+    """Return whether the high task starved, by kind of lock; None if inversion was not measured."""
     if not results.inversion:
         return None
     several = len({(answer.name, answer.load) for answer in results.inversion}) > 1
@@ -230,7 +232,7 @@ def inversion_grid(results: Microbenchmarks) -> Table | None:
 
 
 def grids(results: Microbenchmarks) -> list[Table]:
-    """Every table that has data."""
+    """Return every table that has data."""
     return [*cost_grids(results), *_others(results)]
 
 
@@ -238,7 +240,7 @@ class MicrobenchmarkPresenter(Presenter):
     """Presents noise, switch, preempt, semaphore and inversion in one chapter."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """The share that noise took, and whether the high task starved; other lines have the costs."""
+        """Return the share that noise took, and whether the high task starved; other lines have the costs."""
         results = microbenchmarks([view.record])
         taken = [(answer.share(answer.taken_ns), answer) for answer in results.noise]
         shares = [(share, answer) for share, answer in taken if share is not None]
@@ -255,7 +257,7 @@ class MicrobenchmarkPresenter(Presenter):
         return "; ".join(parts) or None
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """The tables; None if there are none."""
+        """Return the tables; None if there are none."""
         tables = grids(microbenchmarks([view.record]))
         if not tables:
             return None

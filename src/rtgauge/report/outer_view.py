@@ -52,7 +52,7 @@ class Views:
 
 
 def views(steps: Sequence[Step]) -> list[Views]:
-    """The views of the steps that an instrument measured."""
+    """Return the views of the steps that an instrument measured."""
     both: list[Views] = []
     for step in steps:
         report = step.instrument
@@ -68,12 +68,12 @@ def views(steps: Sequence[Step]) -> list[Views]:
 
 
 def _us(value_ns: float | None, *, lower_bound: bool = False) -> str:
-    """A time in us with three decimals, as the instrument's steps are 8 ns."""
+    """Return a time in us with three decimals, as the instrument's steps are 8 ns."""
     return us(value_ns, lower_bound=lower_bound, digits=3).replace(",", "")
 
 
 def _cells(series: SeriesSummary) -> list[str]:
-    """The counts, and the figures of FIGURES."""
+    """Return the counts, and the figures of FIGURES."""
     figures = [_us(getattr(series, name), lower_bound=name in series.lower_bounds) for name in FIGURES]
     return [whole(series.count), whole(series.missed), *figures]
 
@@ -88,7 +88,7 @@ def _difference(outer: SeriesSummary, inner: SeriesSummary) -> list[str]:
 
 
 def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
-    """Both views of each step, and the difference of their figures; None if no instrument measured."""
+    """Return both views of each step, and the difference of their figures; None if no instrument measured."""
     both = views(steps)
     if not both:
         return None
@@ -138,7 +138,7 @@ def _counted(report: InstrumentReport) -> str:
 
 
 def instrument_grids(view: RecordView, steps: Sequence[Step]) -> list[Table]:
-    """A table per step of its instrument: identity, own offset, clock, counts."""
+    """Return a table per step of its instrument: identity, own offset, clock, counts."""
     both = views(steps)
     names = view.labels
     return [_instrument_grid(each, f", {names[each.step.id]}" if len(both) > 1 else "") for each in both]
@@ -167,7 +167,9 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
 
 
 def instrument_line(step: Step) -> str | None:
-    """A line like "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed"; None without one."""
+    """Return a line like "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed"; None without
+    one.
+    """
     report = step.instrument
     if report is None:
         return None
@@ -178,7 +180,7 @@ def instrument_line(step: Step) -> str | None:
 
 
 def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
-    """The exceedance curve of each view; signed quantities by their magnitudes."""
+    """Return the exceedance curve of each view; signed quantities by their magnitudes."""
     named = {each.outer.series: OUTER, **({} if each.inner is None else {each.inner.series: each.inner_name})}
     numbered = {series: name for series, name in named.items() if series is not None}
     parts = measured(view.record.windows(each.step), numbered)
@@ -194,7 +196,7 @@ def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
 
 
 def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
-    """A chart per step that an instrument measured; None if there is none."""
+    """Return a chart per step that an instrument measured; None if there is none."""
     drawn = [(each, view_curves(view, each)) for each in views(steps)]
     charts = {
         view.labels[each.step.id]: _views_chart(each.outer.metric, curves) for each, curves in drawn if curves

@@ -35,7 +35,7 @@ MOST_LINES = 16
 
 
 def _example(steps: Sequence[Step]) -> str | None:
-    """A command that would give a verdict on the measured quantity."""
+    """Return a command that would give a verdict on the measured quantity."""
     requirement = example_requirement(steps)
     if requirement is None:
         return None
@@ -44,7 +44,7 @@ def _example(steps: Sequence[Step]) -> str | None:
 
 
 def _figure(figure: Figure, source: Source) -> dict[str, object]:
-    """A figure with its caption; each chart with its index among the specifications, and its marks."""
+    """Return a figure with its caption; each chart with its index among the specifications, and its marks."""
     worst = {label: condition.worst for label, condition in source.conditions.items()}
     marked = [f"{label} ({severity.value})" for label, severity in worst.items() if severity is not None]
     pooled = any(len(condition.steps) > 1 for condition in source.conditions.values())
@@ -70,7 +70,7 @@ THREADS_NOTE = (
 
 
 def _detail(step: Step, name: str) -> dict[str, object]:
-    """One step CPU by CPU, and its measuring threads."""
+    """Return one step CPU by CPU, and its measuring threads."""
     series = tables.series_table(step, name)
     threads = tables.thread_table(tables.heard_series(step), "CPU", f"step {name}")
     folded = replace(series, folded=len(series.rows) > MOST_LINES)
@@ -78,7 +78,7 @@ def _detail(step: Step, name: str) -> dict[str, object]:
 
 
 def _load(step: Step, name: str) -> dict[str, object]:
-    """The load of one step; each program with the values it should reach and did reach, with units."""
+    """Return the load of one step; each program with the values it should reach and did reach, with units."""
     programs = [
         {
             "program": " ".join(part for part in (item.program, item.version) if part),
@@ -93,7 +93,7 @@ def _load(step: Step, name: str) -> dict[str, object]:
 
 
 def _facts(name: str, facts: Facts) -> dict[str, object]:
-    """A machine: the main facts, all of them, and the audit from the time of measuring."""
+    """Return a machine: the main facts, all of them, and the audit from the time of measuring."""
     short, every = (
         pairs(f"Facts of {name}", short_rows(facts)),
         pairs(f"All facts of {name}", all_rows(facts)),
@@ -102,7 +102,7 @@ def _facts(name: str, facts: Facts) -> dict[str, object]:
 
 
 def content_of(drawing: Drawn) -> dict[str, object]:
-    """The content of the page, for the template. Raises RecordError for a damaged record."""
+    """Return the content of the page, for the template. Raises RecordError for a damaged record."""
     source, drawn = drawing.source, drawing.figures
     view = source.whole
     run, outcomes, marks = view.record.run, outcome_table(view), gathered_marks(view)
@@ -170,7 +170,7 @@ def content_of(drawing: Drawn) -> dict[str, object]:
 
 
 def html(record: Record, drawn: Drawn | None = None) -> str:
-    """The page as text, with everything from the record escaped.
+    """Return the page as text, with everything from the record escaped.
 
     `drawn`: its figures, if already drawn. Raises RecordError for a damaged record.
     """

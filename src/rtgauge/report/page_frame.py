@@ -34,7 +34,7 @@ END = "\n//# complete\n"
 
 
 def _kept(file: Path) -> str | None:
-    """The bundle from the cache; None if there is none, or it cannot be trusted."""
+    """Return the bundle from the cache; None if there is none, or it cannot be trusted."""
     try:
         if open_to_others(file) is not None:
             return None
@@ -51,7 +51,7 @@ def _kept(file: Path) -> str | None:
 
 @functools.cache
 def drawing_code() -> str:
-    """The bundle, safe inside a script element; it defines `vegaEmbed`."""
+    """Return the bundle, safe inside a script element; it defines `vegaEmbed`."""
     file = cache_folder(f"drawing-{version('vl-convert-python')}-{VEGALITE}.js")
     code = _kept(file)
     if code is None:
@@ -66,7 +66,7 @@ def drawing_code() -> str:
 
 
 def template_text(name: str) -> str:
-    """The text of a template of this package, or of another one by `package/file`."""
+    """Return the text of a template of this package, or of another one by `package/file`."""
     package, _, file = name.rpartition("/")
     return (resources.files(package or "rtgauge.report") / "templates" / file).read_text(encoding="utf-8")
 
@@ -78,7 +78,9 @@ def _shown(value: object) -> object:
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """The templates of this package by file, of others by `package/file`. They escape all they show."""
+    """Return the templates of this package by file, of others by `package/file`. They escape all they
+    show.
+    """
     import jinja2
 
     loader = jinja2.FunctionLoader(template_text)
@@ -93,7 +95,7 @@ def templates() -> jinja2.Environment:
 
 
 def page_text(template: str, *, draws: bool = True, **content: object) -> str:
-    """The text of a page with our style. `draws`: with the script that draws its figures."""
+    """Return the text of a page with our style. `draws`: with the script that draws its figures."""
     code = {"script": template_text("page.js"), "engine": drawing_code()} if draws else {}
     style = template_text("style.css")
     return templates().get_template(template).render(version=__version__, style=style, **code, **content)

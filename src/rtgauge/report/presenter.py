@@ -2,7 +2,8 @@
 """Presents what a probe has beyond the tables and figures of every probe.
 
 Packages register presenters as entry points in the group `rtgauge.presenters`, by the name of the probe or
-of a file that steps keep. A presenter is imported when a record has such a step."""
+of a file that steps keep. A presenter is imported when a record has such a step.
+"""
 
 from __future__ import annotations
 
@@ -52,29 +53,29 @@ class Presenter:
     """Shows nothing; probes override methods. `steps`: the steps of its probes, in the conditions' order."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
-        """The result of these steps as part of a sentence; None if the largest values say it."""
+        """Return the result of these steps as part of a sentence; None if the largest values say it."""
         return None
 
     def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002
-        """The results of the probe's searches, for the `--json` document."""
+        """Return the results of the probe's searches, for the `--json` document."""
         return []
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
-        """The probe's figures. Raises RecordError for a damaged record."""
+        """Return the probe's figures. Raises RecordError for a damaged record."""
         return []
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002
-        """The probe's chapter; `drawn`: names of the page's figures. Raises RecordError for damage."""
+        """Return the probe's chapter; `drawn`: names of the page's figures. Raises RecordError for damage."""
         return None
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
-        """The probe's tables of frequencies over all records. `width`: columns of a terminal; None for a
-        page.
+        """Return the probe's tables of frequencies over all records. `width`: columns of a terminal; None for
+        a page.
         """
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
-        """The probe's counts of one step, a line each, below the tables."""
+        """Return the probe's counts of one step, a line each, below the tables."""
         return []
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
@@ -88,8 +89,8 @@ def _registered() -> dict[str, EntryPoint]:
 
 @cache
 def presenter_of(name: str) -> Presenter | None:
-    """The presenter of a probe, or of the steps that keep a file of that name; None if the tables and figures
-    of every probe are enough.
+    """Return the presenter of a probe, or of the steps that keep a file of that name; None if the tables and
+    figures of every probe are enough.
 
     Raises InputError if the package that registers it cannot be imported, or registers something else.
     """
@@ -109,8 +110,8 @@ def presenter_of(name: str) -> Presenter | None:
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
-    """The presenters of these steps, each with its steps: first those of kept files, then in the probes'
-    order.
+    """Return the presenters of these steps, each with its steps: presenters of kept files first, then in the
+    probes' order.
     """
     probes = {probe.name: probe for probe in map(probe_of, steps)}
     files = dict.fromkeys(file for step in steps for file in step.checksums)
@@ -131,7 +132,7 @@ def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
 
 
 def _imported_lines(step: Step) -> list[str]:
-    """The results of another tool, a line each; a text keeps its lines."""
+    """Return the results of another tool, a line each; a text keeps its lines."""
     lines: list[str] = []
     for result in step.results:
         where = "".join(f", {label} {value}" for label, value in result.labels.items())
@@ -147,7 +148,9 @@ def _imported_lines(step: Step) -> list[str]:
 
 
 def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """The cost of recording the kernel's events, the largest of several steps; empty if not measured."""
+    """Return the cost of recording the kernel's events, the largest of several steps; empty if not
+    measured.
+    """
     costs = [(step, step.explain.cost) for step in steps if step.explain is not None]
     costs = [(step, cost) for step, cost in costs if cost is not None]
     if not costs:
@@ -163,7 +166,9 @@ def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
 
 
 def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """The lines of all steps after their names, the cost of explaining, and which outliers are one event."""
+    """Return the lines of all steps after their names, the cost of explaining, and which outliers are one
+    event.
+    """
     lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
     lines += _cost_lines(steps, names)
     together = [f"{names[step.id]}: {words}" for step in steps if (words := step_words(step)) is not None]
@@ -178,6 +183,6 @@ def _own_lines(step: Step) -> list[str]:
 
 
 def frequency_grids(records: Sequence[Record], width: int | None = None) -> list[Table]:
-    """The tables that presenters add to the tables of frequencies."""
+    """Return the tables that presenters add to the tables of frequencies."""
     steps = [step for record in records for step in record.steps]
     return [grid for presenter, _ in presenters(steps) for grid in presenter.frequency_grids(records, width)]

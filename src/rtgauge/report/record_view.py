@@ -22,28 +22,34 @@ SEVERAL = "time"
 
 
 def has_distribution(step: Step) -> bool:
-    """Whether all series of its main quantity are one distribution, unlike a task set or several locks."""
+    """Return whether all series of its main quantity are one distribution, unlike a task set or several
+    locks.
+    """
     return not step.tasks and probe_of(step).shown.pooled
 
 
 def has_releases(step: Step) -> bool:
-    """Whether activations have release times, so that they can be missed."""
+    """Return whether activations have release times, so that they can be missed."""
     return probe_of(step).missed is not None
 
 
 def quantity_of(step: Step) -> str:
-    """The main quantity of a step: latency, gap, switch, preemption, hand-over, wait, ..."""
+    """Return the main quantity of a step: latency, gap, switch, preemption, hand-over, wait, ..."""
     return step.total.metric if step.total is not None else LATENCY
 
 
 def quantities(steps: Iterable[Step]) -> list[str]:
-    """Every main quantity of these steps, latency first, except of task sets, which have their own tables."""
+    """Return every main quantity of these steps, latency first, except of task sets, which have their own
+    tables.
+    """
     names = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)
     return sorted(names, key=lambda name: name != LATENCY)
 
 
 def example_requirement(steps: Sequence[Step]) -> str | None:
-    """A requirement on what these steps, or else the default probe, measured; None if none is possible."""
+    """Return a requirement on what these steps, or else the default probe, measured; None if none is
+    possible.
+    """
     measured = [(probe_of(step), quantity_of(step)) for step in steps] or [(PROBES[DEFAULT], LATENCY)]
     examples = {
         metric.name: metric.bound.example
@@ -56,13 +62,15 @@ def example_requirement(steps: Sequence[Step]) -> str | None:
 
 
 def common_quantity(steps: Iterable[Step]) -> str:
-    """The quantity that all these steps share, "time" if there are several, "latency" if there is none."""
+    """Return the quantity that all these steps share, "time" if there are several, "latency" if there is
+    none.
+    """
     names = quantities(steps)
     return names[0] if len(names) == 1 else SEVERAL if names else LATENCY
 
 
 def series_name(summary: SeriesSummary) -> str:
-    """The name of a series for people: "CPU 0", "CPU 0, cause task", "Task reader"."""
+    """Return the name of a series for people: "CPU 0", "CPU 0, cause task", "Task reader"."""
     cpu = summary.labels.get("cpu")
     known = summary.labels.get("segment") or summary.labels.get("role")
     if known is not None:  # the value alone is clear
@@ -87,7 +95,7 @@ class Condition:
 
 
 def _coarse(key: StepKey) -> str:
-    """A key of everything that a label names before the parameters."""
+    """Return a key of everything that a label names before the parameters."""
     return key.id_without("repeat", "parameters")
 
 
@@ -101,12 +109,12 @@ def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
 
 
 def _has(key: StepKey, name: str) -> bool:
-    """Whether the key has the parameter: only kernel space has a context."""
+    """Return whether the key has the parameter: only kernel space has a context."""
     return name != "context" or key.parameters.get(name) is not None
 
 
 def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
-    """The name of each target's machine, or the target itself if machines share a name."""
+    """Return the name of each target's machine, or the target itself if machines share a name."""
     targets = sorted({target for key in keys for target in key.targets.values()})
     hosts = {target: record.system(target).host or target for target in targets}
     return {
@@ -183,7 +191,7 @@ def _conditions(record: Record) -> list[Condition]:
 
 
 def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
-    """The name of each planned step, by its id: probe, load, other differences, and the repeat."""
+    """Return the name of each planned step, by its id: probe, load, other differences, and the repeat."""
     conditions_of = {key.id_without("repeat"): key for key in keys}
     differences = _differences(list(conditions_of.values()))
     machines = {target: target for key in keys for target in key.targets.values()}
@@ -196,7 +204,7 @@ def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
 
 
 def folds(step: Step) -> bool:
-    """Whether only its own chapter shows the steps of this step's probe."""
+    """Return whether only its own chapter shows the steps of this step's probe."""
     return probe_of(step).shown.folded_above is not None
 
 
@@ -240,7 +248,9 @@ class RecordView:
         return None
 
     def is_folded(self, step: Step) -> bool:
-        """Whether the record has so many steps of this probe that the terminal shows one table for all."""
+        """Return whether the record has so many steps of this probe that the terminal shows one table for
+        all.
+        """
         most = probe_of(step).shown.folded_above
         return (
             most is not None and sum(other.key.probe == step.key.probe for other in self.record.steps) > most
@@ -272,7 +282,7 @@ class RecordView:
         return self._only(kept)
 
     def _only(self, steps: list[Step]) -> RecordView:
-        """A view of these steps; the same view if they are all steps."""
+        """Return a view of these steps; the same view if they are all steps."""
         if len(steps) == len(self.record.steps):
             return self
         return RecordView(replace(self.record, steps=steps))

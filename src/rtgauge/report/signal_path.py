@@ -62,7 +62,7 @@ WORDS = {
 
 
 def _system(record: Record, step: Step) -> tuple[str, str, str]:
-    """(host, kernel, whether that kernel is PREEMPT_RT)."""
+    """Return (host, kernel, whether that kernel is PREEMPT_RT)."""
     facts = record.system(next(iter(step.key.targets.values()), "local"))
     model = facts.kernel.preemption.model
     rt = "?" if model is None else "yes" if model == "PREEMPT_RT" else "no"
@@ -70,7 +70,7 @@ def _system(record: Record, step: Step) -> tuple[str, str, str]:
 
 
 def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
-    """The response steps that are shown one by one, without searches over the period."""
+    """Return the response steps that are shown one by one, without searches over the period."""
     return [
         (record, step)
         for record in map(without_searches, records)
@@ -80,20 +80,20 @@ def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
 
 
 def _other_tool(record: Record, load: str) -> SeriesSummary | None:
-    """The result of cyclictest in the same record under the same load."""
+    """Return the result of cyclictest in the same record under the same load."""
     others = (step for step in record.steps if step.key.tool == "cyclictest" and step.key.load == load)
     return next((step.total for step in others if step.total is not None), None)
 
 
 def _on_the_wire(step: Step) -> str:
-    """The smallest and largest response by the wire's time stamps."""
+    """Return the smallest and largest response by the wire's time stamps."""
     responses = (series for series in step.series if series.metric == "response")
     wire = next((series for series in responses if series.labels.get("role") == "wire"), None)
     return NONE if wire is None else f"{us(wire.min_ns)}/{us(wire.max_ns)}"
 
 
 def _place(step: Step) -> str:
-    """The space, in the kernel who answers, and the co-kernel if there is one."""
+    """Return the space, in the kernel who answers, and the co-kernel if there is one."""
     parts = [f"{step.key.space} space", step.key.parameters.get("context"), COKERNELS.get(step.key.rt)]
     return ", ".join(part for part in parts if part is not None)
 
@@ -103,7 +103,7 @@ def _variance(total: SeriesSummary) -> str:
 
 
 def response_grid(records: Sequence[Record]) -> Table | None:
-    """A table in the form of the paper's table 4; None if no response was measured."""
+    """Return a table in the form of the paper's table 4; None if no response was measured."""
     steps = _measured(records)[:MOST]
     if not steps:
         return None
@@ -138,7 +138,7 @@ def response_grid(records: Sequence[Record]) -> Table | None:
 
 
 def parts_grid(records: Sequence[Record]) -> Table | None:
-    """The parts of a response; None if they were not measured."""
+    """Return the parts of a response; None if they were not measured."""
     rows: list[list[str]] = []
     for record in records:
         for step in record.steps:
@@ -175,7 +175,9 @@ def _counts(result: Result) -> str:
 
 
 def signal_lines(step: Step) -> list[str]:
-    """The counts of each role, like "master: 200 stimuli, 199 answers, 1 lost"; empty for other probes."""
+    """Return the counts of each role, like "master: 200 stimuli, 199 answers, 1 lost"; empty for other
+    probes.
+    """
     lines: list[str] = []
     if step.peer is not None:
         own = other_role(step.peer.role)
@@ -207,12 +209,12 @@ class SignalPath(Presenter):
     """Presents periodic and response."""
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
-        """Both views, if an instrument measured."""
+        """Return both views, if an instrument measured."""
         figure = views_figure(view, steps)
         return [] if figure is None else [figure]
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """Both views side by side, and the instrument; None without an instrument."""
+        """Return both views side by side, and the instrument; None without an instrument."""
         compared = views_grid(view, steps)
         if compared is None:
             return None
@@ -228,13 +230,15 @@ class SignalPath(Presenter):
             console.print()
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:
-        """Both tables, if they have rows. In a narrow terminal, the paper's table has a row per figure."""
+        """Return both tables, if they have rows. In a narrow terminal, the paper's table has a row per
+        figure.
+        """
         tables = [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
         narrow = width is not None and width < WIDE
         return [_upright(grid) if narrow and grid.title == OVERALL else grid for grid in tables]
 
     def lines(self, step: Step) -> list[str]:
-        """The counts of each role."""
+        """Return the counts of each role."""
         return signal_lines(step)
 
 

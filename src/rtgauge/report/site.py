@@ -177,7 +177,7 @@ def _verdict(row: RecordRow) -> str:
 
 
 def _link(folder: Path, row: RecordRow) -> str:
-    """The record's name, with a link to its page if this host has it."""
+    """Return the record's name, with a link to its page if this host has it."""
     page = Path(row.path) / PAGE
     if row.missing or not page.is_file():
         return row.record

@@ -32,7 +32,7 @@ def _fails(curve: Curve) -> str:
 
 
 def sustained_sentence(curve: Curve) -> str:
-    """A sentence like "response, idle: 11.9 kHz sustained (every 84.1 us); lost cycles at 77.1 us"."""
+    """Return a sentence like "response, idle: 11.9 kHz sustained (every 84.1 us); lost cycles at 77.1 us"."""
     repeats = len(curve.found)
     if curve.sustained_ns is None:
         failed = sum(result.sustained_ns is None for result in curve.found)
@@ -50,7 +50,7 @@ def sustained_sentence(curve: Curve) -> str:
 
 
 def result_grid(curves: Sequence[Curve]) -> Table | None:
-    """One row per search: the shortest period that every repeat sustained; None without a search."""
+    """Return one row per search: the shortest period that every repeat sustained; None without a search."""
     if not curves:
         return None
     rows: list[list[str]] = []
@@ -100,7 +100,7 @@ def _share(count: int, cycles: int) -> str:
 
 
 def curve_grid(curve: Curve) -> Table:
-    """A row per period, with its repeats added up."""
+    """Return a row per period, with its repeats added up."""
     periods: dict[int, list[Point]] = {}
     for point in curve.points:
         periods.setdefault(point.period_ns, []).append(point)
@@ -121,7 +121,7 @@ def curve_grid(curve: Curve) -> Table:
 
 
 def grids(curves: Sequence[Curve]) -> list[Table]:
-    """Every table; empty without a curve."""
+    """Return every table; empty without a curve."""
     result = result_grid(curves)
     return [] if result is None else [result, *(curve_grid(curve) for curve in curves)]
 
@@ -129,12 +129,12 @@ def grids(curves: Sequence[Curve]) -> list[Table]:
 def timing_grids(
     records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[Curve], width: int | None = None
 ) -> list[Table]:
-    """Every table of how often a task can run. `width`: columns of a terminal; None for a page."""
+    """Return every table of how often a task can run. `width`: columns of a terminal; None for a page."""
     frequencies = frequency_tables.grids([quantity.table for quantity in gathered])
     return [*frequencies, *frequency_grids(records, width), *grids(curves)]
 
 
 def timing_sentences(gathered: Sequence[Gathered], curves: Sequence[Curve]) -> list[str]:
-    """The results in sentences, each without its full stop."""
+    """Return the results in sentences, each without its full stop."""
     frequencies = frequency_tables.conclusion([quantity.table for quantity in gathered])
     return [*map(sustained_sentence, curves), *([] if frequencies is None else [frequencies])]

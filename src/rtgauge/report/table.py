@@ -40,12 +40,12 @@ class Cell(str):
 
 
 def tone_of(cell: str) -> Tone:
-    """How a cell stands out."""
+    """Return how a cell stands out."""
     return cell.tone if isinstance(cell, Cell) else ""
 
 
 def marks_of(cell: str) -> Sequence[Mark]:
-    """The marks on the row that this cell names."""
+    """Return the marks on the row that this cell names."""
     return cell.marks if isinstance(cell, Cell) else ()
 
 
@@ -69,12 +69,12 @@ class Column:
 
 
 def texts(*titles: str) -> list[Column]:
-    """Columns of text."""
+    """Return columns of text."""
     return [Column(title) for title in titles]
 
 
 def numbers(*titles: str) -> list[Column]:
-    """Columns of numbers; maxima have their own kind."""
+    """Return columns of numbers; maxima have their own kind."""
     return [Column(title, "maximum" if title in {"max", "maximum"} else "number") for title in titles]
 
 
@@ -86,7 +86,7 @@ class Table:
     columns: Sequence[Column]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list[str])
-    """What a reader must know, a line each."""
+    """Notes for the reader, one a line."""
     folded: bool = False
     """For experts: the page folds it, the terminal shows it only with details."""
 
@@ -98,13 +98,13 @@ class Table:
         return ", ".join(part for part in (self.rows[0][0], self.columns[1].title) if part), self.rows[0][1]
 
     def only(self, wanted: Callable[[int], bool]) -> Table:
-        """The table with the columns at the wanted places."""
+        """Return the table with the columns at the wanted places."""
         kept = [at for at in range(len(self.columns)) if wanted(at)]
         rows = [[row[at] for at in kept] for row in self.rows]
         return replace(self, columns=[self.columns[at] for at in kept], rows=rows)
 
     def without_empty(self) -> Table:
-        """The table without its empty columns."""
+        """Return the table without its empty columns."""
         return self.only(lambda at: any(row[at] for row in self.rows))
 
     def width(self, at: int) -> int:
@@ -121,5 +121,5 @@ class Table:
 
 
 def pairs(title: str, rows: Iterable[tuple[str, str]]) -> Table:
-    """A table of names and values."""
+    """Return a table of names and values."""
     return Table(title, texts("", ""), [list(row) for row in rows])

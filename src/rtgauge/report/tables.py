@@ -40,18 +40,18 @@ MOST_LARGEST = 5
 
 
 def figure_cells(figures: Distribution) -> list[str]:
-    """The figures in us with one decimal; `≥` precedes a lower bound."""
+    """Return the figures in us with one decimal; `≥` precedes a lower bound."""
     values = ((key, cast("float | None", getattr(figures, key))) for key in FIGURES)
     return [us(ns, lower_bound=key in figures.lower_bounds) for key, ns in values]
 
 
 def missed_known(step: Step) -> bool:
-    """Whether the step's tool counted missed activations; cyclictest skips them."""
+    """Return whether the step's tool counted missed activations; cyclictest skips them."""
     return not MarkKind.MISSED_UNKNOWN.is_in(step.marks)
 
 
 def missed_cell(step: Step, summary: SeriesSummary) -> str:
-    """The number of missed activations: "?" if unknown, empty if there are no releases."""
+    """Return the number of missed activations: "?" if unknown, empty if there are no releases."""
     if not has_releases(step):
         return ""
     if summary.missed:
@@ -60,7 +60,7 @@ def missed_cell(step: Step, summary: SeriesSummary) -> str:
 
 
 def _lines(step: Step, name: str, summary: SeriesSummary, marks: Sequence[Mark] = ()) -> list[list[str]]:
-    """The row of one distribution, and one more if activations were missed."""
+    """Return the row of one distribution, and one more if activations were missed."""
     cells = [whole(summary.count), missed_cell(step, summary), *figure_cells(summary)]
     filled = [f"{PART}{FILLED}", whole(summary.filled.count), "", *figure_cells(summary.filled)]
     return [[Cell(name, marks=marks), *cells], *([filled] if summary.missed else [])]
@@ -78,12 +78,12 @@ def _table(title: str, first: str, rows: list[list[str]], notes: list[str]) -> T
 
 
 def is_filled(table: Table) -> bool:
-    """Whether a row has the missed activations filled in."""
+    """Return whether a row has the missed activations filled in."""
     return any(row[0].endswith(f"{PART}{FILLED}") for row in table.rows)
 
 
 def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str:
-    """The note that explains the counts of a table by load."""
+    """Return the note that explains the counts of a table by load."""
     text = f"{capital(quantity)} in us, all CPUs together. count: "
     text += f"{'activations' if quantity == LATENCY else 'samples'} measured"
     missed = dict.fromkeys(
@@ -125,7 +125,7 @@ def _silent_tasks(step: Step) -> set[str]:
 
 
 def heard_series(step: Step) -> list[SeriesSummary]:
-    """The series of a step except of threads that share one row in `series_table`."""
+    """Return the series of a step except of threads that share one row in `series_table`."""
     silent = _silent_tasks(step)
     return [summary for summary in step.series if str(summary.labels.get("task")) not in silent]
 
@@ -145,19 +145,21 @@ def _series_lines(step: Step) -> list[list[str]]:
 
 
 def series_table(step: Step, name: str = "") -> Table:
-    """A row per series of the step, with its metric if there are several; silent threads share one row."""
+    """Return a row per series of the step, with its metric if there are several; silent threads share one
+    row.
+    """
     quantity = capital(quantity_of(step))
     return _table(f"{quantity} per CPU, step {name}", "CPU", _series_lines(step), [f"{quantity} in us."])
 
 
 def _only(series: SeriesSummary) -> str:
-    """The CPU of a step's only series; its other labels are the step's parameters."""
+    """Return the CPU of a step's only series; its other labels are the step's parameters."""
     cpu = series.labels.get("cpu")
     return series_name(series) if cpu is None else f"CPU {cpu}"
 
 
 def detail_table(view: RecordView, quantity: str) -> Table:
-    """Every step that measured the quantity, followed by its series."""
+    """Return every step that measured the quantity, followed by its series."""
     rows: list[list[str]] = []
     for step in view.steps:
         if step.tasks or quantity_of(step) != quantity:
@@ -174,7 +176,7 @@ def detail_table(view: RecordView, quantity: str) -> Table:
 
 
 def largest_table(step: Step, name: str) -> Table:
-    """The largest values of a step: CPU, size, and time since the step began."""
+    """Return the largest values of a step: CPU, size, and time since the step began."""
     rows: list[list[str]] = []
     main = {series.series for series in step.main_series}
     outliers = (outlier for outlier in step.outliers if outlier.series in main)

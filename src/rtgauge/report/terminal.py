@@ -59,7 +59,7 @@ def _print_conclusion(view: RecordView, console: Console) -> None:
 
 
 def _ends(view: RecordView, console: Console, *, kept: bool, details: bool) -> list[Text]:
-    """The last lines: how to ask for a verdict, how to see everything, and the path of the record."""
+    """Return the last lines: how to ask for a verdict, how to see everything, and the path of the record."""
     lines: list[Text] = []
     record = view.record
     example = example_requirement(record.steps)
@@ -132,7 +132,7 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 
 
 def _known_as(record: Record) -> str:
-    """The name that every command takes for a record."""
+    """Return the name that every command takes for a record."""
     return record.path.name if record.path.parent == RECORDS else str(record.path)
 
 

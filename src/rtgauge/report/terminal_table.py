@@ -27,7 +27,7 @@ STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "
 
 
 def _least(table: Table, at: int, *, one_line: bool) -> int:
-    """The minimum width of a column: numbers are neither cut nor broken, and words are not broken."""
+    """Return the minimum width of a column: numbers are neither cut nor broken, and words are not broken."""
     if one_line or table.columns[at].is_whole:
         return table.width(at)
     cells = [table.columns[at].title, *(row[at] for row in table.rows)]
@@ -35,7 +35,7 @@ def _least(table: Table, at: int, *, one_line: bool) -> int:
 
 
 def _others(table: Table, gap: int, *, one_line: bool) -> int:
-    """The minimum width of all columns but the name, including the gaps before them."""
+    """Return the minimum width of all columns but the name, including the gaps before them."""
     return sum(_least(table, at, one_line=one_line) + gap for at in range(1, len(table.columns)))
 
 
@@ -44,7 +44,7 @@ def _gap(width: int) -> int:
 
 
 def fitted(table: Table, width: int, *, one_line: bool = False) -> Table:
-    """The table with as many columns as fit into `width`."""
+    """Return the table with as many columns as fit into `width`."""
     gap = _gap(width)
     for spare in sorted({column.spare for column in table.columns} - {0}, reverse=True):
         if min(table.width(0), ENOUGH_NAME) + _others(table, gap, one_line=one_line) <= width:
@@ -62,7 +62,7 @@ def _text(cell: str, column: Column, *, name: bool) -> Text:
 
 
 def _upright(table: Table) -> Text:
-    """Each row as its name, followed by a line per column."""
+    """Return each row as its name, followed by a line per column."""
     lines: list[Text] = []
     for row in table.rows:
         lines.append(_text(row[0], table.columns[0], name=True))
@@ -73,7 +73,7 @@ def _upright(table: Table) -> Text:
 
 
 def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.table.Table | Text:
-    """The table in at most `width` columns, or a line per cell if its numbers do not fit side by side.
+    """Return the table in at most `width` columns, or a line per cell if its numbers do not fit side by side.
 
     `one_line`: nothing is broken; a long name is cut.
     """

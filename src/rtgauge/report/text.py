@@ -16,19 +16,19 @@ _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
 
 
 def us(ns: float | None, *, lower_bound: bool = False, digits: int = 1) -> str:
-    """A time in us: "1,234.5"; `≥` precedes a lower bound, a dash for None. `digits`: the decimals."""
+    """Return a time in us: "1,234.5"; `≥` precedes a lower bound, a dash for None. `digits`: the decimals."""
     if ns is None:
         return NONE
     return f"{'≥' if lower_bound else ''}{ns / 1_000:,.{digits}f}"
 
 
 def day_and_time(instant: str) -> str:
-    """The day and minute of an ISO 8601 instant: "2026-01-31T23:59:58Z" -> "2026-01-31 23:59"."""
+    """Return the day and minute of an ISO 8601 instant: "2026-01-31T23:59:58Z" -> "2026-01-31 23:59"."""
     return instant[:16].replace("T", " ")
 
 
 def whole(number: int | None) -> str:
-    """A count: "1,234"; a dash for None."""
+    """Return a count: "1,234"; a dash for None."""
     return NONE if number is None else format_count(number)
 
 
@@ -38,7 +38,7 @@ def printable(text: str) -> str:
 
 
 def words(key: str) -> str:
-    """A key of a dictionary as words: "cpu_model" -> "CPU model"."""
+    """Return a key of a dictionary as words: "cpu_model" -> "CPU model"."""
     upper = {name: name.upper() for name in _UPPER} | {"cpus": "CPUs"}
     text = " ".join(upper.get(part, part) for part in key.replace("-", "_").split("_") if part)
     return text[:1].upper() + text[1:]
@@ -70,7 +70,7 @@ def _scaled(number: float, unit: str) -> str:
 
 
 def quantity(key: str, item: object) -> tuple[str, str]:
-    """(name, value with the unit that its key names): "cpu_share", 0.98 -> ("CPU share", "98 %")."""
+    """Return (name, value with the unit that its key names): "cpu_share", 0.98 -> ("CPU share", "98 %")."""
     if isinstance(item, bool) or not isinstance(item, (int, float)):
         return words(key), value(item)
     parts = key.split("_")
@@ -92,5 +92,5 @@ def quantity(key: str, item: object) -> tuple[str, str]:
 
 
 def capital(text: str) -> str:
-    """The text with its first letter in upper case: "gap" -> "Gap"."""
+    """Return the text with its first letter in upper case: "gap" -> "Gap"."""
     return text[:1].upper() + text[1:]

@@ -11,7 +11,7 @@ class Timerlat(Presenter):
     """Presents steps in kernel space; shows nothing for others."""
 
     def lines(self, step: Step) -> list[str]:
-        """A line like "by the kernel's timerlat tracer: the thread is of the kernel"."""
+        """Return a line like "by the kernel's timerlat tracer: the thread is of the kernel"."""
         lines: list[str] = []
         for result in step.results:
             if result.name == "timerlat":

@@ -27,12 +27,12 @@ LOCKS = {
     "inversion": "the lock does not lend its owner the priority (PTHREAD_PRIO_INHERIT)",
     "inversion-lent": "the lock lends its owner the priority meanwhile",
 }
-"""What a lock does about an owner of lower priority, by result name."""
+"""How a lock treats an owner of lower priority, by result name."""
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """Who or what, how often, and the longest sleep for it (0 if unknown)."""
+    """A task or cause, how often it occurred, and the longest sleep for it (0 if unknown)."""
 
     who: str
     count: int
@@ -40,7 +40,7 @@ class _Counted:
 
 
 def _counted(results: list[Result], name: str, task: str, label: str) -> list[_Counted]:
-    """The results of this name for a thread, the most frequent first."""
+    """Return the results of this name for a thread, the most frequent first."""
     found = [result for result in results if result.name == name and result.labels.get("task") == task]
     counted = [
         _Counted(str(result.labels.get(label)), _number(result, "count"), _number(result, "max_ns"))
@@ -64,7 +64,7 @@ def _shares(counted: list[_Counted], least: float = 0.0) -> str:
 
 
 def _inversions(results: list[Result], task: str) -> list[str]:
-    """Lines like "task control, priority inversion: 12 times blocked on a lock of logger, ..."."""
+    """Return lines like "task control, priority inversion: 12 times blocked on a lock of logger, ..."."""
     return [
         f"task {task}, priority inversion: {plural(entry.count, 'time')} blocked on a lock of "
         f"{entry.who}, which has a lower priority, "
@@ -80,13 +80,13 @@ def _number(result: Result, name: str) -> int:
 
 
 def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
-    """(whether events were on, CPU time each time that a thread ran)."""
+    """Return (whether events were on, CPU time each time that a thread ran)."""
     slices = _number(result, "slices")
     return result.values.get("events") is True, _number(result, "cpu_ns") / slices if slices > 0 else None
 
 
 def _never_ran(result: Result) -> bool:
-    """Whether a thread slept, or was stopped, all the time."""
+    """Return whether a thread slept, or was stopped, all the time."""
     return not any(
         _number(result, name) for name in ("activations", "preemptions", "minor_faults", "major_faults")
     )
@@ -96,7 +96,7 @@ class WatchedThreads(Presenter):
     """Presents a line per thread, and on the page its quantities."""
 
     def lines(self, step: Step) -> list[str]:
-        """Lines like "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; ..."."""
+        """Return lines like "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; ..."."""
         lines: list[str] = []
         threads = [result for result in step.results if result.name == "thread"]
         idle = [result for result in threads if _never_ran(result)] if len(threads) > 1 else []
@@ -136,7 +136,7 @@ class WatchedThreads(Presenter):
         return lines
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """A table per step: the quantities of each thread, then who wakes and blocks them."""
+        """Return a table per step: the quantities of each thread, then who wakes and blocks them."""
         names = view.labels
         tables = [
             Table(names.get(step.id, step.id), COLUMNS, _rows(step), self.lines(step)) for step in steps

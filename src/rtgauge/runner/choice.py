@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chooses the steps that their targets can measure, and says what is left out and why.
+"""Chooses the steps that their targets can measure, and reports the others with the reason.
 
 It resolves `rt = auto`, then checks deployments, loads, other tools and the measurers.
 """
@@ -53,7 +53,7 @@ class Choice:
     """Whether any step was tried."""
 
     def why_none(self) -> str:
-        """The reason why no step is measured."""
+        """Return the reason why no step is measured."""
         missing = self.left_out[-1 if self.tried else 0]
         what = missing.what if self.tried else "no step of the plan can be measured here"
         return f"{what}: {missing.reason}; {missing.remedy}"
@@ -139,7 +139,9 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tupl
 
 
 def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[LeftOut]]:
-    """The steps whose deployment, load and tool this target supports, and what is left out and why."""
+    """Return the steps whose deployment, load and tool this target supports, and the others with the
+    reason.
+    """
     target = context.target
     in_deployments, left_out = context.deployments.possible(steps)
     missing_loads = {
@@ -163,7 +165,7 @@ def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> tuple[l
 
 
 def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tuple[TargetContext, list[Mark]]:
-    """The context in the deployment that `deploy apply` holds, if any, with a mark for it.
+    """Return the context in the deployment that `deploy apply` holds, if any, with a mark for it.
 
     Raises MeasureError if a step requires another deployment.
     """
@@ -229,7 +231,7 @@ def _accepted_steps(
 
 
 def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
-    """Whether arming first gains nothing: a single step of Linux on this machine without a load arms
+    """Return whether arming first gains nothing: a single step of Linux on this machine without a load arms
     immediately anyway.
     """
     if len(steps) != 1:
@@ -269,8 +271,8 @@ def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_come
 
 
 def check_watching(key: StepKey, context: TargetContext) -> None:
-    """Arm a step of `watch` with all that it records before its program starts; the target's guard stands in
-    for the program.
+    """Arm a step of `watch` with everything that it records before its program starts; the target's guard
+    stands in for the program.
 
     Raises InputError or MeasureError if the engine refuses.
     """

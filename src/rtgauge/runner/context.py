@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the steps of a run share, what one step has, how a step ends early, and how another process resumes
-it.
-"""
+"""The shared state of a run and of one step, how a step ends early, and how another process resumes it."""
 
 from __future__ import annotations
 
@@ -90,7 +88,7 @@ def read_step_state(written: object) -> StepState | None:
 
 
 def program_folders(state: StepState | None) -> list[str]:
-    """The folders of a step's programs on the target."""
+    """Return the folders of a step's programs on the target."""
     if state is None:
         return []
     return [
@@ -131,7 +129,7 @@ class Progress(Protocol):
         ...
 
     def watched(self) -> bool:
-        """Whether anybody watches the simulation; the engine sends frames only then."""
+        """Return whether anybody watches the simulation; the engine sends frames only then."""
         ...
 
     def frame(self, frame: Frame) -> None:
@@ -153,7 +151,7 @@ class DeploymentStrategy(Protocol):
     """Whether `as-is` must also be set, like any other deployment."""
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
-        """The steps whose deployment the target supports, and what is left out and why."""
+        """Return the steps whose deployment the target supports, and what is left out and why."""
         ...
 
     def bring_about(self, name: str) -> tuple[Applied, Facts | None]:
@@ -173,16 +171,18 @@ class DeploymentStrategy(Protocol):
         ...
 
     def expected_s(self, before: str | None, name: str) -> float:
-        """About how long a change from deployment `before` to `name` takes (s), besides a step's overhead."""
+        """Return about how long a change from deployment `before` to `name` takes (s), without a step's
+        overhead.
+        """
         ...
 
     def console(self) -> bytes | None:
-        """The target's console output during the run; None if it has no known console."""
+        """Return the target's console output during the run; None if it has no known console."""
         ...
 
 
 def _save_nothing(_state: StepState | None) -> None:
-    """For a target on which nothing outlives this process."""
+    """The context of a target on which nothing outlives this process."""
 
 
 @dataclass(frozen=True)
@@ -220,14 +220,14 @@ class TargetContext:
 
 @dataclass(frozen=True)
 class StepContext:
-    """The settings of one step, and where it is measured."""
+    """The settings of one step, and its place on the target."""
 
     key: StepKey
     on: TargetContext
     facts: Facts
     """The target's facts in the step's deployment."""
     group: str | None
-    """Where to measure while CPUs are isolated: a control group, or `cpus:LIST`."""
+    """The place to measure while CPUs are isolated: a control group, or `cpus:LIST`."""
     isolated: list[int]
     at_armed: Callable[[], None] | None = None
     """Called once the probe is armed, to configure what the probe has created."""
@@ -251,13 +251,13 @@ class StepContext:
 
 
 def step_files(key: StepKey, target: Target, folder: Path) -> str | None:
-    """The folder on this target for the engine's files that the step keeps; None if it keeps none."""
+    """Return the folder on this target for the engine's files that the step keeps; None if it keeps none."""
     keeps = ("samples", *probes.get(key.probe).files)
     return target.files_folder(folder) if any(key.parameters.get(name) for name in keeps) else None
 
 
 def step_context(key: StepKey, context: TargetContext) -> StepContext:
-    """The context of a step without settings."""
+    """Return the context of a step without settings."""
     return StepContext(key, context, context.facts, context.group, context.isolated)
 
 
@@ -292,7 +292,8 @@ class StepInProgress:
         return probe.expected_ns(probe.own(self.key))
 
     def state(self, program: Guarded, files: str | None) -> StepState | None:
-        """The state for another process, once the engine runs; None if the engine ends with this process.
+        """Return the state for another process, once the engine runs; None if the engine ends with this
+        process.
 
         `files`: the folder on the target for the engine's files.
         """
@@ -311,7 +312,7 @@ class StepInProgress:
 
 
 def now_utc() -> str:
-    """The time in ISO 8601, to the second."""
+    """Return the time in ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -320,11 +321,11 @@ RESUMING = ("run", "gate", "tune")
 
 
 def how_to_resume(record: Path, command: Sequence[str] = ()) -> str:
-    """How to resume, for messages about a run that ends early; `command` started it."""
+    """Return how to resume, for messages about a run that ends early; `command` started it."""
     verb = command[1] if len(command) > 1 and command[1] in RESUMING else RESUMING[0]
     return f"; go on with: rtgauge {verb} --resume {shlex.quote(str(record))}"
 
 
 def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:
-    """The steps that the named target measures."""
+    """Return the steps that the named target measures."""
     return [key for key in steps if key.targets["self"] == name]

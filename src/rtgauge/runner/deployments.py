@@ -57,7 +57,9 @@ def as_left_out(name: str, cause: Cannot | Refused) -> LeftOut:
 
 
 def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Why a step that names its CPUs cannot be measured in a deployment: it gives the step other CPUs."""
+    """Return why a step that names its CPUs cannot be measured in a deployment: it gives the step other
+    CPUs.
+    """
     cpus = key.parameters.get("cpu")
     if not isinstance(cpus, str):
         return None
@@ -72,7 +74,7 @@ def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Ca
 
 
 def nothing_set() -> Applied:
-    """A deployment that changes nothing."""
+    """Return a deployment that changes nothing."""
     deployment = parse_deployment(AS_IS)
     return Applied(deployment, DeploymentReport(name=deployment.name, words=deployment.words))
 
@@ -87,7 +89,7 @@ class LiveDeployments:
         self.not_put_back: list[str] = []
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
-        """The steps whose deployment this machine supports, and what is left out and why."""
+        """Return the steps whose deployment this machine supports, and the others with the reason."""
         names = {key.deployment for key in steps} - {AS_IS}
         if not names:
             return list(steps), []
@@ -123,12 +125,12 @@ class LiveDeployments:
         return 0.0
 
     def console(self) -> bytes | None:
-        """The console of a lab guest."""
+        """Return the console of a lab guest."""
         return console(self._target.name)
 
 
 def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
-    """The deployment that `deploy apply` holds on the target; steps `as-is` measure in it.
+    """Return the deployment that `deploy apply` holds on the target; steps `as-is` measure in it.
 
     Raises MeasureError if a step requires another deployment.
     """
@@ -141,7 +143,7 @@ def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
 
 
 def isolated_in(held: Held, target: Target) -> list[int]:
-    """The isolated CPUs of a held deployment; empty if it isolates none."""
+    """Return the isolated CPUs of a held deployment; empty if it isolates none."""
     if held.group is None:
         return []
     names = [f"{held.group}/cpuset.cpus", f"{held.group}/cpus"]
@@ -210,7 +212,7 @@ class BootDeployments:
             )
 
     def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
-        """The steps for whose deployment the guest can be booted, and what is left out and why."""
+        """Return the steps for whose deployment the guest can be booted, and the others with the reason."""
         possible: list[StepKey] = []
         missing: dict[str, LeftOut] = {}
         for key in steps:
@@ -234,7 +236,7 @@ class BootDeployments:
         """Do nothing: each boot checks that the guest is held."""
 
     def expected_s(self, before: str | None, name: str) -> float:
-        """The time of a boot if the deployment changes, else zero (s)."""
+        """Return the time of a boot if the deployment changes, else zero (s)."""
         return 0.0 if before == name else BOOT_S
 
     def bring_about(self, name: str) -> tuple[Applied, Facts]:
@@ -303,7 +305,7 @@ class BootDeployments:
         return f"--- booted for {self._booted_for}\n".encode() + self._reboots.console()
 
     def console(self) -> bytes:
-        """The guest's console output of all boots."""
+        """Return the guest's console output of all boots."""
         return b"\n".join([*self._consoles, self._last_console()])
 
     def leave(self) -> None:

@@ -191,7 +191,7 @@ class EngineStream:
 
 
 def silence_limit_s(expected_ns: int | None) -> float | None:
-    """How long the engine of a step of this duration may be silent; None: no limit.
+    """Return how long the engine of a step of this duration may be silent; None: no limit.
 
     An emulated machine's time may run many times slower than ours.
     """
@@ -300,7 +300,7 @@ class BackgroundEngine:
         )
 
     def why(self) -> str:
-        """The reason why it ended."""
+        """Return the reason why it ended."""
         result = self.stream.result
         if result.error is not None:
             return str(as_exception(result.error, self._target))

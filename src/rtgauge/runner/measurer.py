@@ -23,7 +23,9 @@ class Measurer(Protocol):
     """Whether the step continues on its target if the connection breaks."""
 
     def why_not(self, key: StepKey, target: Target) -> LeftOut | None:
-        """Why the target cannot be measured this way; None if nothing speaks against it before a try."""
+        """Return why the target cannot be measured this way; None if nothing speaks against it before a
+        try.
+        """
         ...
 
     def try_arm(self, context: StepContext) -> None:

@@ -185,7 +185,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
 
 
 def load_marks(report: LoadReport) -> list[Mark]:
-    """A mark for each program of the load that died."""
+    """Return a mark for each program of the load that died."""
     return [
         MarkKind.LOAD_DIED.mark(
             f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}"
@@ -221,7 +221,7 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
 
 
 def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
-    """Marks a step that measured no value although nothing failed."""
+    """Return a mark for a step that measured no value although nothing failed."""
     if (
         probe.when_nothing is None
         or not step.series
@@ -270,8 +270,8 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
 
 
 def highest(step: Step) -> list[SeriesSummary]:
-    """The series whose latency only the kernel can cause: for a task set, the highest-priority tasks of each
-    CPU; else all.
+    """Return the series whose latency only the kernel can cause: for a task set, the highest-priority tasks
+    of each CPU; else all.
     """
     priorities: dict[str, tuple[int, int]] = (
         {task.name: (task.cpu, task.priority) for task in probes.probe_of(step).own(step.key).tasks}

@@ -50,13 +50,14 @@ from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 
 HOLD_S = (60.0, 15 * 60.0)
-"""Minimum and maximum (s): a run of short steps is soon repeated, and must not keep its target from others.
+"""Minimum and maximum (s): a run of short steps is soon repeated, and must not keep its target from
+others.
 """
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where the record goes, the command line, and whether the record is kept."""
+    """The record's folder, the command line, and whether the record is kept."""
 
     out: Path
     command: Sequence[str]
@@ -200,7 +201,7 @@ def resume_run(
 
 
 def _kernel_marks(record: Record, contexts: Mapping[str, TargetContext]) -> list[Mark]:
-    """A mark for each target that no longer runs the kernel in its record."""
+    """Return a mark for each target that no longer runs the kernel in its record."""
     marks: list[Mark] = []
     for name in contexts.keys() & record.systems.keys():
         before, now = record.system(name).kernel.release, contexts[name].facts.kernel.release
@@ -226,7 +227,7 @@ def _run_context(
 
 
 def find_partial(out: Path) -> Path:
-    """The newest unfinished record under `out`. Raises InputError if there is none."""
+    """Return the newest unfinished record under `out`. Raises InputError if there is none."""
     partial_records = sorted(path for path in out.glob("*.partial") if (path / "run.json").is_file())
     if not partial_records:
         raise InputError(f"nothing to resume: {out} holds no record whose name ends in .partial")
@@ -246,7 +247,7 @@ def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator
 
 
 def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
-    """How long a target continues without hearing from this run (ns)."""
+    """Return how long a target continues without hearing from this run (ns)."""
     if not options.kept:
         return LEASE_NS
     longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
@@ -260,13 +261,13 @@ def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions
 
 
 def all_targets(plan: Plan) -> list[str]:
-    """All targets that have steps or are the other end of one."""
+    """Return all targets that have steps or are the other end of one."""
     peers = [key.peer.target for key in plan.steps if key.peer is not None]
     return list(dict.fromkeys([*plan.targets, *peers]))
 
 
 def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
-    """The run.json of a plan before anything is measured."""
+    """Return the run.json of a plan before anything is measured."""
     return Run(
         id=record,
         created=now_utc(),
@@ -307,7 +308,7 @@ def plan_of(run: Run) -> Plan:
 
 
 def _controller_keys(controller: Controller | None) -> dict[str, Any]:
-    """The controller's entry in run.json, for resuming."""
+    """Return the controller's entry in run.json, for resuming."""
     return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
 
 
@@ -318,5 +319,5 @@ def controller_of(run: Run) -> Controller | None:
 
 
 def _boot_keys(*, by_boot: bool) -> dict[str, Any]:
-    """The entry in run.json that says how deployments take effect, for resuming."""
+    """Return the entry in run.json that says how deployments take effect, for resuming."""
     return {"deployments-by": "boot"} if by_boot else {}

@@ -158,7 +158,7 @@ def _note_timerlat(applied: Applied, target: Target) -> None:
 
 @dataclass(frozen=True)
 class Needs:
-    """The settings that a step needs besides its deployment."""
+    """The settings that a step needs in addition to its deployment."""
 
     modules: tuple[str, ...] = ()
     """rtgauge's own kernel modules."""
@@ -176,7 +176,7 @@ class Needs:
 
 
 def needs_of(key: StepKey) -> Needs:
-    """The settings that a step needs. Another tool makes its own, except for RTAI's modules."""
+    """Return the settings that a step needs. Another tool makes its own, except for RTAI's modules."""
     rtai = key.rt == "rtai"
     if key.tool != "rtgauge":
         return Needs(rtai=rtai)

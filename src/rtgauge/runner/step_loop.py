@@ -50,7 +50,9 @@ No step may take longer than the longest planned one.
 
 
 def machine_marks(target: str, facts: Facts) -> list[Mark]:
-    """Marks if an emulated processor or running lab guests distort every time measured on this target."""
+    """Return marks if an emulated processor or running lab guests distort every time measured on this
+    target.
+    """
     if facts.machine.emulated:
         detail = "the machine's processor is emulated by software: the times are not a real processor's"
         if facts.machine.instruction_ns:
@@ -221,14 +223,14 @@ def measure_run(
 
 
 def _is_booted_for(key: StepKey, before: StepKey | None, run: Run) -> bool:
-    """Whether the guest is booted before this step because a new repeat begins."""
+    """Return whether the guest is booted before this step because a new repeat begins."""
     alternation = alternation_of(run)
     booted = alternation is not None and alternation.boot_between
     return booted and (before is None or before.repeat != key.repeat)
 
 
 def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext], run: Run) -> list[float]:
-    """About how long each step takes, including a change of deployment (s)."""
+    """Return about how long each step takes, including a change of deployment (s)."""
     before: dict[str, StepKey] = {}
     times: list[float] = []
     for key in steps:
@@ -259,7 +261,7 @@ def _write_left_out(writer: RecordWriter, missing: LeftOut) -> None:
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emulated: bool = False) -> float:
-    """About how long a step takes (s).
+    """Return about how long a step takes (s).
 
     `arming_s`: how long arming and stopping a probe took on its target. `emulated`: whether the target is
     emulated with the host's clock, so that a load slows it down.
@@ -276,7 +278,7 @@ def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emu
 
 
 def step_ids(steps: Sequence[StepKey]) -> list[str]:
-    """The folder name of each step: number, probe, load, and what else distinguishes it."""
+    """Return the folder name of each step: number, probe, load, and what else distinguishes it."""
     repeats = max((key.repeat for key in steps), default=1) > 1
     several = len({key.targets["self"] for key in steps}) > 1
     names: list[str] = []
@@ -295,6 +297,6 @@ def step_ids(steps: Sequence[StepKey]) -> list[str]:
 
 
 def remaining_steps(run: Run, finished: Sequence[Step]) -> list[StepKey]:
-    """The planned steps that are not finished."""
+    """Return the planned steps that are not finished."""
     done = {step.key for step in finished}
     return [key for key in run.planned if key not in done]

@@ -160,8 +160,8 @@ def console_into(writer: RecordWriter) -> Generator[None]:
 
 
 def _deployments(plan: Plan, target: Target, run: RunContext, stack: ExitStack) -> DeploymentStrategy:
-    """How deployments take effect on a target. A guest that boots for them gets its old boot parameters back
-    when `stack` ends.
+    """Return how deployments take effect on a target. A guest that boots for them gets its old boot
+    parameters back when `stack` ends.
     """
     if not plan.by_boot or target.name not in plan.targets:
         return LiveDeployments(target)
@@ -209,7 +209,7 @@ def target_contexts(
 
 
 def _audited_facts(target: Target) -> Facts:
-    """The facts of a target, with a summary of an audit of its settings."""
+    """Return the facts of a target, with a summary of an audit of its settings."""
     from rtgauge.system.audit import audit, summarise
     from rtgauge.system.rules import read_rules, rule_paths
 
@@ -231,8 +231,8 @@ def _calibrate(target: Target, readings: int) -> list[Calibration]:
 
 
 def to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | None:
-    """The step that an earlier session began and that still runs on the target, if any. Every other program
-    of that session is ended.
+    """Return the step that an earlier session began and that still runs on the target, if any. Every other
+    program of that session is ended.
     """
     if not target.picked_up:
         return None
@@ -246,7 +246,7 @@ def to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | N
 
 
 def restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
-    """A mark for each target on which opening restored settings that an earlier run had left."""
+    """Return a mark for each target on which opening restored settings that an earlier run had left."""
     marks: list[Mark] = []
     for name, target in targets.items():
         counts = Counter(str(line.get("action")) for line in target.restored_before)

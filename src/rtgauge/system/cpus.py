@@ -129,7 +129,7 @@ def features(cpuinfo: str | None) -> list[str] | None:
 
 
 def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
-    """(0, "a"), (1, "a"), (2, "b") -> {"a": "0-1", "b": "2"}."""
+    """Return (0, "a"), (1, "a"), (2, "b") -> {"a": "0-1", "b": "2"}."""
     cpus: dict[str, list[int]] = {}
     for cpu, value in values:
         cpus.setdefault(value, []).append(cpu)

@@ -70,7 +70,9 @@ def rtai_modules(
 
 
 def module_folders(target: Target) -> list[str]:
-    """Folders that may have RTAI's modules on the target: the one that rtai-config names, and the usual."""
+    """Return folders that may have RTAI's modules on the target: the one that rtai-config names, and the
+    usual.
+    """
     config = target.which(CONFIG)
     configured = target.run([config, "--module-dir"], CONFIG_S).stdout.strip() if config is not None else ""
     return [*([configured] if configured.startswith("/") and "\n" not in configured else []), *FOLDERS]

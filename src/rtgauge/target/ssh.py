@@ -337,7 +337,7 @@ class SshTarget:
 
     @property
     def controllers(self) -> list[int]:
-        """Return the session's guard alone: rtgauge runs on another machine."""
+        """Return only the session's guard, because rtgauge runs on another machine."""
         return [] if self._guard is None else [self._guard.pid]
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> SshGuarded:

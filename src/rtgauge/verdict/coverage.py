@@ -37,7 +37,7 @@ def noun_of(keys: Sequence[StepKey]) -> str:
 
 
 def cpus_left_out(steps: Sequence[Step]) -> list[str]:
-    """The online CPUs that a step could not measure, and why: "CPU 3 (a cpuset forbids it)"."""
+    """Return the online CPUs that a step could not measure, and why: "CPU 3 (a cpuset forbids it)"."""
     reasons: dict[str, set[int]] = {}
     for step in steps:
         for entry in step.cpus_not_measured:

@@ -196,7 +196,9 @@ def _walk(case: _Case) -> list[Stage]:
 
 
 def _reached_from(case: _Case, at: str) -> bool:
-    """Whether the chart leads from `at`, which was not measured, to a way that is clearly in the black."""
+    """Return whether the chart leads from `at`, which was not measured, to a way that is clearly in the
+    black.
+    """
     while case.flowchart.of(at).kernel != "none":
         at = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
         worst = case.worst(at)

@@ -155,7 +155,9 @@ class Flowchart(Strict):
         return next(candidate for candidate in self.way if candidate.id == way)
 
     def measured_by(self, kernel: str, space: str) -> list[str]:
-        """The ways for which a step on this kernel (stock or preempt-rt), in this space, is evidence."""
+        """Return the ways for which a step on this kernel (stock or preempt-rt), in this space, is
+        evidence.
+        """
         return [way.id for way in self.way if way.kernel in (kernel, "linux") and way.space == space]
 
     def named(self, chart: str) -> Chart:

@@ -51,7 +51,7 @@ LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7
 
 @dataclass(frozen=True)
 class Blame:
-    """What took most of the explained latencies of a step.
+    """The culprit that took most of a step's explained latencies.
 
     `name`: as in a list. `time_share`: its share of their time (0 to 1). `worst_ns`: its longest time in one
     of them. `is_own_work`: whether the measured thread itself did it. `remedy`: the change against it; None
@@ -67,8 +67,7 @@ class Blame:
 
 @dataclass(frozen=True)
 class Done:
-    """What was already measured, so that no advice repeats it: the command of the run, and the loads of its
-    steps.
+    """The command of the run and the loads of its steps, so that no advice repeats them.
 
     `blame` is for the step to judge; None if its latencies were not explained.
     """

@@ -37,7 +37,9 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict that decides: fails, cannot tell, marginal, holds, and the worst among equals; or None."""
+    """Return the verdict that decides: fails, cannot tell, marginal, holds, and the worst among equals; or
+    None.
+    """
     return max(verdicts, key=_badness, default=None)
 
 

@@ -73,8 +73,8 @@ class JudgedStall:
     """The judgement of one stall.
 
     `answer`: the culprit that it was attributed to; None if it was not found. `expected_ns`: how long the
-    latency waited within it. `found_ns`: the same by the explanation, from the start of the stall, or the
-    release, to its end, with the interrupts in it.
+    latency waited within it. `found_ns`: the explained time from the start of the stall, or the release, to
+    its end, with its interrupts.
     """
 
     injected: Injected

@@ -41,7 +41,7 @@ class Line:
 
 
 def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Line | None:
-    """The least-squares line of y on x; None if x does not vary."""
+    """Return the least-squares line of y on x; None if x does not vary."""
     if len(x) < 2 or float(np.ptp(x)) == 0:
         return None
     slope, intercept = (float(part) for part in np.polyfit(x, y, 1))
@@ -168,7 +168,7 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
 def comparison_figures(
     sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], part: str = ""
 ) -> list[Figure]:
-    """The figures of one chapter, named after its title `part`; empty if every side is empty."""
+    """Return the figures of one chapter, named after its title `part`; empty if every side is empty."""
     filled = [side for side in sides if side.filled.count]
     if not filled:
         return []
@@ -177,7 +177,7 @@ def comparison_figures(
 
 
 def _of_part(figure: Figure, title: str) -> Figure:
-    """The figure with the part's title in its own name and title: "task-switch-histograms"."""
+    """Return the figure with the part's title in its own name and title: "task-switch-histograms"."""
     if not title:
         return figure
     word = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
@@ -194,5 +194,5 @@ def save_figures(figures: Iterable[Figure], records: Iterable[Record], folder: P
 
 
 def lines_of_all(records: Iterable[Record]) -> list[str]:
-    """The system line of every target of the records, each once."""
+    """Return the system line of every target of the records, each once."""
     return list(dict.fromkeys(line for record in records for line in system_lines(record)))

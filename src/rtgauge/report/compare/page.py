@@ -54,7 +54,7 @@ class Chapter:
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Table:
-    """The counts of one task on each side, repeats added up."""
+    """Return the counts of one task on each side, repeats added up."""
     rows: list[list[str]] = []
     for side in sides:
         counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]
@@ -68,7 +68,7 @@ def misses_grid(sides: Sequence[Side], task: str) -> Table:
 
 
 def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Table]:
-    """Every table of one comparison, for a task with its deadline misses. `width`: as for `grids`."""
+    """Return every table of one comparison, for a task with its deadline misses. `width`: as for `grids`."""
     tables = grids(result, width)
     if result.task is not None:
         folded = next(i for i, grid in enumerate(tables) if grid.folded)
@@ -79,7 +79,7 @@ def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAG
 def chapter_of(
     result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], title: str = ""
 ) -> Chapter:
-    """The chapter of one comparison."""
+    """Return the chapter of one comparison."""
     return Chapter(
         title,
         list(dict.fromkeys(pair.baseline for pair in result.pairs)),
@@ -94,7 +94,7 @@ def chapter_of(
 def operation_chapters(
     benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]
 ) -> list[Chapter]:
-    """A chapter with the tables of all operations, then one with figures for each operation."""
+    """Return a chapter with the tables of all operations, then one with figures for each operation."""
     conclusion = microbenchmark_conclusion(benchmarks) or ""
     chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], conclusion=conclusion)]
     for part, sides, pairs in parts:
@@ -106,7 +106,7 @@ def operation_chapters(
 def timing_chapter(
     records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]
 ) -> Chapter:
-    """The chapter with tables and figures of frequencies, responses and searches over the period."""
+    """Return the chapter with tables and figures of frequencies, responses and searches over the period."""
     searched = curves(records)
     sentences = timing_sentences(gathered, searched)
     return Chapter(
@@ -124,7 +124,7 @@ def html(
     verdicts: Mapping[str, Verdict] | None = None,
     title: str = "Comparison",
 ) -> str:
-    """The page as text, with everything from the records escaped.
+    """Return the page as text, with everything from the records escaped.
 
     `verdicts`: by record name, if there was a requirement.
     """

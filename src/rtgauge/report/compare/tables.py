@@ -54,7 +54,7 @@ MEASURED_BY = {
 
 
 def measured_differently(result: Comparison) -> list[str]:
-    """A note for each parameter by which the sides were measured differently."""
+    """Return a note for each parameter by which the sides were measured differently."""
     notes: list[str] = []
     for parameter, name in MEASURED_BY.items():
         if (values := result.settings.get(f"parameter.{parameter}")) is not None:
@@ -65,7 +65,7 @@ def measured_differently(result: Comparison) -> list[str]:
 
 
 def figures_grid(result: Comparison) -> Table:
-    """The papers' table: average, maximum, minimum, standard deviation."""
+    """Return the papers' table: average, maximum, minimum, standard deviation."""
     rows: list[list[str]] = []
     notes = ["In us. Maxima have no interval: none is valid for them."]
     for side in result.sides:
@@ -119,7 +119,7 @@ MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space",
 
 
 def emulated_note(result: Comparison) -> str | None:
-    """A warning if sides are of emulated machines; None if none is."""
+    """Return a warning if sides are of emulated machines; None if none is."""
     emulated = [side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED]
     if not emulated:
         return None
@@ -131,7 +131,7 @@ def emulated_note(result: Comparison) -> str | None:
 
 
 def _machine_names(result: Comparison) -> list[str]:
-    """The host of each side, with the kernel if a host has several."""
+    """Return the host of each side, with the kernel if a host has several."""
     kernels: dict[str, set[str]] = {}
     for side in result.sides:
         kernels.setdefault(side.traits["host"], set()).add(side.traits["kernel"])
@@ -160,7 +160,9 @@ class _Machines:
 
 
 def _machines(result: Comparison) -> _Machines | None:
-    """The machines; None for one machine with one kernel, or if a machine measured a condition twice."""
+    """Return the machines; None for one machine with one kernel, or if a machine measured a condition
+    twice.
+    """
     names = _machine_names(result)
     kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
     if len(kernels) < 2:
@@ -186,7 +188,7 @@ def _machines(result: Comparison) -> _Machines | None:
 
 
 def _side_by_side(machines: _Machines) -> Table:
-    """The form of Jo & Choi (2022, tables 2 and 3): a column per machine."""
+    """Return the form of Jo & Choi (2022, tables 2 and 3): a column per machine."""
     rows = [["kernel", *machines.kernels.values()]]
     if machines.processors:
         rows.append(["processor", *machines.processors.values()])
@@ -200,7 +202,7 @@ def _side_by_side(machines: _Machines) -> Table:
 
 
 def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Table:
-    """A row per machine and condition, with the columns of `about` (column -> machine -> text)."""
+    """Return a row per machine and condition, with the columns of `about` (column -> machine -> text)."""
     about_each = {name: [column[name] for column in about.values()] for name in machines.kernels}
     rows = [
         [f"{condition}: {name}" if condition else name, *machines.figures(condition, name), *about_each[name]]
@@ -230,7 +232,7 @@ def machines_grids(result: Comparison, width: int) -> list[Table]:
 
 
 def settings_grid(result: Comparison) -> Table:
-    """The settings that differ, with the sides that share a value together."""
+    """Return the settings that differ, with the sides that share a value together."""
     rows: list[list[str]] = []
     for name, values in result.settings.items():
         who: dict[str, list[str]] = {}
@@ -243,7 +245,7 @@ def settings_grid(result: Comparison) -> Table:
 
 
 def first_settings(table: Table) -> Table:
-    """The table of settings for a terminal: the first lines, with long values cut."""
+    """Return the table of settings for a terminal: the first lines, with long values cut."""
     rows = [
         [name, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"]
         for name, text in table.rows[:MOST_SETTINGS]
@@ -254,7 +256,7 @@ def first_settings(table: Table) -> Table:
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
-    """A name for each side: its machine if all sides of a machine share the value, else its label."""
+    """Return a name for each side: its machine if all sides of a machine share the value, else its label."""
     names = _machine_names(result)
     values_of: dict[str, set[str]] = {}
     for name, value in zip(names, values, strict=True):
@@ -274,7 +276,7 @@ def _test(test: Test) -> list[str]:
 
 
 def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> list[str]:
-    """The choice of each selection, in a sentence."""
+    """Return the choice of each selection, in a sentence."""
     notes: list[str] = []
     for chosen in selections:
         by = chosen.convention.value
@@ -298,7 +300,7 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
 
 
 def selection_grid(result: Comparison) -> Table:
-    """The chi-square tests against the baseline, and the choice."""
+    """Return the chi-square tests against the baseline, and the choice."""
     several = len({pair.baseline for pair in result.pairs}) > 1
     rows: list[list[str]] = []
     for pair in result.pairs:
@@ -327,14 +329,14 @@ def selection_grid(result: Comparison) -> Table:
 
 
 def doubtful_sides(result: Comparison) -> str | None:
-    """How many sides are marked doubtful or worse; None if none is."""
+    """Return how many sides are marked doubtful or worse; None if none is."""
     doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
     of = f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid"
     return f"{of}: what differs may be the measurement." if doubtful else None
 
 
 def folded_notes(result: Comparison) -> list[str]:
-    """A line for each folded table."""
+    """Return a line for each folded table."""
     names = [name for name in result.settings if name not in CONDITION]
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
     settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
@@ -356,7 +358,7 @@ def _distance_interval(pair: Pair) -> str:
 
 
 def effect_grid(result: Comparison) -> Table:
-    """The sizes of the differences."""
+    """Return the sizes of the differences."""
     intervals = any(pair.wasserstein_low_us is not None for pair in result.pairs)
     rows: list[list[str]] = []
     for pair in result.pairs:
@@ -388,7 +390,7 @@ def _interval(row: QuantileDifference) -> str:
 
 
 def _shows(row: QuantileDifference, result: Comparison) -> str:
-    """The finding for one quantile, in a few words."""
+    """Return the finding for one quantile, in a few words."""
     shown, within = finding(row, alpha=result.alpha), f"{result.within_ns / 1_000:g} us"
     if shown is Finding.UNKNOWN:
         return "no interval"
@@ -402,7 +404,7 @@ def _shows(row: QuantileDifference, result: Comparison) -> str:
 
 
 def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
-    """Why intervals are missing, a line per reason."""
+    """Return why intervals are missing, a line per reason."""
     sides: dict[tuple[str, str], list[str]] = {}
     for row in quantiles:
         if row.no_interval is not None:
@@ -416,7 +418,7 @@ def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
 
 
 def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
-    """The data behind the intervals."""
+    """Return the data behind the intervals."""
     notes: list[str] = []
     repeated = [row for row in tested if row.repeated]
     if repeated:
@@ -479,7 +481,7 @@ def quantile_grid(result: Comparison) -> Table:
 
 
 def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str]:
-    """The level and its interval for each number of activations."""
+    """Return the level and its interval for each number of activations."""
     by_number = {level.activations: level for level in levels}
     cells: list[str] = []
     for n in columns:
@@ -490,7 +492,7 @@ def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str
 
 
 def tail_grid(result: Comparison) -> Table:
-    """The value exceeded once in a number of activations."""
+    """Return the value exceeded once in a number of activations."""
     columns = sorted({level.activations for tail in result.tails for level in tail.levels})
     rows: list[list[str]] = []
     notes: list[str] = []
@@ -530,7 +532,7 @@ def tail_grid(result: Comparison) -> Table:
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
-    """All tables in order, the folded ones last, without those that were not wanted.
+    """Return all tables in order, the folded ones last, without those that were not wanted.
 
     `width`: characters of a line, for a table with several forms.
     """

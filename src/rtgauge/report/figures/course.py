@@ -16,7 +16,7 @@ NAMED_STEPS = 8
 
 
 def course_figure(source: Source) -> Figure | None:
-    """The largest value of each second, or of longer stretches; None if the record has no course."""
+    """Return the largest value of each second, or of longer stretches; None if the record has no course."""
     timeline = course(source.view.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
     if timeline is None:
         return None
@@ -80,7 +80,7 @@ def course_figure(source: Source) -> Figure | None:
 
 
 def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
-    """The name of each step at the top of its band, and a triangle if it is marked."""
+    """Return the name of each step at the top of its band, and a triangle if it is marked."""
     labels = view.labels
     rows: list[tuple[object, ...]] = []
     for step in view.steps:

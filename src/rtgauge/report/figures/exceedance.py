@@ -37,8 +37,8 @@ def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
 
 
 def exceedance_figure(source: Source) -> Figure | None:
-    """A chart per quantity, a curve per condition, dashed with missed activations filled in; None without
-    data.
+    """Return a chart per quantity, a curve per condition, dashed with missed activations filled in; None
+    without data.
     """
     specs: list[vega.Part] = []
     measured: list[str] = []
@@ -64,7 +64,7 @@ OF_CPU = vega.where("datum.cpu === cpu")
 def share_lines(
     data: vega.Data, x: vega.Part, y: vega.Part, *transform: vega.Part, **encoding: vega.Part
 ) -> vega.Part:
-    """The layer of exceedance curves, also for comparisons."""
+    """Return the layer of exceedance curves, also for comparisons."""
     drawn = vega.mark("line", interpolate="step-after", strokeWidth=1.8, clip=True)
     return vega.layer(data, drawn, *transform, x=x, y=y, **encoding)
 

@@ -16,7 +16,7 @@ FORMS = (*FORMATS, "html")
 
 
 def _whole(figure: Figure, subtitle: str) -> dict[str, Any]:
-    """The figure as one Vega-Lite description for a file, with its title and the system."""
+    """Return the figure as one Vega-Lite description for a file, with its title and the system."""
     heading = {"text": figure.title, "subtitle": subtitle.split("\n")}
     if len(figure.specs) == 1:
         return drawable({**figure.specs[0], "width": WIDTH, "title": heading})
@@ -41,8 +41,8 @@ def _look(cpus: int = 1) -> dict[str, Any]:
 
 
 def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[str, bytes]:
-    """The files of a Vega-Lite description, by form. It is laid out once, as SVG, from which the others are
-    made.
+    """Return the files of a Vega-Lite description, by form. It is laid out once, as SVG, from which the
+    others are made.
     """
     import vl_convert
 
@@ -53,7 +53,7 @@ def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[
 
 
 def as_svg(figure: Figure, theme: Theme) -> bytes:
-    """A figure with one chart as SVG, without a title."""
+    """Return a figure with one chart as SVG, without a title."""
     import vl_convert
 
     spec = drawable({**figure.specs[0], "width": WIDTH})
@@ -82,7 +82,9 @@ def write_figures(
 
 
 def figure_form(path: Path) -> str:
-    """The form of a file: `x.svg` -> "svg". Raises InputError for a suffix that is not one of FORMS."""
+    """Return the form of a file: `x.svg` -> "svg". Raises InputError for a suffix that is not one of
+    FORMS.
+    """
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMS:
         raise InputError(f"'{path}': a figure's file ends in {', '.join('.' + known for known in FORMS)}")

@@ -52,7 +52,7 @@ class _Frame:
 
 
 def histogram(source: Source) -> Figure | None:
-    """A chart per condition, with shared axes for each quantity; None if nothing was measured."""
+    """Return a chart per condition, with shared axes for each quantity; None if nothing was measured."""
     parts = {
         (label, cpu): part.plain
         for label, cpus in source.measured.items()
@@ -152,5 +152,5 @@ def _legend_label(cpu: str, part: Measured) -> str:
 
 
 def cpu_name(cpu: str) -> str:
-    """The name of a CPU: "CPU 0" for a number; other names stay as they are."""
+    """Return the name of a CPU: "CPU 0" for a number; other names stay as they are."""
     return f"CPU {cpu}" if cpu.isdigit() else cpu

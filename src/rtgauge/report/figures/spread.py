@@ -22,7 +22,7 @@ GREY_LEGEND = {"title": None, "symbolFillColor": "#808890", "symbolStrokeColor":
 
 
 def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
-    """(row name, load, step, figures) of each row of the figure."""
+    """Return (row name, load, step, figures) of each row of the figure."""
     names = source.view.labels
     distributions: list[tuple[str, str, Step, Distribution]] = []
     for label, condition in source.conditions.items():
@@ -42,7 +42,9 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
 
 
 def spread_figure(source: Source) -> Figure | None:
-    """A chart per quantity: quantiles of all CPUs together, a row per step or lock; None without data."""
+    """Return a chart per quantity: quantiles of all CPUs together, a row per step or lock; None without
+    data.
+    """
     specs: list[vega.Part] = []
     titles: list[str] = []
     every: list[tuple[str, str, Step, Distribution]] = []

@@ -46,7 +46,7 @@ def _name(table: Table, kind: str) -> str:
 
 
 def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[float, float]], int]:
-    """(outline, samples beyond `end`); the outline has (left edge in us, percent) for each bin."""
+    """Return (outline, samples beyond `end`); the outline has (left edge in us, percent) for each bin."""
     merged = side.merged
     signed, counted = np.concatenate([merged.bins, merged.missed_bins]), [merged.counts, merged.missed_counts]
     bins, counts = add_bins(np.abs(signed), np.concatenate(counted))
@@ -63,7 +63,7 @@ def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[fl
 
 
 def linear_figure(gathered: Gathered) -> Figure | None:
-    """Figures 2 and 4: a chart per line, on shared axes; None if no 95 % envelope is known."""
+    """Return figures 2 and 4: a chart per line, on shared axes; None if no 95 % envelope is known."""
     table = gathered.table
     known = [line.limit(Fraction(95, 100)).ns for line in table.lines]
     reach = max((value for value in known if value is not None), default=0)
@@ -106,7 +106,7 @@ def linear_figure(gathered: Gathered) -> Figure | None:
 
 
 def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
-    """Figures 3 and 5: 95 % and 100 % of every line on a log axis, with markers."""
+    """Return figures 3 and 5: 95 % and 100 % of every line on a log axis, with markers."""
     table = gathered.table
     rows = [
         (line.label, f"{share:g} %", value / 1_000)
@@ -156,7 +156,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
 def timing_figures(
     gathered: Sequence[Gathered], markers: Sequence[Marker], curves: Sequence[Curve]
 ) -> list[Figure]:
-    """The figures in the papers' order: linear, then log for each part; then the searches."""
+    """Return the figures in the papers' order: linear, then log for each part; then the searches."""
     drawn = [figure for signal in gathered for figure in (linear_figure(signal), log_figure(signal, markers))]
     return [figure for figure in (*drawn, sustained_figure(curves)) if figure is not None]
 
@@ -167,7 +167,7 @@ SMALLEST = 0.01
 
 
 def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
-    """A chart per curve; None without a curve."""
+    """Return a chart per curve; None without a curve."""
     if not curves:
         return None
     periods = [point.period_ns / 1_000 for curve in curves for point in curve.points]

@@ -40,7 +40,7 @@ class Data:
 
 
 def csv(columns: Mapping[str, str], rows: Iterable[Iterable[object]]) -> Data:
-    """The rows of a chart. `columns`: name -> "number" or "string"."""
+    """Return the rows of a chart. `columns`: name -> "number" or "string"."""
     lines = [",".join(columns)]
     lines += [",".join(_cell(cell) for cell in row) for row in rows]
     return Data(columns, "\n".join(lines))
@@ -56,7 +56,7 @@ def _cell(cell: object) -> str:
 
 
 def shown(what: str, **properties: object) -> Part:
-    """A field in a channel: "us:Q", "mean(us):Q", or "end" for the other end of a bar."""
+    """Return a field in a channel: "us:Q", "mean(us):Q", or "end" for the other end of a bar."""
     name, _, kind = what.partition(":")
     aggregate = AGGREGATE.fullmatch(name)
     part: Part = {"field": name} if aggregate is None else {"aggregate": aggregate[1], "field": aggregate[2]}
@@ -64,12 +64,12 @@ def shown(what: str, **properties: object) -> Part:
 
 
 def fixed(value: object) -> Part:
-    """A constant value in a channel."""
+    """Return a constant value in a channel."""
     return {"value": value}
 
 
 def tips(*fields: str | tuple[str, ...]) -> list[Part]:
-    """The fields of a tooltip, each with a title and a format if the name is not enough."""
+    """Return the fields of a tooltip, each with a title and a format if the name is not enough."""
     parts = [(one,) if isinstance(one, str) else one for one in fields]
     return [shown(part[0], **dict(zip(("title", "format"), part[1:], strict=False))) for part in parts]
 
@@ -77,23 +77,25 @@ def tips(*fields: str | tuple[str, ...]) -> list[Part]:
 def kinds(
     what: str, names: Iterable[str], looks: Sequence[object] | None = None, **properties: object
 ) -> Part:
-    """A channel that distinguishes names in order, with a legend without title. `looks`: one per name."""
+    """Return a channel that distinguishes names in order, with a legend without title. `looks`: one per
+    name.
+    """
     scale: Part = {"domain": [*names], **({} if looks is None else {"range": [*looks]})}
     return shown(what, **{"sort": None, "scale": scale, "legend": {"title": None}, **properties})
 
 
 def mark(kind: str, **look: object) -> Part:
-    """The shape that a layer draws."""
+    """Return the shape that a layer draws."""
     return {"type": kind, **look}
 
 
 def where(test: str) -> Part:
-    """A filter of the rows that a layer draws."""
+    """Return a filter of the rows that a layer draws."""
     return {"filter": test}
 
 
 def calculated(name: str, expression: str) -> Part:
-    """A calculated field for the rows of a layer."""
+    """Return a calculated field for the rows of a layer."""
     return {"calculate": expression, "as": name}
 
 
@@ -102,13 +104,13 @@ NUMBERED: Part = {"window": [{"op": "row_number", "as": "i"}]}
 
 
 def layer(data: Data, drawn: Part, *transform: Part, **encoding: object) -> Part:
-    """A layer of a chart: data, mark, transforms of the data, and channels."""
+    """Return a layer of a chart: data, mark, transforms of the data, and channels."""
     made: Part = {"data": data, "mark": drawn, "encoding": encoding}
     return {**made, "transform": [*transform]} if transform else made
 
 
 def decades(low: float, high: float) -> list[float]:
-    """The powers of ten in [low, high]."""
+    """Return the powers of ten in [low, high]."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     return [10.0**power for power in range(first, last + 1)]
 
@@ -132,12 +134,12 @@ PLAIN_AXIS = {"title": None, "grid": False, "ticks": False, "domain": False}
 
 
 def log_scale(low: float, high: float) -> Part:
-    """A logarithmic scale from `low` to `high`."""
+    """Return a logarithmic scale from `low` to `high`."""
     return {"type": "log", "domain": [low, high], "nice": False}
 
 
 def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> Part:
-    """A logarithmic axis, in us unless `axis` has its own labels or format."""
+    """Return a logarithmic axis, in us unless `axis` has its own labels or format."""
     look = axis or {"labelExpr": US_LABEL}
     return shown(
         what, scale=log_scale(low, high), axis={"title": title, "values": log_ticks(low, high), **look}
@@ -145,34 +147,34 @@ def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> 
 
 
 def counted_axis(what: str, count: int, title: str) -> Part:
-    """An axis for things counted from 1, with room at both ends."""
+    """Return an axis for things counted from 1, with room at both ends."""
     step = max(1, -(-count // 20))
     axis = {"title": title, "values": [*range(step, count + 1, step)], "format": "d"}
     return shown(what, axis=axis, scale={"domain": [0.5, count + 0.5], "nice": False, "zero": False})
 
 
 def share_axis(rarest: float, title: str) -> Part:
-    """The logarithmic axis of an exceedance curve: shares in percent, starting at the rarest."""
+    """Return the logarithmic axis of an exceedance curve: shares in percent, starting at the rarest."""
     labels = "format(datum.value * 100, '~g') + ' %'"
     axis = {"title": title, "values": decades(rarest, 1), "labelExpr": labels}
     return shown("share:Q", scale=log_scale(rarest, 1), axis=axis)
 
 
 def names_axis(what: str, order: Sequence[str], **axis: object) -> Part:
-    """An axis with a row per name, in this order."""
+    """Return an axis with a row per name, in this order."""
     return shown(what, sort=[*order], scale={"domain": [*order]}, axis={**PLAIN_AXIS, **axis})
 
 
 def rule(
     channel: str, at: float, *, dash: Sequence[int] = (5, 3), style: str = "alarm", clip: bool = True
 ) -> Part:
-    """A dashed line across the chart at a value of channel "x" or "y"."""
+    """Return a dashed line across the chart at a value of channel "x" or "y"."""
     drawn = mark("rule", strokeDash=[*dash], strokeWidth=1.5, style=style, **({"clip": True} if clip else {}))
     return layer(csv({"at": "number"}, [[at]]), drawn, **{channel: shown("at:Q")})
 
 
 def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
-    """A rule at the requirement's bound, with its value; empty if there is none."""
+    """Return a rule at the requirement's bound, with its value; empty if there is none."""
     if bound_us is None:
         return []
     label = {"text": f"bound {bound_us:,.7g} us", "baseline": "bottom", "style": "alarm"}
@@ -187,7 +189,7 @@ def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
 def layered(
     layers: Sequence[Part], *, height: int, description: str, meta: Mapping[str, object] | None = None
 ) -> Part:
-    """The layers as one Vega-Lite description with the parameter `cpu`; `meta` is for the page."""
+    """Return the layers as one Vega-Lite description with the parameter `cpu`; `meta` is for the page."""
     data = [cast("Data", each["data"]) for each in layers]
     spec: Part = {
         "$schema": SCHEMA,
@@ -219,11 +221,11 @@ class Figure:
     titles: list[str] = field(default_factory=list[str])
     """A title per chart, if there are several."""
     notes: list[str] = field(default_factory=list[str])
-    """What a reader must know to read it correctly, for the caption."""
+    """The caption's notes that a reader needs."""
 
     @classmethod
     def of(cls, name: str, title: str, charts: Mapping[str, Part], notes: list[str]) -> Self | None:
-        """A figure of charts, described by their titles; None if there are no charts."""
+        """Return a figure of charts, described by their titles; None if there are no charts."""
         if not charts:
             return None
         return cls(name, title, " ".join(charts), [*charts.values()], [*charts], notes)
@@ -232,7 +234,7 @@ class Figure:
     def single(
         cls, name: str, title: str, text: str, layers: Sequence[Part], height: int, notes: Sequence[str] = ()
     ) -> Self:
-        """A figure of one chart with these layers, `height` px high."""
+        """Return a figure of one chart with these layers, `height` px high."""
         spec = layered(layers, height=height, description=text)
         return cls(name, title, text, [spec], notes=[*notes])
 
@@ -242,7 +244,7 @@ class Figure:
 
 
 def drawable(spec: Any) -> Any:
-    """A description, or a part of one, with all its text escaped."""
+    """Return a description, or a part of one, with all its text escaped."""
     if isinstance(spec, str):
         return escaped(spec)
     if isinstance(spec, dict):
@@ -277,7 +279,7 @@ def _mix(low: str, high: str, share: float) -> str:
 
 
 def cpu_colours(count: int, theme: Theme) -> list[str]:
-    """One colour per CPU: distinct hues for a few, a ramp for many."""
+    """Return one colour per CPU: distinct hues for a few, a ramp for many."""
     distinct = _CATEGORY[theme][1:]
     if count <= len(distinct):
         return distinct[:count]
@@ -290,7 +292,7 @@ def cpu_colours(count: int, theme: Theme) -> list[str]:
 
 
 def config(theme: Theme, cpus: int = 1) -> dict[str, Any]:
-    """The Vega-Lite configuration of a theme; `cpus`: the number of colours for CPUs."""
+    """Return the Vega-Lite configuration of a theme; `cpus`: the number of colours for CPUs."""
     ink, muted, line, alarm = _INK[theme], _MUTED[theme], _LINE[theme], _ALARM[theme]
     text: dict[str, Any] = {
         "labelColor": muted,

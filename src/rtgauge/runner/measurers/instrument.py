@@ -129,7 +129,7 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
 
 
 def _windows(step: InstrumentStep, outer: InstrumentResult) -> list[Windows]:
-    """The windows of the instrument and of the engine; for a long step merged in time."""
+    """Return the windows of the instrument and of the engine; for a long step merged in time."""
     own, table = step.engine.stream.table, outer.windows
     if isinstance(table, WindowTable):
         return [table.windows(own), own.windows(table)]

@@ -42,7 +42,7 @@ NO_ANSWER_AFTER = 10
 
 
 def _place(target: Target) -> tuple[int, int]:
-    """The offset from this machine's CLOCK_MONOTONIC to the target's, and its uncertainty (ns)."""
+    """Return the offset from this machine's CLOCK_MONOTONIC to the target's, and its uncertainty (ns)."""
     before_ns, target_ns, after_ns = time.monotonic_ns(), target.monotonic_ns(), time.monotonic_ns()
     return target_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2
 
@@ -216,7 +216,8 @@ def measure_with_session(
 
 
 def _warm_up_stimuli(key: StepKey) -> int:
-    """The number of stimuli in about the warm-up time, so that it ends after an answer and not before one.
+    """Return the number of stimuli in about the warm-up time, so that it ends after an answer and not before
+    one.
 
     The number is even: the line then ends low, and releasing it makes no edge.
     """
@@ -261,7 +262,7 @@ def _run(
 
 
 def _written(configuration: Configuration) -> dict[str, object]:
-    """The configuration as its format describes it."""
+    """Return the configuration as its format describes it."""
     written = asdict(configuration)
     return {
         name: value.name.lower() if name in ("mode", "edges", "answer", "timing", "pull") else value
@@ -275,7 +276,9 @@ def _counters(state: State) -> dict[str, int]:
 
 
 def _ticks_to_ns(session: Session, configuration: Configuration) -> tuple[float, float]:
-    """The length of a tick, and the difference between the nominal time in whole ticks and in ns (ns)."""
+    """Return the length of a tick, and the difference between the nominal time in whole ticks and in ns
+    (ns).
+    """
     ticks = session.identity.ticks_per_second
     nominal = (
         configuration.nominal_ns * ticks // NS_PER_S * session.identity.tick_ns - configuration.nominal_ns
@@ -307,8 +310,8 @@ def _summary(
     exact: ExactFigures | None,
     session: Session,
 ) -> Summary:
-    """The instrument's own totals if its stream is complete, because the windows must then agree; else the
-    windows' totals.
+    """Return the instrument's own totals if its stream is complete, because the windows must then agree; else
+    the windows' totals.
     """
     totals, warm_up = recorder.builder.totals(), recorder.builder.warm_up()
     if state is None or histogram is None or exact is None:

@@ -76,7 +76,7 @@ class InstrumentStep:
         return self.parameters.role == "slave"
 
     def over(self, elapsed_ns: float) -> str | None:
-        """Why the measurement is over, `elapsed_ns` after it began; None if it is not.
+        """Return why the measurement is over, `elapsed_ns` after it began; None if it is not.
 
         Raises MeasureError if the load died.
         """
@@ -93,7 +93,7 @@ class InstrumentStep:
         return None
 
     def series_line(self) -> SeriesLine:
-        """The declaration of the instrument's series."""
+        """Return the declaration of the instrument's series."""
         metric = signal_step(self.key)[0].instrument_metric
         return SeriesLine(
             type="series", series=self.series, metric=metric, unit="ns", labels={"role": "instrument"}
@@ -101,6 +101,6 @@ class InstrumentStep:
 
 
 def lost_mark(error: MeasureError) -> Mark:
-    """The mark of an instrument that was lost during the measurement."""
+    """Return the mark of an instrument that was lost during the measurement."""
     detail = f"the instrument was lost during the measurement: {error}; what it had sent is kept"
     return MarkKind.INSTRUMENT_LOST.mark(detail)

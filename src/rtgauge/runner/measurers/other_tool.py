@@ -50,7 +50,7 @@ goes_on_alone = False
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:
-    """Why the step's tool cannot measure here, or not in kernel space; None if it can."""
+    """Return why the step's tool cannot measure here, or not in kernel space; None if it can."""
     tool, in_kernel = key.tool, key.space == "kernel"
     what = f"cross-check {tool}" + (" in kernel space" if in_kernel else "")
     if tool in XENOMAIS:
@@ -89,7 +89,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
 
 
 def _places(tool: str) -> tuple[str, ...]:
-    """The paths to try for a Xenomai program, as its folder is not in PATH by default."""
+    """Return the paths to try for a Xenomai program, as its folder is not in PATH by default."""
     return (XENOMAIS[tool], *(f"{prefix}/bin/{XENOMAIS[tool]}" for prefix in XENOMAI_PREFIXES))
 
 
@@ -105,7 +105,7 @@ def _cpus(context: StepContext) -> list[int]:
 
 
 def _seconds(key: StepKey) -> int:
-    """The measured time rounded up to whole seconds, as every tool needs."""
+    """Return the measured time rounded up to whole seconds, as every tool needs."""
     interval_ns = _interval_ns(key)
     count: int | None = key.parameters.get("cycles") or key.parameters.get("count")
     length_ns: int = (
@@ -136,7 +136,7 @@ def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[s
 
 
 def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
-    """The command line of rtla timerlat hist for the step."""
+    """Return the command line of rtla timerlat hist for the step."""
     p = wakeup.PROBE.own(key)
     policy = {"fifo": f"f:{p.priority}", "rr": f"r:{p.priority}", "other": "o:0"}[p.policy]
     # By default it allows C-states, which cyclictest and the engine prevent.
@@ -151,8 +151,8 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
 
 
 def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
-    """The command line of Xenomai's latency for the step: -t0 for a task in user space, -t1 for a kernel
-    task, -t2 for the timer's handler in the kernel.
+    """Return the command line of Xenomai's latency for the step: -t0 for a task in user space, -t1 for a
+    kernel task, -t2 for the timer's handler in the kernel.
 
     Raises InputError if it does not support a setting.
     """
@@ -178,7 +178,7 @@ def _check_one_cpu(key: StepKey, cpus: list[int]) -> None:
 
 
 def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
-    """The command line of Xenomai's switchtest with threads in primary mode on the step's CPU.
+    """Return the command line of Xenomai's switchtest with threads in primary mode on the step's CPU.
 
     Raises InputError for more than one CPU.
     """
@@ -187,7 +187,7 @@ def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
 
 
 def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[str]:
-    """The tool's command line.
+    """Return the tool's command line.
 
     Raises InputError if the tool does not support a setting, MeasureError if the tool is gone.
     """

@@ -38,13 +38,13 @@ class End:
 
 
 def _target_of(role: Role, context: StepContext) -> Target:
-    """The target with this role."""
+    """Return the target with this role."""
     peer = context.key.peer
     return context.on.run.targets[peer.target] if peer is not None and peer.role == role else context.target
 
 
 def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
-    """Both ends of a step with a peer; the slave, which must start first, comes first.
+    """Return both ends of a step with a peer; the slave, which must start first, comes first.
 
     `samples_dir`: the folder for raw samples on the master's target.
     """
@@ -59,7 +59,7 @@ def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
 
 
 def clock_offset(target: Target, peer: Target) -> tuple[int, int]:
-    """The offset from the peer's CLOCK_MONOTONIC to the target's, and its uncertainty (ns)."""
+    """Return the offset from the peer's CLOCK_MONOTONIC to the target's, and its uncertainty (ns)."""
     before_ns, between_ns, after_ns = target.monotonic_ns(), peer.monotonic_ns(), target.monotonic_ns()
     return (before_ns + after_ns) // 2 - between_ns, (after_ns - before_ns) // 2
 
@@ -153,12 +153,12 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
 
 
 def _added_ns(role: Role, key: StepKey, offset: tuple[int, int]) -> int:
-    """The offset from this end's clock to the target's (ns)."""
+    """Return the offset from this end's clock to the target's (ns)."""
     return offset[0] if role == _peer_role(key) else 0
 
 
 def _behind(master: EngineStream) -> int:
-    """The first number for the slave's series."""
+    """Return the first number for the slave's series."""
     return 1 + max((line.series for line in master.result.series), default=-1)
 
 

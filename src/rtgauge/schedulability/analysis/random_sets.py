@@ -134,7 +134,7 @@ def _check_range(period: Ints, execution: Ints, scale: int) -> None:
 
 
 def _meets(period: Ints, execution: Ints) -> Booleans:
-    """(tasks, sets) -> (sets,): whether each set meets every deadline.
+    """Return (tasks, sets) -> (sets,): whether each set meets every deadline.
 
     A task's window grows until it converges or exceeds the deadline.
     """
@@ -225,7 +225,7 @@ def _hyperbolic_growth(shares: Floats) -> Floats:
 
 
 def within_bounds(sets: ManySets) -> tuple[Booleans, Booleans]:
-    """(Liu-Layland, hyperbolic): whether each set is within the bound, in double precision."""
+    """Return (Liu-Layland, hyperbolic): whether each set is within the bound, in double precision."""
     shares = sets.execution_ns / sets.period_ns
     count = len(shares)
     return shares.sum(axis=0) <= count * np.expm1(np.log(2) / count), np.log1p(shares).sum(axis=0) <= np.log(

@@ -31,7 +31,7 @@ COLUMNS = {"task": "string", "activation": "number", "start": "number", "end": "
 
 
 def time_unit(end_ns: int) -> tuple[int, str]:
-    """(ns, name) of the unit for an axis that ends at `end_ns`."""
+    """Return (ns, name) of the unit for an axis that ends at `end_ns`."""
     return next(unit for unit in UNITS if end_ns >= unit[0])
 
 

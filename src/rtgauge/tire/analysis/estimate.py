@@ -59,7 +59,7 @@ def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
 
 
 def moments(values: Sequence[float]) -> tuple[float, float, int]:
-    """(mean, variance of the mean, degrees of freedom)."""
+    """Return (mean, variance of the mean, degrees of freedom)."""
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
         return mean, 0.0, 0

@@ -326,7 +326,7 @@ Condition = tuple[str, str, str]
 
 
 def condition_of(step: Step) -> Condition:
-    """(target, load, deployment) of a step."""
+    """Return (target, load, deployment) of a step."""
     return next(iter(step.key.targets.values()), "local"), step.key.load, step.key.deployment
 
 

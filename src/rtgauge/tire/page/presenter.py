@@ -65,7 +65,7 @@ def _suffixes(every: list[TireResults]) -> list[str]:
 
 
 def figures_of(every: list[TireResults]) -> list[Figure]:
-    """All figures in order; if there are several systems, names and titles say which."""
+    """Return all figures in order; if there are several systems, names and titles say which."""
     figures: list[Figure] = []
     for results, suffix in zip(every, _suffixes(every), strict=True):
         drawn = [
