@@ -187,3 +187,12 @@ def test_one_of_fifty_searches_may_end_wrong() -> None:
         wrong += found is Place.BAD
     assert wrong <= 0.035 * tries  # the estimated change and spread cost something
     assert error_of_each(64) == pytest.approx(0.0185 / 7)
+
+
+def test_a_commit_between_ends_whose_runs_are_alike_is_like_neither() -> None:
+    ends = [(50_000.0, 60_000.0)] * 6
+    halfway = Round(math.sqrt(50_000.0 * 60_000.0), 50_000.0, 60_000.0)
+    assert place(ends, [halfway] * 11, 0.003) is Place.OPEN
+    assert place(ends, [halfway] * 12, 0.003) is Place.BETWEEN
+    assert place(ends, [Round(50_000.0, 50_000.0, 60_000.0)], 0.003) is Place.GOOD
+    assert place(ends, [Round(60_000.0, 50_000.0, 60_000.0)], 0.003) is Place.BAD

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rtgauge.analysis.gate import ALARM
+from rtgauge.analysis.gate import ALARM, RESOLUTION
 
 ERROR = 0.02
 """The chance that the whole search ends at a wrong commit, if one commit made the change."""
@@ -56,13 +56,13 @@ def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: f
     """
     pairs = np.log([*ends, *((each.good, each.bad) for each in rounds)])
     steps = pairs[:, 1] - pairs[:, 0]
-    half, spread, degrees = steps.mean() / 2, steps.std(ddof=1) / math.sqrt(2), len(steps) - 1
+    half, degrees = steps.mean() / 2, len(steps) - 1
+    # A value that is rounded to a bin has at least the standard deviation of a uniform distribution.
+    spread = max(steps.std(ddof=1) / math.sqrt(2), RESOLUTION / math.sqrt(12))
     values = np.log(rounds)
     offset = float((values[:, 0] - values[:, 1:].mean(axis=1)).mean())
     # one run minus the mean of two
     scale = spread * math.sqrt(1.5 / len(rounds))
-    if scale == 0:
-        return Place.BAD if offset * half > 0 else Place.GOOD
     ratio = _log_density((offset - half) / scale, degrees) - _log_density((offset + half) / scale, degrees)
     if abs(ratio) >= math.log((1 - error) / error):
         return Place.BAD if ratio > 0 else Place.GOOD

@@ -33,6 +33,10 @@ stay below 1 in 500 under drift.
 """
 OVERLOOK = 0.01
 """The chance of passing a change of the wanted size, over all looks of one decision (one-sided)."""
+RESOLUTION = 0.01
+"""Quantiles come from histograms, whose bins are at most so wide relative to their values. If all runs fall
+into one bin, they show no spread, but the change is no better known than this.
+"""
 MOST_PAIRS = 198
 MOST_LOG_RATIO = 100.0
 """The limit for one pair: e^100 is beyond any clock."""
@@ -119,8 +123,8 @@ def decide(
 
 
 def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
-    """The smallest relative change that a gate of `pairs` pairs finds with 90 % probability. `spread`: the
-    relative standard deviation of the runs of one side; `error`: as in `decide`.
+    """The smallest relative change that a gate of `pairs` pairs finds with 90 % probability, at least twice
+    RESOLUTION. `spread`: the relative standard deviation of the runs of one side; `error`: as in `decide`.
     """
 
     def short_of_power(ratio: float) -> float:
@@ -129,13 +133,16 @@ def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
     highest = 4 * _critical(pairs, error)[-1]
     low, high = ((ratio, short_of_power(ratio)) for ratio in (0.0, highest))
     ratio = root(short_of_power, low, high, tolerance=1e-6)
-    return math.expm1(ratio * math.sqrt(2 / pairs) * spread)
+    return max(math.expm1(ratio * math.sqrt(2 / pairs) * spread), 2 * RESOLUTION)
 
 
 def pairs_needed(spread: float, larger_than: float, error: float = ALARM) -> int | None:
     """The number of pairs, in whole blocks, that finds a change of this size with 90 % probability; None if
-    MOST_PAIRS do not.
+    MOST_PAIRS do not, or the change is below twice RESOLUTION.
     """
+
+    if larger_than < 2 * RESOLUTION:
+        return None
 
     def found(pairs: int) -> bool:
         of_mean = math.sqrt(2 / pairs) * spread
@@ -169,7 +176,7 @@ def _relative(log_ratio: float) -> float:
 
 
 def _beyond(mean: float, bound: float) -> bool:
-    return mean > bound and mean > 0
+    return mean > max(bound, RESOLUTION)
 
 
 def _mean_and_error(values: Doubles) -> tuple[float, float]:
@@ -184,7 +191,7 @@ def _decision(outcome: Outcome, values: Doubles, max_pairs: int) -> Decision:
 
     mean, error = _mean_and_error(values)
     # Each look takes its share of the 5 %, so that the interval holds at whichever look decides.
-    half = -error * float(stdtrit(len(values) - 1, 0.025 / len(looks(max_pairs))))
+    half = max(-error * float(stdtrit(len(values) - 1, 0.025 / len(looks(max_pairs)))), RESOLUTION)
     spread = float(values.std(ddof=1) / math.sqrt(2))
     change, low, high = map(_relative, (mean, mean - half, mean + half))
     return Decision(outcome, len(values), change, low, high, spread)

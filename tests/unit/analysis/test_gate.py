@@ -15,6 +15,7 @@ from rtgauge.analysis.gate import (
     ALARM,
     MOST_PAIRS,
     OVERLOOK,
+    RESOLUTION,
     Outcome,
     decide,
     detectable,
@@ -70,6 +71,25 @@ def test_an_outcome(change: float, spread: float, outcome: Outcome) -> None:
     assert decision.low <= decision.change <= decision.high
 
 
+@pytest.mark.parametrize(
+    ("change", "larger_than", "outcome"),
+    [
+        (0.009, 0.005, Outcome.CANNOT_TELL),
+        (0.03, 0.02, Outcome.WORSE),
+        (0.095, 0.1, Outcome.WORSE),
+        (0.0, 0.1, Outcome.PASS),
+    ],
+)
+def test_runs_that_all_fall_into_one_bin_show_a_change_to_its_width(
+    change: float, larger_than: float, outcome: Outcome
+) -> None:
+    decision = decide([math.log1p(change)] * 6, larger_than=larger_than, max_pairs=6)
+    assert decision.low is not None
+    assert decision.high is not None
+    assert decision.high - decision.low >= 2 * RESOLUTION
+    assert decision.outcome is outcome
+
+
 def test_a_significant_change_below_the_wanted_one_passes() -> None:
     decision = decide(log_ratios(0.03, 0.005), larger_than=0.1, max_pairs=12)
     assert decision.outcome is Outcome.PASS
@@ -112,7 +132,9 @@ def test_what_can_be_found_agrees_with_what_is_needed() -> None:
     assert pairs_needed(0.04, 0.1) == 12
     assert detectable(0.04, 12) == pytest.approx(0.1, rel=0.05)
     assert pairs_needed(0.0, 0.1) == BLOCK
-    assert pairs_needed(5.0, 0.01) is None
+    assert pairs_needed(5.0, 0.1) is None
+    assert (pairs_needed(0.0, 0.02), pairs_needed(0.0, 0.015)) == (BLOCK, None)
+    assert detectable(0.0, BLOCK) == 2 * RESOLUTION
 
 
 @pytest.mark.parametrize("spread", [0.0005, 0.004, 0.006, 0.01, 0.02])
