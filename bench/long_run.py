@@ -110,11 +110,7 @@ def measure(out: Path, seconds: int) -> tuple[Path, int]:
     began_cpu = time.process_time()
     blocks = stream.table.windows()
     print(f"merged in time             {len(blocks):,} blocks, {time.process_time() - began_cpu:.0f} s CPU")
-    summary = summarise_step(
-        blocks,
-        [line.model_dump() for line in stream.result.series],
-        [line.model_dump() for line in stream.result.summaries],
-    )
+    summary = summarise_step(blocks, stream.result.series, stream.result.summaries)
     assert stream.result.hello is not None
     step = Step(
         id="01-wakeup-idle", key=key, tool="generated", started=MOMENT, ended=MOMENT, start_ns=0,

@@ -14,6 +14,7 @@ import numpy as np
 from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Step, StepKey
 from rtgauge.record.reader import Record
+from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.record.windows_file import write_windows
@@ -89,7 +90,7 @@ def _step(number: int, drawn: Drawn) -> tuple[Step, Windows]:
     ]
     windows = Windows.of_rows(rows)
     lines = [
-        {"series": at, "metric": one.metric, "unit": "ns", "labels": one.labels}
+        SeriesLine(type="series", series=at, metric=one.metric, unit="ns", labels=one.labels)
         for at, one in enumerate(drawn.series)
     ]
     summary = summarise_step(windows, lines)

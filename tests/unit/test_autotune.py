@@ -159,11 +159,7 @@ def test_the_latency_before_and_after_and_the_gravity_of_both(
 ):
     guest = Guest()
     key, measured = measure(guest, tmp_path, monkeypatch)
-    summary = summarise_step(
-        measured.windows,
-        [line.model_dump() for line in measured.result.series],
-        [line.model_dump() for line in measured.result.summaries],
-    )
+    summary = summarise_step(measured.windows, measured.result.series, measured.result.summaries)
     assert not summary.marks
     assert [
         (series.labels["role"], series.count, round(series.mean_ns or 0)) for series in summary.series

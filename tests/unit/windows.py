@@ -6,6 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from rtgauge.record.histogram import bin_of
+from rtgauge.record.model import ThreadCounts, WarmUp
+from rtgauge.record.stream import SeriesLine, Summary
 from rtgauge.record.windows import Windows
 
 
@@ -32,15 +34,19 @@ def windows_of(*rows):
 def engine_line(values, *, missed=(), series=0):
     """The `summary` line that belongs to these values."""
     r = row(values, missed=missed)
-    return {
-        "type": "summary",
-        "series": series,
-        **{k: r[k] for k in ("count", "missed", "min_ns", "max_ns", "sum_ns", "m2_ns2")},
-        "lost": 0,
-        "impossible": 0,
-        "thread": None,
-    }
+    figures = {k: r[k] for k in ("count", "missed", "min_ns", "max_ns", "sum_ns", "m2_ns2")}
+    return Summary(
+        type="summary",
+        series=series,
+        **figures,
+        lost=0,
+        impossible=0,
+        warm_up=WarmUp(),
+        thread=ThreadCounts(),
+    )
 
 
-def info(series=0, metric="latency", **labels):
-    return {"series": series, "metric": metric, "unit": "ns", "labels": labels or {"cpu": series}}
+def info(series=0, metric="latency", unit="ns", **labels):
+    return SeriesLine(
+        type="series", series=series, metric=metric, unit=unit, labels=labels or {"cpu": series}
+    )

@@ -10,7 +10,7 @@ import typer
 
 from rtgauge.cli.console import Console
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
-from rtgauge.record.model import Run, RunDocument
+from rtgauge.record.model import Run
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.record_view import RecordView
@@ -76,11 +76,6 @@ def with_requirement(run: Run, require: str | None) -> Run:
     return run.model_copy(update={"requirement": str(parse_requirement(require))})
 
 
-def document(record: Record) -> RunDocument:
-    """Return the JSON document of a record."""
-    return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
-
-
 def _cut_off(record: Record) -> list[str]:
     """Return a line for each step that was cut off."""
     return [
@@ -115,7 +110,7 @@ def finish(path: Path, run: Run, *, as_json: bool, details: bool = False) -> int
     """Judge the record at `path`, write its page, print its summary or JSON, and return the exit status."""
     record, problem = settle(path, run)
     if as_json:
-        typer.echo(document(record).model_dump_json(indent=1))
+        typer.echo(record.document().model_dump_json(indent=1))
     else:
         print_summary(record, Console(), details=details)
     return status(record, problem)

@@ -334,17 +334,12 @@ def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str]
 
 def _print(record: Record, probe: AnyProbe, *, as_json: bool, details: bool) -> None:
     from rtgauge.cli.console import Console
-    from rtgauge.record.model import RunDocument
     from rtgauge.report.presenter import presenters
     from rtgauge.report.record_view import RecordView
     from rtgauge.report.terminal import print_conclusion, print_summary
 
     if as_json:
-        typer.echo(
-            RunDocument(
-                run=record.run, steps=record.steps, systems=record.systems, record=None
-            ).model_dump_json(indent=1)
-        )
+        typer.echo(record.document(kept=False).model_dump_json(indent=1))
     elif (
         record.steps
         and probe.command is not None

@@ -29,7 +29,7 @@ def show(
 
     Exit status: 0; with --require or --allow-left-out as of rtgauge run.
     """
-    from rtgauge.cli.conclusion import document, judged
+    from rtgauge.cli.conclusion import judged
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
     from rtgauge.report.terminal import print_summary
@@ -37,7 +37,7 @@ def show(
 
     opened = judged(open_record(record), require, allow_left_out=allow_left_out)
     if json:
-        typer.echo(document(opened).model_dump_json(indent=1))
+        typer.echo(opened.document().model_dump_json(indent=1))
     else:
         print_summary(opened, Console(), details=details)
     if require is not None or allow_left_out:

@@ -19,7 +19,7 @@ from rtgauge.exporters.moment_traces import perfetto, trace_dat
 from rtgauge.exporters.openmetrics import openmetrics
 from rtgauge.exporters.step_figures import missed_of
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
-from rtgauge.record.model import Distribution, RunDocument, SeriesSummary, Step, ThreadCounts, WarmUp
+from rtgauge.record.model import Distribution, SeriesSummary, Step, ThreadCounts, WarmUp
 from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
@@ -176,11 +176,6 @@ def _write_windows(record: Record, out: Path) -> None:
             ) from None
 
 
-def document(record: Record) -> RunDocument:
-    """Return the JSON document of the record."""
-    return RunDocument(run=record.run, steps=record.steps, systems=record.systems, record=str(record.path))
-
-
 def export(
     record: Record, fmt: str, out: Path | None, *, windows: bool = False, source: KernelSource | None = None
 ) -> str | None:
@@ -212,7 +207,7 @@ def export(
     elif fmt in TEXTS or fmt in TRACES:
         data = (TEXTS | TRACES)[fmt](record)
     else:
-        data = (document(record).model_dump_json(indent=1) + "\n").encode()
+        data = (record.document().model_dump_json(indent=1) + "\n").encode()
     if out is None:
         return data.decode()
     with clear_errors(out, option="-o", kind="file"):

@@ -23,6 +23,7 @@ from rtgauge.importers.measurement import SHORT_NS, ImportedSeries, Measurement,
 from rtgauge.record.histogram import bin_of, signed_bin_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
+from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import StepSummary, summarise_step
 from rtgauge.record.windows import Windows, add_bins
 from rtgauge.record.windows_file import check_windows
@@ -373,11 +374,13 @@ def imported_step(
         raise damaged(measurement.source, str(error)) from None
     numbered = list(enumerate(measurement.series))
     limits = {number: series.limit_ns for number, series in numbered if series.limit_ns is not None}
-    info = [
-        {"series": number, "metric": series.metric, "unit": "ns", "labels": series.labels}
+    lines = [
+        SeriesLine(type="series", series=number, metric=series.metric, unit="ns", labels=series.labels)
         for number, series in numbered
     ]
-    summary = summarise_step(windows, info, resolution_ns=resolution, limits_ns=limits, unplaced_allowed=True)
+    summary = summarise_step(
+        windows, lines, resolution_ns=resolution, limits_ns=limits, unplaced_allowed=True
+    )
     _cut_means(summary, measurement)
     missed = sum(row["missed"] for row in rows)
     own_marks = _marks(measurement, intervals, missed, contradicted=bool(contradictions))

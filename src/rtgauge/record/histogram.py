@@ -122,6 +122,11 @@ def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.
     return values, numbers
 
 
+def encode_bins(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> str:
+    """Encode the bins and counts of a window: each bin's distance from the previous one, then its count."""
+    return encode(np.stack([np.diff(bins, prepend=0), counts], axis=1).ravel().tolist())
+
+
 def encode(numbers: Sequence[int]) -> str:
     """Encode numbers as one text; the inverse of `decode`."""
     text = bytearray()

@@ -16,7 +16,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.input_file import MOST_JSON, parse_json
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, clean_name
-from rtgauge.record.model import SCHEMA_VERSION, Model, Run, Step
+from rtgauge.record.model import SCHEMA_VERSION, Model, Run, RunDocument, Step
 from rtgauge.record.parameters import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
 
@@ -174,6 +174,11 @@ class Record:
     def file(self, step: Step, name: str) -> RecordFile:
         """Return a file of a step. Reading it checks its checksum, if it has one."""
         return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
+
+    def document(self, *, kept: bool = True) -> RunDocument:
+        """Return the JSON document of the record. `kept`: whether its folder is named."""
+        folder = str(self.path) if kept else None
+        return RunDocument(run=self.run, steps=self.steps, systems=self.systems, record=folder)
 
     def check_files(self) -> None:
         """Check each step's files against their checksums; streams and logs may be missing.

@@ -15,6 +15,7 @@ finding missed activations 0.25 ns.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,8 @@ from rtgauge.record.model import Distribution, SeriesSummary, WarmUp
 from rtgauge.record.record_folder import Source
 from rtgauge.record.samples import CHUNK, SamplesHeader, chunks, pieces, read_header
 from rtgauge.record.summary import EMPTY, QUANTILES, nearest_rank, standard_deviation
-from rtgauge.record.windows import merge_moments
+from rtgauge.record.windows import Integers, merge_moments
+from rtgauge.units import NS_PER_S
 
 FINE_BITS = (17, 21)
 KEPT = 1 << 23
@@ -55,7 +57,7 @@ class _Fine:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.table = np.zeros(limit + 1, dtype=np.int64)
-        self.tail: list[npt.NDArray[np.int64]] | None = []
+        self.tail: list[Integers] | None = []
         self.tail_kept = 0
         self.tail_moments: list[tuple[int, int, float]] = []
         self.minimum: int | None = None
@@ -63,7 +65,7 @@ class _Fine:
         self.impossible = 0
         self._low: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
 
-    def add(self, values: npt.NDArray[np.int64]) -> None:
+    def add(self, values: Integers) -> None:
         if len(self._low) < len(values):
             self._low = np.empty(len(values), dtype=np.uint64)
         low = self._low[: len(values)]
@@ -74,7 +76,7 @@ class _Fine:
         if counts[self.limit]:
             self._add_tail(values[low == self.limit])
 
-    def _add_tail(self, tail: npt.NDArray[np.int64]) -> None:
+    def _add_tail(self, tail: Integers) -> None:
         negative = tail < 0
         if negative.any():
             self.impossible += int(negative.sum())
@@ -188,7 +190,7 @@ def summarise_samples(source: Source) -> SamplesSummary:
         warm_up = course.add(values, times)
         skipped += warm_up
         fine.add(values[warm_up:])
-    warm, windows = course.finish(header.start_ns)
+    warm, windows = course.finish()
     count = fine.count
     if count == 0:
         return SamplesSummary(header, EMPTY, int(windows.missed.sum()), fine.impossible, warm, windows)
@@ -226,7 +228,6 @@ def with_samples(summary: SeriesSummary, samples: SamplesSummary) -> SeriesSumma
     return summary.model_copy(update={**update, "lower_bounds": bounds, "exact_quantiles": True})
 
 
-SECOND_NS = 10**9
 MAX_WINDOWS = 10_000_000
 
 
@@ -237,48 +238,69 @@ class SampleWindows:
     `count`: all samples released in that second, including impossible ones.
     """
 
-    start_ns: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
-    missed: npt.NDArray[np.int64]
-    max_ns: npt.NDArray[np.int64]
+    start_ns: Integers
+    count: Integers
+    missed: Integers
+    max_ns: Integers
 
 
-class GridCourse:
+class _Course:
+    """Counts samples and finds maxima by second of the measured phase; second -1 is the warm-up."""
+
+    def __init__(self, header: SamplesHeader, source: Source) -> None:
+        self.source = source
+        self.measured_ns = header.start_ns + header.warm_up_ns
+        self.counts: Counter[int] = Counter()
+        self.maxima: dict[int, int] = {}
+
+    def note(self, seconds: Integers, lengths: Integers, maxima: Integers) -> None:
+        """Count samples: the number and the maximum of each second."""
+        for window, length, maximum in zip(seconds.tolist(), lengths.tolist(), maxima.tolist(), strict=True):
+            self.counts[window] += length
+            self.maxima[window] = max(self.maxima.get(window, -1), maximum)
+
+    def windows(self, missed: Sequence[int]) -> SampleWindows:
+        """Return the windows of the measured phase, with the missed activations of each."""
+        seconds = range(len(missed))
+        return SampleWindows(
+            start_ns=self.measured_ns + np.arange(len(missed), dtype=np.int64) * NS_PER_S,
+            count=np.array([self.counts[second] for second in seconds], dtype=np.int64),
+            missed=np.array(missed, dtype=np.int64),
+            max_ns=np.array([self.maxima.get(second, -1) for second in seconds], dtype=np.int64),
+        )
+
+
+class GridCourse(_Course):
     """Assigns samples on a grid of releases to windows, and counts missed activations."""
 
     def __init__(self, header: SamplesHeader, source: Source) -> None:
+        super().__init__(header, source)
         self.interval = header.interval_ns
         self.warm_up = header.warm_up_ns
-        self.source = source
         self.release = 0
         """Release number of the next sample."""
         self.first = self.edge(0)
         """Number of the first release of the measured phase."""
-        self.end = (
-            None
-            if header.duration_ns == 0
-            else -(-(header.warm_up_ns + header.duration_ns) // header.interval_ns)
-        )
-        self.counts: Counter[int] = Counter()
-        self.maxima: dict[int, int] = {}
+        whole_ns = header.warm_up_ns + header.duration_ns
+        self.end = None if header.duration_ns == 0 else -(-whole_ns // header.interval_ns)
 
     def edge(self, window: int) -> int:
         """Return the number of the first release in `window` (-1: the warm-up)."""
-        return 0 if window < 0 else -(-(self.warm_up + window * SECOND_NS) // self.interval)
+        return 0 if window < 0 else -(-(self.warm_up + window * NS_PER_S) // self.interval)
 
     def window_of(self, release: int) -> int:
         """Return the window of a release, -1 for the warm-up. Raises RecordError if none can be that long."""
         since = release * self.interval - self.warm_up
-        window = since // SECOND_NS if since >= 0 else -1
+        window = since // NS_PER_S if since >= 0 else -1
         if window >= MAX_WINDOWS:
             raise RecordError(f"{self.source} is damaged: its samples span {window} seconds")
         return window
 
-    def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:  # noqa: ARG002 - the times follow from the releases
+    def add(self, values: Integers, times: Integers | None) -> int:  # noqa: ARG002 - the times follow from the releases
         """Add the next piece of the file; return the number of warm-up samples in it."""
         late = np.flatnonzero(values > self.interval)
         extra = (values[late] - 1) // self.interval
-        if len(extra) and float(extra.sum(dtype=np.float64)) * self.interval > MAX_WINDOWS * SECOND_NS:
+        if len(extra) and float(extra.sum(dtype=np.float64)) * self.interval > MAX_WINDOWS * NS_PER_S:
             raise RecordError(f"{self.source} is damaged: it has a latency of {int(values.max())} ns")
         after = np.cumsum(extra)
         missed = int(after[-1]) if len(after) else 0
@@ -305,47 +327,28 @@ class GridCourse:
         lengths = np.diff(np.append(starts, len(values)))
         filled = np.flatnonzero(lengths)
         maxima = np.maximum.reduceat(values, starts[filled])
-        for window, length, maximum in zip(
-            (filled + first_window).tolist(), lengths[filled].tolist(), maxima.tolist(), strict=True
-        ):
-            self.counts[window] += length
-            self.maxima[window] = max(self.maxima.get(window, -1), maximum)
+        self.note(filled + first_window, lengths[filled], maxima)
         return int(starts[1]) if first_window < 0 <= last_window else len(values) if last_window < 0 else 0
 
     def missed_in(self, releases: int, window: int) -> int:
-        """Missed activations of one window that spans `releases` releases."""
-        return (
-            max(0, min(self.edge(window + 1), releases) - min(self.edge(window), releases))
-            - self.counts[window]
-        )
+        """Return the missed activations of one window if `releases` releases have passed."""
+        first, end = (min(self.edge(at), releases) for at in (window, window + 1))
+        return max(0, end - first) - self.counts[window]
 
-    def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:
+    def finish(self) -> tuple[WarmUp, SampleWindows]:
         """Return (warm-up counts, windows of the measured phase)."""
         # Activations missed after the measured phase do not count.
         releases = self.release if self.end is None else max(min(self.release, self.end), 0)
         windows = 0 if releases <= self.first else self.window_of(releases - 1) + 1
-        index = np.arange(windows, dtype=np.int64)
-        warm_up = WarmUp(
-            count=self.counts[-1], missed=self.missed_in(releases, -1), max_ns=self.maxima.get(-1)
-        )
-        return warm_up, SampleWindows(
-            start_ns=start_ns + self.warm_up + index * SECOND_NS,
-            count=np.array([self.counts[w] for w in range(windows)], dtype=np.int64),
-            missed=np.array([max(0, self.missed_in(releases, w)) for w in range(windows)], dtype=np.int64),
-            max_ns=np.array([self.maxima.get(w, -1) for w in range(windows)], dtype=np.int64),
-        )
+        missed = self.missed_in(releases, -1)
+        warm_up = WarmUp(count=self.counts[-1], missed=missed, max_ns=self.maxima.get(-1))
+        return warm_up, self.windows([max(0, self.missed_in(releases, w)) for w in range(windows)])
 
 
-class TimedCourse:
+class TimedCourse(_Course):
     """Assigns timed samples to windows; nothing is missed."""
 
-    def __init__(self, header: SamplesHeader, source: Source) -> None:
-        self.measured_ns = header.start_ns + header.warm_up_ns
-        self.source = source
-        self.counts: Counter[int] = Counter()
-        self.maxima: dict[int, int] = {}
-
-    def add(self, values: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None = None) -> int:
+    def add(self, values: Integers, times: Integers | None) -> int:
         """Add the next piece of the file; return the number of warm-up samples in it.
 
         Raises RecordError if times decrease or span too long.
@@ -354,23 +357,14 @@ class TimedCourse:
             raise TypeError("samples without times")
         if (np.diff(times) < 0).any():
             raise RecordError(f"{self.source} is damaged: the times of its samples go backwards")
-        windows = np.maximum((times - self.measured_ns) // SECOND_NS, -1)
+        windows = np.maximum((times - self.measured_ns) // NS_PER_S, -1)
         if len(windows) and int(windows[-1]) >= MAX_WINDOWS:
             raise RecordError(f"{self.source} is damaged: its samples span {int(windows[-1])} seconds")
         numbers, starts, lengths = np.unique(windows, return_index=True, return_counts=True)
-        maxima = np.maximum.reduceat(values, starts)
-        for window, length, maximum in zip(numbers.tolist(), lengths.tolist(), maxima.tolist(), strict=True):
-            self.counts[window] += length
-            self.maxima[window] = max(self.maxima.get(window, -1), maximum)
+        self.note(numbers, lengths, np.maximum.reduceat(values, starts))
         return int(np.searchsorted(windows, 0))
 
-    def finish(self, start_ns: int) -> tuple[WarmUp, SampleWindows]:  # noqa: ARG002 - same signature as GridCourse
+    def finish(self) -> tuple[WarmUp, SampleWindows]:
         """Return (warm-up counts, windows of the measured phase)."""
-        windows = max(self.counts, default=-1) + 1
-        index = np.arange(windows, dtype=np.int64)
-        return WarmUp(count=self.counts[-1], max_ns=self.maxima.get(-1)), SampleWindows(
-            start_ns=self.measured_ns + index * SECOND_NS,
-            count=np.array([self.counts[w] for w in range(windows)], dtype=np.int64),
-            missed=np.zeros(windows, dtype=np.int64),
-            max_ns=np.array([self.maxima.get(w, -1) for w in range(windows)], dtype=np.int64),
-        )
+        warm_up = WarmUp(count=self.counts[-1], max_ns=self.maxima.get(-1))
+        return warm_up, self.windows([0] * (max(self.counts, default=-1) + 1))

@@ -16,11 +16,9 @@ MOST_LINES = 500_000
 """Maximum lines of a stream that are kept in memory unpacked."""
 STREAM_VERSION = 2
 
-Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")] | list[tuple[int, int]]
+Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")]
 """Bins and counts in Base64 VLQ: a bin's distance from the previous one, its count, and so on
 (`record.histogram`).
-
-Windows that the host makes have pairs of bin and count.
 """
 
 
@@ -244,7 +242,7 @@ class StretchLine(Line):
     start_ns: int
     end_ns: int
     count: int = Field(ge=0)
-    bins: Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")]
+    bins: Bins
 
 
 class End(Line):

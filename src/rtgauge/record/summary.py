@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, ThreadCounts, WarmUp
 from rtgauge.record.windows import Merged, Windows, add_bins, largest, merge
+
+if TYPE_CHECKING:
+    from rtgauge.record.stream import SeriesLine, Summary
 
 QUANTILES = {
     "p50_ns": Fraction(50, 100),
@@ -108,11 +111,7 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
         std_ns=None if merged.m2_ns2 is None else standard_deviation(merged.m2_ns2, merged.count),
         max_ns=merged.max_ns,
         lower_bounds=lower_bounds,
-        p50_ns=figures["p50_ns"],
-        p95_ns=figures["p95_ns"],
-        p99_ns=figures["p99_ns"],
-        p99_9_ns=figures["p99_9_ns"],
-        p99_99_ns=figures["p99_99_ns"],
+        **figures,
     )
 
 
@@ -202,19 +201,19 @@ def summarise(
     metric: str,
     unit: str,
     labels: Mapping[str, str | int],
-    engine: Mapping[str, Any] | None = None,
+    summaries: Sequence[Summary] = (),
     resolution_ns: int = 1,
     limits_ns: Mapping[int, int] | None = None,
     merged: Merged | None = None,
 ) -> SeriesSummary:
     """Summarise one series of the measured phase, or several together.
 
-    `engine`: the engine's `summary` line, for `lost`, `impossible` and `thread`. `resolution_ns`: resolution
-    of the measurement. `limits_ns`: the end of an imported histogram (docs/formats/record.md, imported
-    records). `merged`: the merged windows, if they are at hand.
+    `summaries`: the engine's `summary` lines of these series, for `lost`, `impossible` and `thread`.
+    `resolution_ns`: resolution of the measurement. `limits_ns`: the end of an imported histogram
+    (docs/formats/record.md, imported records). `merged`: the merged windows, if they are at hand.
     """
     measured = merged or merge(windows, series, limits_ns=limits_ns)
-    engine = engine or {}
+    numbers = [series] if isinstance(series, int) else series
     return SeriesSummary(
         **distribution(measured, resolution_ns=resolution_ns).model_dump(),
         series=series if isinstance(series, int) else None,
@@ -222,17 +221,17 @@ def summarise(
         unit=unit,
         labels=dict(labels),
         missed=measured.missed,
-        lost=engine.get("lost", 0),
-        impossible=engine.get("impossible", 0),
+        lost=sum(line.lost for line in summaries),
+        impossible=sum(line.impossible for line in summaries),
         exact_quantiles=False,
         filled=filled_distribution(measured, resolution_ns=resolution_ns),
-        warm_up=_warm_up(windows, [series] if isinstance(series, int) else series),
-        thread=None if engine.get("thread") is None else ThreadCounts.model_validate(engine["thread"]),
+        warm_up=_warm_up(windows, numbers),
+        thread=_together([line.thread for line in summaries]) if len(summaries) == len(numbers) else None,
     )
 
 
 def _disagreements(
-    merged: Merged, series: int, engine: Mapping[str, Any] | None, *, unplaced_allowed: bool
+    merged: Merged, series: int, engine: Summary | None, *, unplaced_allowed: bool
 ) -> list[Mark]:
     """Return marks if the windows of a series, their bins and the engine's summary disagree."""
     differences: list[str] = []
@@ -242,44 +241,33 @@ def _disagreements(
     if missed != merged.missed:
         differences.append(f"the windows have {merged.missed} missed activations, their bins {missed}")
     if engine is not None:
-        measured = {
-            "count": merged.count,
-            "missed": merged.missed,
-            "min_ns": merged.min_ns,
-            "max_ns": merged.max_ns,
-            "sum_ns": merged.sum_ns,
-        }
-        for name, value in measured.items():
-            if name in engine and engine[name] != value:
-                differences.append(
-                    f"{name} is {value} in the windows and {engine[name]} in the engine's summary"
-                )
+        for name in ("count", "missed", "min_ns", "max_ns", "sum_ns"):
+            ours, engines = getattr(merged, name), getattr(engine, name)
+            if ours != engines:
+                differences.append(f"{name} is {ours} in the windows and {engines} in the engine's summary")
     return [MarkKind.WINDOWS_DISAGREE.mark("; ".join(differences), series=series)] if differences else []
 
 
-def _add_thread(lines: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | None:
-    threads = [line.get("thread") for line in lines]
-    known = [thread for thread in threads if thread is not None]
-    if not known or len(known) < len(threads):
-        return None
-    result: dict[str, int | None] = {}
+def _together(threads: Sequence[ThreadCounts]) -> ThreadCounts:
+    """Add up the counters of threads. A counter that one of them lacks is unknown."""
+    counters: dict[str, int | None] = {}
     for name in ThreadCounts.model_fields:
-        values = [thread.get(name) for thread in known]
-        present = [value for value in values if value is not None]
-        result[name] = sum(present) if len(present) == len(values) else None
-    return result
+        values: list[int | None] = [getattr(thread, name) for thread in threads]
+        known = [value for value in values if value is not None]
+        counters[name] = sum(known) if len(known) == len(values) else None
+    return ThreadCounts(**counters)
 
 
-def _alike(series_info: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _alike(series: Sequence[SeriesLine]) -> list[SeriesLine]:
     """Return the series of a metric that may be merged: whole ones (no `segment`) in the first one's role."""
-    whole = [info for info in series_info if "segment" not in info["labels"]] or list(series_info)
-    return [info for info in whole if info["labels"].get("role") == whole[0]["labels"].get("role")]
+    whole = [line for line in series if "segment" not in line.labels] or list(series)
+    return [line for line in whole if line.labels.get("role") == whole[0].labels.get("role")]
 
 
 def summarise_step(
     windows: Windows,
-    series_info: Sequence[Mapping[str, Any]],
-    summaries: Sequence[Mapping[str, Any]] = (),
+    series: Sequence[SeriesLine],
+    summaries: Sequence[Summary] = (),
     *,
     resolution_ns: int = 1,
     limits_ns: Mapping[int, int] | None = None,
@@ -289,56 +277,53 @@ def summarise_step(
     """Summarise every series of a step, and together all series of its main metric: latency, or else the
     metric of the first series.
 
-    `series_info`: the engine's `series` lines (series, metric, unit, labels). `summaries`: its `summary`
-    lines, none for an import or a killed engine. If windows, bins and summaries disagree, the windows' values
-    are used, and the mark `windows-disagree` (invalid) says what differs. If only some series have a summary,
-    the others get the mark `summary-missing` (doubtful), except series that cannot have one
-    (`without_summary`).
+    `series`: the engine's `series` lines. `summaries`: its `summary` lines, none for an import or a killed
+    engine. If windows, bins and summaries disagree, the windows' values are used, and the mark
+    `windows-disagree` (invalid) says what differs. If only some series have a summary, the others get
+    `summary-missing` (doubtful), except series that cannot have one (`without_summary`).
     """
-    by_series = {line["series"]: line for line in summaries}
+    by_series = {line.series: line for line in summaries}
     marks: list[Mark] = []
     result: list[SeriesSummary] = []
-    for info in series_info:
-        number = info["series"]
+    for info in series:
+        number = info.series
         line = by_series.get(number)
         if line is None and summaries and number not in without_summary:
             marks.append(
                 MarkKind.SUMMARY_MISSING.mark("the engine wrote no summary for this series", series=number)
             )
         merged = merge(windows, number, limits_ns=limits_ns)
-        marks += _disagreements(
-            merged, number, line, unplaced_allowed=unplaced_allowed or number in without_summary
-        )
+        unplaced = unplaced_allowed or number in without_summary
+        marks += _disagreements(merged, number, line, unplaced_allowed=unplaced)
         result.append(
             summarise(
                 windows,
                 number,
-                metric=info["metric"],
-                unit=info["unit"],
-                labels=info["labels"],
-                engine=line,
+                metric=info.metric,
+                unit=info.unit,
+                labels=info.labels,
+                summaries=[] if line is None else [line],
                 resolution_ns=resolution_ns,
                 merged=merged,
             )
         )
-    known = {info["series"] for info in series_info}
-    unknown = sorted(set(windows.series.tolist()) - known)
+    unknown = sorted(set(windows.series.tolist()) - {info.series for info in series})
     if unknown:
         marks.append(MarkKind.WINDOWS_DISAGREE.mark(f"windows of unknown series: {unknown}"))
-    if not series_info:
+    if not series:
         return StepSummary(result, None, marks)
-    main = next(
-        (info["metric"] for info in series_info if info["metric"] == LATENCY), series_info[0]["metric"]
-    )
-    together = _alike([info for info in series_info if info["metric"] == main])
-    numbers = [info["series"] for info in together]
-    lines = [by_series[number] for number in numbers if number in by_series]
-    engine: dict[str, Any] = {
-        name: sum(line.get(name, 0) for line in lines) for name in ("lost", "impossible")
-    }
-    engine["thread"] = _add_thread(lines) if len(lines) == len(numbers) else None
+    metrics = [info.metric for info in series]
+    main = LATENCY if LATENCY in metrics else metrics[0]
+    together = _alike([info for info in series if info.metric == main])
+    numbers = [info.series for info in together]
     total = summarise(
-        windows, numbers, metric=main, unit=together[0]["unit"], labels={}, engine=engine,
-        resolution_ns=resolution_ns, limits_ns=limits_ns,
-    )  # fmt: skip
+        windows,
+        numbers,
+        metric=main,
+        unit=together[0].unit,
+        labels={},
+        summaries=[by_series[number] for number in numbers if number in by_series],
+        resolution_ns=resolution_ns,
+        limits_ns=limits_ns,
+    )
     return StepSummary(result, total, marks)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.record.histogram import signed_bin_of
+from rtgauge.record.histogram import encode_bins, signed_bin_of
 from rtgauge.record.model import Outlier, ThreadCounts, WarmUp
 from rtgauge.record.stream import Summary, Window
 from rtgauge.record.windows import add_bins, merge_moments
@@ -172,8 +172,8 @@ class WindowBuilder:
             max_ns=counts.max_ns,
             sum_ns=counts.sum_ns,
             m2_ns2=counts.m2_ns2,
-            bins=list(zip(counts.bins.tolist(), counts.counts.tolist(), strict=True)),
-            missed_bins=list(zip(counts.missed_bins.tolist(), counts.missed_counts.tolist(), strict=True)),
+            bins=encode_bins(counts.bins, counts.counts),
+            missed_bins=encode_bins(counts.missed_bins, counts.missed_counts),
         )
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -127,10 +126,7 @@ class Windows:
     @classmethod
     def of(cls, lines: Sequence[stream.Window]) -> Self:
         """Make windows from lines of the stream. Raises RecordError if a line is not a valid window."""
-        try:
-            histograms = {name: _stream_bins([getattr(line, name) for line in lines]) for name in HISTOGRAMS}
-        except OverflowError as error:
-            raise _no_windows(error) from None
+        histograms = {name: _stream_bins([getattr(line, name) for line in lines]) for name in HISTOGRAMS}
         return cls._of({name: [getattr(line, name) for line in lines] for name in COLUMNS}, histograms)
 
     @classmethod
@@ -240,19 +236,13 @@ def _no_windows(why: object) -> RecordError:
     return RecordError(f"not windows of the engine's stream: {why}")
 
 
-def _stream_bins(texts: Sequence[stream.Bins]) -> Bins:
+def _stream_bins(texts: Sequence[str]) -> Bins:
     """Decode each window's bins and counts. Raises RecordError if they are damaged."""
-    if all(isinstance(text, str) for text in texts):
-        values, numbers = decode([text for text in texts if isinstance(text, str)])
-        if np.any(numbers & 1):
-            raise RecordError("a window has a bin without a count")
-        lengths = numbers // 2
-        bins, counts = _from_gaps(values[0::2], lengths), values[1::2].astype(np.int64)
-    else:
-        flat = [_pairs(text) if isinstance(text, str) else list(chain.from_iterable(text)) for text in texts]
-        lengths = np.array([len(row) // 2 for row in flat], dtype=np.int64)
-        values = np.array(list(chain.from_iterable(flat)), dtype=np.int64)
-        bins, counts = values[0::2], values[1::2]
+    values, numbers = decode(texts)
+    if np.any(numbers & 1):
+        raise RecordError("a window has a bin without a count")
+    lengths = numbers // 2
+    bins, counts = _from_gaps(values[0::2], lengths), values[1::2].astype(np.int64)
     result = Bins(bins.astype(np.int32), counts, lengths)
     if np.abs(bins).max(initial=0) > OVERFLOW_BIN or counts.min(initial=1) <= 0 or not result.are_rising():
         raise RecordError("the bins of a window are not in rising order, out of range or empty")
@@ -267,12 +257,6 @@ def _from_gaps(gaps: npt.NDArray[np.int64 | np.int32], lengths: Integers) -> Int
     behind = np.cumsum(lengths)
     bins -= np.repeat(np.where(behind > lengths, bins[behind - lengths - 1], 0), lengths)
     return bins
-
-
-def _pairs(text: str) -> list[int]:
-    values, _ = decode([text])
-    bins = np.cumsum(values[0::2])
-    return np.stack([bins, values[1::2]], axis=1).ravel().tolist()
 
 
 NO_WINDOWS = Windows.of([])

@@ -120,12 +120,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
     context, key, result, windows = begun.context, begun.key, measured.result, measured.windows
     result.marks += _connection_marks(measured.programs, picked_up=begun.picked_up is not None)
     outer = measured.instrument.series if measured.instrument is not None and measured.from_histogram else []
-    summary = summarise_step(
-        windows,
-        [line.model_dump() for line in result.series],
-        [line.model_dump() for line in result.summaries],
-        without_summary=outer,
-    )
+    summary = summarise_step(windows, result.series, result.summaries, without_summary=outer)
     hello = result.hello
     if hello is None:
         raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")

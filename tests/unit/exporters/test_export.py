@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge.exporters.record_export import document, export, table
+from rtgauge.exporters.record_export import export, table
 from rtgauge.record.model import RunDocument
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
@@ -56,7 +56,7 @@ def test_parquet_is_the_same_table_and_windows_are_those_of_the_steps(record, tm
 
 
 def test_json_is_the_document(record):
-    assert RunDocument.model_validate_json(export(record, "json", None)) == document(record)
+    assert RunDocument.model_validate_json(export(record, "json", None)) == record.document()
 
 
 def test_a_record_without_steps_has_the_same_columns(record):

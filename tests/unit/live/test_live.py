@@ -30,7 +30,7 @@ from rtgauge.live.application import MOST_UNREAD
 from rtgauge.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
 from rtgauge.live.live_server import Address, LiveServer, parse_address
 from rtgauge.live.live_state import MOST_MAXIMA, LiveState, Moving
-from rtgauge.record.histogram import bin_of, encode
+from rtgauge.record.histogram import bin_of, encode, encode_bins
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.tire.motion import frame_message
@@ -55,7 +55,7 @@ def window(series: int, index: int, *values_ns: int, phase: str = "measure") -> 
         type="window", series=series, phase=phase, index=index, start_ns=index * 10**9,
         end_ns=(index + 1) * 10**9, count=len(values_ns), missed=index,
         min_ns=min(values_ns), max_ns=max(values_ns), sum_ns=sum(values_ns), m2_ns2=0.0,
-        bins=sorted(bins.items()), missed_bins=[],
+        bins=encode_bins(np.array(sorted(bins)), np.array([bins[at] for at in sorted(bins)])), missed_bins="",
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.record.histogram import OVERFLOW_NS, bin_of, upper_ns
-from rtgauge.record.model import Severity
+from rtgauge.record.model import Severity, ThreadCounts
 from rtgauge.record.summary import QUANTILES, nearest_rank, summarise, summarise_step
 from rtgauge.record.windows import NO_WINDOWS, merge_moments
 from tests.unit.windows import engine_line, info, row, windows_of
@@ -147,7 +147,8 @@ def test_thread_counts_and_lost_come_from_the_engine():
         "run_delay_ns": 5,
         "cpu_ns": 8,
     }
-    lines = [{**engine_line([1], series=n), "lost": 2, "impossible": 1, "thread": thread} for n in (0, 1)]
+    change = {"lost": 2, "impossible": 1, "thread": ThreadCounts(**thread)}
+    lines = [engine_line([1], series=n).model_copy(update=change) for n in (0, 1)]
     step = summarise_step(windows_of(row([1], series=0), row([1], series=1)), [info(0), info(1)], lines)
     assert (step.series[0].lost, step.series[0].thread.voluntary_switches) == (2, 3)
     assert (
@@ -162,7 +163,9 @@ def test_thread_counts_and_lost_come_from_the_engine():
     "change", [{"count": 3}, {"missed": 1}, {"max_ns": 99}, {"min_ns": 1}, {"sum_ns": 5}]
 )
 def test_a_summary_that_does_not_agree_with_the_windows_is_marked(change):
-    step = summarise_step(windows_of(row([100, 200])), [info()], [{**engine_line([100, 200]), **change}])
+    step = summarise_step(
+        windows_of(row([100, 200])), [info()], [engine_line([100, 200]).model_copy(update=change)]
+    )
     assert [(m.name, m.severity) for m in step.marks] == [("windows-disagree", Severity.INVALID)]
     assert next(iter(change)) in step.marks[0].detail
 

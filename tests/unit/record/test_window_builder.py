@@ -18,6 +18,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.record.windows_file import table_of
+from tests.unit.windows import info
 
 SECOND = 10**9
 SAMPLES = st.lists(
@@ -64,13 +65,8 @@ def test_any_pieces_make_the_windows_of_the_whole(samples, cuts, start_ns):
         )
     largest = sorted((abs(value) for _, value, missed in samples if not missed), reverse=True)[:20]
     assert [abs(outlier.value_ns) for outlier in builder.outliers] == largest
-    info = [{"series": 3, "metric": "jitter", "unit": "ns", "labels": {}}]
-    assert (
-        summarise_step(
-            windows, info, [summary_line(3, builder.totals(), builder.warm_up()).model_dump()]
-        ).marks
-        == []
-    )
+    summary = summary_line(3, builder.totals(), builder.warm_up())
+    assert summarise_step(windows, [info(3, "jitter")], [summary]).marks == []
 
 
 def test_the_warm_up_is_counted_apart():

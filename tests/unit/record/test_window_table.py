@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from rtgauge.errors import RecordError
 from rtgauge.record import window_table
 from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, encode
-from rtgauge.record.stream import Window, parse_line
+from rtgauge.record.stream import Window
 from rtgauge.record.window_table import MOST_BLOCKS, WindowTable, block_span, in_blocks
 from rtgauge.record.windows import Group, Windows, merge
 from rtgauge.record.windows_file import SCHEMA, check_windows, table_of, windows_of
@@ -55,26 +55,22 @@ def window(series: int, index: int, values: list[int], phase: str = "measure") -
 
 
 @given(st.lists(st.tuples(PAIRS, PAIRS), min_size=1, max_size=8))
-def test_both_forms_of_bins_give_the_same_table(
+def test_a_table_has_the_bins_of_the_lines(
     rows: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]],
 ):
     empty = window(0, 0, [])
-    old = [
-        empty.model_copy(update={"bins": plain, "missed_bins": [(abs(at), n) for at, n in missed[-1:]]})
+    lines = [
+        empty.model_copy(
+            update={"bins": gaps(plain), "missed_bins": gaps([(abs(at), n) for at, n in missed[-1:]])}
+        )
         for plain, missed in rows
     ]
-    new = [
-        one.model_copy(update={"bins": gaps(one.bins), "missed_bins": gaps(one.missed_bins)}) for one in old
-    ]
-    frame = table_of_lines(new)
+    frame = table_of_lines(lines)
     assert_frame_equal(frame, table_of(windows_of(frame)))
-    assert_frame_equal(frame, table_of_lines(old))
     assert frame.schema == pl.Schema(SCHEMA)
     assert [
         list(zip(bins, counts, strict=True)) for bins, counts in frame.select("bins", "counts").rows()
     ] == [plain for plain, _ in rows]
-    mixed = [old[number] if number % 2 else new[number] for number in range(len(rows))]
-    assert_frame_equal(frame, table_of_lines(mixed))
 
 
 @pytest.mark.parametrize(
@@ -85,10 +81,9 @@ def test_both_forms_of_bins_give_the_same_table(
         encode([5, 1, -2, 1]),
         encode([5, 0]),
         encode([OVERFLOW_BIN + 1, 1]),
-        [(5, 1), (4, 1)],
     ],
 )
-def test_bins_that_are_none_are_refused(bins: object):
+def test_bins_that_are_none_are_refused(bins: str):
     with pytest.raises(RecordError):
         table_of_lines([window(0, 0, [1, 2, 3]), window(0, 0, []).model_copy(update={"bins": bins})])
 
@@ -97,14 +92,6 @@ def test_a_count_that_no_column_holds_is_refused():
     line = window(0, 0, []).model_copy(update={"count": 2**70})
     with pytest.raises(RecordError, match="not windows"):
         table_of_lines([line])
-
-
-def test_bins_in_pairs_are_read():
-    figures = '"count":4,"missed":0,"min_ns":1,"max_ns":9,"sum_ns":5000,"m2_ns2":12.5,"bins":[[1300,4]],"missed_bins":[]}'
-    text = '{"type":"window","series":0,"phase":"measure","index":0,"start_ns":1,"end_ns":2,' + figures
-    line = parse_line(text)
-    assert isinstance(line, Window)
-    assert table_of_lines([line]).select("bins", "counts").row(0) == ([1300], [4])
 
 
 @pytest.fixture

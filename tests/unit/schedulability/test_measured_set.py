@@ -30,7 +30,7 @@ from rtgauge.schedulability.page.presenter import above_the_bound, figure_table,
 from rtgauge.schedulability.page.schedule_figure import figure_name, measured_figure
 from rtgauge.schedulability.probe import PROBE as TASKSET
 from tests.unit.records import run, step
-from tests.unit.windows import row, windows_of
+from tests.unit.windows import info, row, windows_of
 
 MS = 1_000_000
 METRICS = (
@@ -68,21 +68,15 @@ MEASURED = {
 def a_step(*, execution="wall", load="idle", marks=(), name="01-taskset-idle", segments=()):
     """A step of the probe as the runner would make it, and its windows."""
     parameters = normalise(get("taskset"), {**WRITTEN, "execution": execution}, "here")
-    info, rows = [], []
+    lines, rows = [], []
     for task, given in MEASURED.items():
         for metric in METRICS:
             values = given.get(metric, [1_000, 2_000])
-            rows.append(row(values, series=len(info)))
-            info.append(
-                {
-                    "series": len(info),
-                    "metric": metric,
-                    "unit": "count" if metric == "preemptions" else "ns",
-                    "labels": {"cpu": 0, "task": task},
-                }
-            )
+            rows.append(row(values, series=len(lines)))
+            unit = "count" if metric == "preemptions" else "ns"
+            lines.append(info(len(lines), metric, unit, cpu=0, task=task))
     windows = windows_of(*rows)
-    summary = summarise_step(windows, info)
+    summary = summarise_step(windows, lines)
     made = step([1_000], name=name, load=load, marks=marks)[0]
     key = made.key.model_copy(update={"probe": "taskset", "parameters": parameters, "load": load})
     changed = {

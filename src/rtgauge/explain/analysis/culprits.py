@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind
+from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind, culprit_name
 from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.analysis.waits import FAIR, MEMORY_LOCK
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
@@ -91,14 +91,12 @@ def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
     """Explain each moment of a file. Cached, because the page and the terminal show a step several times."""
     formats = TraceFormats.read(file.formats)
     explanations: list[Explanation] = []
-    symbols = formats.symbols
     for document in file.moments():
-        symbols = symbols.with_others(Symbols.read(document.get("symbols")))
-        explanations.append(explain(read_moment(formats, document), symbols))
+        explanations.append(explain(read_moment(formats, document), formats.symbols))
         worst = max(explanations, key=lambda known: (not known.moment.is_wait, known.latency_ns))
         # The events of a moment are megabytes, and the figure needs only the worst moment's.
         explanations = [known if known is worst else known.without_events() for known in explanations]
-    return tuple(with_joint_stalls(explanations)), symbols
+    return tuple(with_joint_stalls(explanations)), formats.symbols
 
 
 MENDS: dict[Kind, tuple[str, ...]] = {
@@ -301,9 +299,6 @@ def blame_of(record: Record, step: Step) -> Blame | None:
     """
     if MOMENTS not in step.checksums:
         return None
-    # Only for explained steps: most records have none.
-    from rtgauge.explain.analysis.explanation import Kind, culprit_name
-
     ranked = next(
         (ranked for explained in explained_steps(record, [step]) for ranked in explained.culprits), None
     )

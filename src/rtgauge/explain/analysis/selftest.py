@@ -15,7 +15,7 @@ from functools import cache
 from pydantic import TypeAdapter, ValidationError
 
 from rtgauge.explain.analysis.culprits import explained_steps, general
-from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
 from rtgauge.record.model import Step
@@ -246,8 +246,6 @@ def _middle(values: list[int], share: float) -> int | None:
 
 
 def _result(kind: str, stalls: list[JudgedStall]) -> KindResult:
-    from rtgauge.explain.analysis.explanation import culprit_name
-
     found = [stall for stall in stalls if stall.answer is not None]
     right = [stall for stall in found if stall.named]
     answers = ("not found" if stall.answer is None else culprit_name(stall.answer) for stall in stalls)

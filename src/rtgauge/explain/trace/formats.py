@@ -239,13 +239,6 @@ class Symbols:
             raise RecordError("the symbols of the trace are damaged") from None
         return cls(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
 
-    def with_others(self, others: Symbols) -> Symbols:
-        """Merge with others; a name in this one has precedence."""
-        known = dict(zip(others.addresses, others.names, strict=True)) | dict(
-            zip(self.addresses, self.names, strict=True)
-        )
-        return Symbols(tuple(sorted(known)), tuple(known[address] for address in sorted(known)))
-
     def name(self, address: int) -> str | None:
         """Return the name of the function that contains this address; None if it is not known."""
         at = bisect_left(self.addresses, address)
