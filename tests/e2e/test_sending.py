@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 
 from rtgauge.errors import InputError, RtgaugeError
+from rtgauge.record.reader import read_run
+from rtgauge.record.writer import RecordWriter
 from rtgauge.store.sending import PUT, Parcel, Sent, destination, send
 from tests.e2e.cli import COMMAND, environment, wait_until
-from tests.support.machine import Machine, free_port
+from tests.support.machine import Machine, client, free_port
 from tests.support.records import Shape, write_record
 from tests.unit.store.stored import run
 
@@ -39,6 +41,12 @@ def small(folder: Path, seed: int = 1, **changes: object) -> Path:
             if each.name != "step.json"
         }
         (step / "step.json").write_text(json.dumps(about))
+    return summed(record)
+
+
+def summed(record: Path) -> Path:
+    """The same record with right checksums of its JSON files."""
+    RecordWriter(record, record.name).write_run(read_run(record))
     return record
 
 
@@ -89,13 +97,25 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
     running.wait()
 
 
-@pytest.fixture(params=["folder", "ssh", "rsync"])
+@pytest.fixture(scope="module")
+def over_ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
+    """A destination of rsync over SSH, the environment's PATH, and the same folder seen from here."""
+    folder = tmp_path_factory.mktemp("over-ssh")
+    (folder / "records").mkdir()
+    with Machine(folder, "archive", busybox=False) as machine:
+        alias = f"Host archive\nHostName 127.0.0.1\nPort {machine.port}\nHost *\n"
+        path = f"{client(machine.folder, [machine], alias)}:{os.environ['PATH']}"
+        yield f"root@archive:{folder}/records", path, folder / "records"
+
+
+@pytest.fixture(params=["folder", "ssh", "rsync", "rsync over ssh"])
 def place(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, Path]:
     """A destination, and its folder seen from here."""
-    if request.param == "ssh":
-        url, path, folder = request.getfixturevalue("server")
+    if "ssh" in request.param:
+        name = "server" if request.param == "ssh" else "over_ssh"
+        url, path, folder = request.getfixturevalue(name)
         monkeypatch.setenv("PATH", path)
     elif request.param == "rsync":
         url, folder = request.getfixturevalue("daemon")
@@ -162,10 +182,24 @@ def test_a_file_that_only_its_checksum_covers_is_checked(record: Path, tmp_path:
     about = json.loads((step / "step.json").read_text())
     about["checksums"]["stream.ndjson"] = "0" * 64
     (step / "step.json").write_text(json.dumps(about))
+    summed(record)
     refused = run("store", "add", record, "--store", tmp_path / "s.sqlite")
-    assert "stream.ndjson does not have the checksum" in str(refused.exception)
+    assert "stream.ndjson does not have its checksum" in str(refused.exception)
     (step / "stream.ndjson").unlink()
     assert said("add", record, "--store", tmp_path / "s.sqlite").startswith("added: ")
+
+
+@pytest.mark.parametrize("name", ["run.json", "step.json", "system.json"])
+def test_a_changed_file_is_found_on_the_way_in(record: Path, tmp_path: Path, name: str) -> None:
+    """It is still valid JSON of its model: only its checksum tells."""
+    (file,) = record.rglob(name)
+    file.write_text(file.read_text() + "\n")
+    store = tmp_path / "s.sqlite"
+    for words in (("add", record, "--store", store), ("send", record, "--to", tmp_path / "kept")):
+        refused = run("store", *words)
+        assert str(refused.exception).endswith(f"{name} does not have its checksum: the record is damaged")
+    (record / "SHA256SUMS").unlink()
+    assert said("add", record, "--store", store).startswith("added: "), "an older record has no checksums"
 
 
 def test_a_cut_stream_leaves_nothing(record: Path, tmp_path: Path) -> None:
@@ -179,8 +213,9 @@ def test_a_cut_stream_leaves_nothing(record: Path, tmp_path: Path) -> None:
         words = ["sh", "-c", PUT, "sh", str(to), parcel.name, "0"]
         return subprocess.run(words, input=stream, capture_output=True, check=False).returncode
 
+    content = len(data.rstrip(b"\0"))
     for part in range(12):
-        assert put(data[: len(data) * part // 16])
+        assert put(data[: content * part // 12])
         assert list(to.iterdir()) == []
     at = data.index(b"PAR1") + 100
     assert put(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
@@ -225,6 +260,7 @@ def test_a_wrong_place_is_refused(record: Path, to: str) -> None:
 
 def test_a_server_that_is_away_is_named(record: Path) -> None:
     port = free_port()
-    for to in (f"ssh://root@127.0.0.1:{port}/srv", f"rsync://127.0.0.1:{port}/records"):
+    away = f"ssh://root@127.0.0.1:{port}/srv", f"rsync://127.0.0.1:{port}/records", "nobody.invalid:/srv"
+    for to in away:
         refused = run("store", "send", record, "--to", to)
         assert "try again" in str(refused.exception)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from rtgauge.record.windows import Windows
 
 RUN, PAGE = "run.json", "report.html"
+SUMS = "SHA256SUMS"
+"""The checksums of what `described_in` gives, as sha256sum reads them; step.json has the others."""
+SUM = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 WINDOWS, BLOCKS = "windows.parquet", "blocks.parquet"
 """The file with a step's windows; a long step has blocks (windows merged in time)."""
 PART = re.compile(r"windows-[^/]*\.parquet")
@@ -78,6 +81,14 @@ def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
 def read_run(path: Path) -> Run:
     """Return the run.json of the record in the folder `path`. Raises RecordError."""
     return read_model(opened_folder(path).file(RUN), Run)
+
+
+def described_in(folder: RecordFolder) -> list[str]:
+    """The JSON files of the models that make a record."""
+    names = [RUN]
+    names += [f"steps/{name}/step.json" for name in folder.names("steps")]
+    names += [f"targets/{name}/system.json" for name in folder.names("targets")]
+    return [name for name in names if folder.has(name)]
 
 
 def opened_folder(path: Path) -> RecordFolder:
@@ -181,10 +192,11 @@ class Record:
         return RunDocument(run=self.run, steps=self.steps, systems=self.systems, record=folder)
 
     def check_files(self) -> None:
-        """Check each step's files against their checksums; streams and logs may be missing.
+        """Check every file against its checksum; streams and logs may be missing.
 
         Raises RecordError for a file that differs.
         """
+        self._check_described()
         for step in self.steps:
             for name in step.checksums:
                 if self.has(step, name):
@@ -192,6 +204,24 @@ class Record:
                         self.file(step, name).open().close()
                     except (OSError, ValueError) as error:
                         raise damaged(self.file(step, name), error) from None
+
+    def _check_described(self) -> None:
+        """Check run.json, step.json and system.json; older records have no checksums of them."""
+        if not self.folder.has(SUMS):
+            return
+        file = self.folder.file(SUMS)
+        try:
+            lines = file.read(MOST_JSON).decode().splitlines()
+        except (OSError, ValueError) as error:
+            raise damaged(file, error) from None
+        sums = {found[2]: found[1] for line in lines if (found := SUM.fullmatch(line)) is not None}
+        if len(sums) < len(lines) or sorted(sums) != sorted(described_in(self.folder)):
+            raise RecordError(f"{file} does not list the files of the record: the record is damaged")
+        for name, sha256 in sums.items():
+            try:
+                self.folder.file(name, sha256).open().close()
+            except (OSError, ValueError) as error:
+                raise damaged(self.folder.file(name), error) from None
 
     def windows(self, step: Step, *, bins: bool = True) -> Windows:
         """Read the windows of a step; for a long step its blocks, which each merge several seconds.

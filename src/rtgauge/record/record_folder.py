@@ -210,9 +210,7 @@ class RecordFile:
             if self.sha256 is not None and self.folder.seen.get(key) != identity_of(file):
                 identity = identity_of(file)
                 if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
-                    raise RecordError(
-                        f"{self} does not have the checksum in step.json: the record is damaged"
-                    )
+                    raise RecordError(f"{self} does not have its checksum: the record is damaged")
                 self.folder.seen[key] = identity
                 file.seek(0)
         except BaseException:

@@ -19,7 +19,19 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, check_own, clean_name, clear_errors, sync_folder
 from rtgauge.record.model import Run, Step
-from rtgauge.record.reader import BLOCKS, PART, PARTIAL, RUN, STEP_ID, WINDOWS, Record, read_json, read_model
+from rtgauge.record.reader import (
+    BLOCKS,
+    PART,
+    PARTIAL,
+    RUN,
+    STEP_ID,
+    SUMS,
+    WINDOWS,
+    Record,
+    described_in,
+    read_json,
+    read_model,
+)
 from rtgauge.record.record_folder import RecordFolder, checksum
 
 if TYPE_CHECKING:
@@ -201,9 +213,18 @@ class RecordWriter:
         return Record.of(self._folder)
 
     def write_run(self, run: Run) -> None:
-        """Write run.json atomically. Raises InputError or MeasureError."""
+        """Write run.json atomically, and for a complete record the checksums of its JSON files.
+
+        Raises InputError or MeasureError. A kill leaves a record with right checksums or without any.
+        """
+        with clear_errors(self.path / SUMS, self._results):
+            self._folder.remove(SUMS, missing_ok=True)
         self.write_log(RUN, _bytes(run))
         self.run = run
+        if run.state == "complete":
+            with clear_errors(self.path, self._results):
+                sums = {name: checksum(self._folder.file(name)) for name in described_in(self._folder)}
+            self.write_log(SUMS, "".join(f"{sums[name]}  {name}\n" for name in sums).encode())
 
     def _target(self, name: str) -> str:
         """Make the folder of the target `name` and return its name. Raises OSError."""

@@ -14,7 +14,7 @@ from rtgauge.analysis.differing_settings import flat
 from rtgauge.record.facts import Facts
 from rtgauge.record.labels import LABELS, Labels, read_labels
 from rtgauge.record.model import Distribution, SeriesSummary, Step
-from rtgauge.record.reader import RUN, Record
+from rtgauge.record.reader import Record, described_in
 from rtgauge.record.record_folder import RecordFolder
 from rtgauge.store.tables import FIGURES
 from rtgauge.system.hardware import SHARED
@@ -58,11 +58,9 @@ def key_of(*parts: object) -> str:
 
 def checksum_of(folder: RecordFolder) -> str:
     """SHA-256 of the files that the store is made of; step.json covers the others. Raises OSError."""
-    names = [RUN, LABELS]
-    names += [f"steps/{name}/step.json" for name in folder.names("steps")]
-    names += [f"targets/{name}/system.json" for name in folder.names("targets")]
     total = hashlib.sha256()
-    for name in names:
+    run, *others = described_in(folder)
+    for name in (run, LABELS, *others):
         if folder.has(name):
             with folder.file(name).open() as file:
                 total.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
