@@ -18,6 +18,7 @@ from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.parameters import OpenParameters
+from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
@@ -171,9 +172,8 @@ def _step(
         tool=TOOL,
     )
     windows = measured.table.windows()
-    info = [{"series": 0, "metric": metric, "unit": "ns", "labels": {"role": "instrument"}}]
-    line = summary_line(0, builder.totals(), builder.warm_up()).model_dump()
-    summary = summarise_step(windows, info, [line])
+    series = SeriesLine(type="series", series=0, metric=metric, unit="ns", labels={"role": "instrument"})
+    summary = summarise_step(windows, [series], [summary_line(0, builder.totals(), builder.warm_up())])
     time_unknown = MarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)
     first_ns, last_ns = measured.span_ns
     step = Step(
