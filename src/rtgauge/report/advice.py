@@ -5,18 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from rtgauge.report.text import printable
+from rtgauge.verdict.flowchart import Advice, Stage
 from rtgauge.verdict.margin import Evidence, Margin
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rtgauge.verdict.flowchart import Advice, Stage
 
 STYLE = {
     Margin.BLACK: "bold green",

@@ -5,18 +5,14 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from rtgauge.report.table import Cell, Column, Table, Tone, texts
 from rtgauge.report.terminal_table import print_pairs, rich_table
 from rtgauge.report.text import printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rtgauge.system.audit import AuditDocument, Finding
+from rtgauge.system.audit import AuditDocument, Finding
 
 ORDER = {"serious": 0, "moderate": 1, "minor": 2}
 STYLE = {"serious": "bold red", "moderate": "yellow", "minor": "cyan"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from rich.console import Console, RenderableType
 from rich.segment import Segments
 from rich.text import Text
 
@@ -23,9 +23,6 @@ from rtgauge.report.tables import FIGURES, figure_cells, missed_cell
 from rtgauge.report.terminal_table import fitted, rich_table
 from rtgauge.report.text import printable, us, whole
 from rtgauge.units import plural
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
 
 MOST_LINES = 25
 """The most lines after the conclusion."""

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
 from rtgauge.record.model import Result, Step
@@ -14,9 +15,6 @@ from rtgauge.report.record_view import RecordView, series_name
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import us, whole
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def _results(step: Step, name: str) -> list[Result]:

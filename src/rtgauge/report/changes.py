@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from rtgauge.record.model import Step
 from rtgauge.report.table import Column, Table
 from rtgauge.report.text import NONE, quantity, value, words
 from rtgauge.units import format_count
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import Step
 
 SHOWN = 12
 """The most changes of a kind to list; the rest is counted."""

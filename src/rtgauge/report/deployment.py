@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
 from rtgauge.record.model import DeploymentReport, SettingMade
@@ -15,14 +16,10 @@ from rtgauge.report.table import Cell, Column, Table, texts
 from rtgauge.report.terminal_table import rich_table
 from rtgauge.report.text import printable
 from rtgauge.system.deployment.apply import WHY, Applied, explain_refusal, why_refused
+from rtgauge.system.deployment.current import Held
 from rtgauge.system.deployment.definition import Cannot, Deployment
 from rtgauge.system.deployment.stages import Action, Gather, Note, Write
 from rtgauge.units import plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rtgauge.system.deployment.current import Held
 
 YES_NO = {"on": "yes", "off": "no", "all": "yes", "1": "no"}
 

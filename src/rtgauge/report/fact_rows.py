@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from rich.console import Console
 from rich.text import Text
 
 from rtgauge.record.facts import (
@@ -28,9 +29,6 @@ from rtgauge.record.reader import Record
 from rtgauge.report.terminal_table import print_pairs
 from rtgauge.report.text import quantity, value, words
 from rtgauge.units import parse_cpu_list, plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 ELSEWHERE = {"calibrations", "audit"}
 """Facts of a target with their own table on the page."""

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.conclusion import exposure_text
@@ -13,9 +11,7 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.units import format_change, format_count, format_time, plural
-
-if TYPE_CHECKING:
-    from rtgauge.verdict.gate_result import GateResult, SeriesChange
+from rtgauge.verdict.gate_result import GateResult, SeriesChange
 
 SUITE = "rtgauge gate"
 SIDES = ("baseline", "candidate")
@@ -144,8 +140,8 @@ def _figure(result: GateResult) -> Figure:
         for pair in result.pairs
         if pair.change is not None
     ]
-    data = vega.csv({"pair": "number", "change": "number", "order": "string"}, rows)
-    limits = vega.csv({"limit": "number"}, [[0.0], [result.larger_than * 100]])
+    data = vega.csv("pair:Q change:Q order", rows)
+    limits = vega.csv("limit:Q", [[0.0], [result.larger_than * 100]])
     description = f"Change of {result.quantile} of {result.series} in each pair, in percent"
     points = vega.layer(
         data,
@@ -175,7 +171,7 @@ def _events_figure(result: GateResult) -> Figure:
     ]
     step = max(1, max(int(row[1]) for row in rows) // 8)
     ticks = [*range(0, max(int(row[1]) for row in rows) + step, step)]
-    data = vega.csv({"pair": "number", "events": "number", "side": "string"}, rows)
+    data = vega.csv("pair:Q events:Q side", rows)
     description = f"How often each run exceeded {result.require} under {result.series}, pair by pair"
     points = vega.layer(
         data,

@@ -66,7 +66,7 @@ def figure(history: History, name: str) -> Figure | None:
         return None
     values = [us for *_, us in rows]
     low, high = min(values) / 1.2, max(values) * 1.2
-    data = vega.csv({"boot": "number", "day": "string", "kind": "string", "us": "number"}, rows)
+    data = vega.csv("boot:Q day kind us:Q", rows)
     x = vega.counted_axis("boot:Q", len(boots), "boot")
     y = vega.log_axis("us:Q", low, high, "latency (us)")
     colour = vega.kinds("kind:N", (history.quantile, "max"))
@@ -76,7 +76,7 @@ def figure(history: History, name: str) -> Figure | None:
     places = [(change.boots_before + 0.5,) for change in history.changes]
     if places:
         rule = vega.mark("rule", style="alarm", strokeDash=[5, 3])
-        layers.append(vega.layer(vega.csv({"boot": "number"}, places), rule, x=vega.shown("boot:Q")))
+        layers.append(vega.layer(vega.csv("boot:Q", places), rule, x=vega.shown("boot:Q")))
     description = f"{history.quantile} and maximum of {plural(len(boots), 'boot')} of {history.series}"
     notes = ["A dashed line is a suspected change."] if places else []
     return Figure.single(name, "Course", description, layers, 260, notes)

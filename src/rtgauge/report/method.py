@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Calibration
 from rtgauge.record.model import COKERNELS, Step, StepKey
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, quantity, value, whole, words
 from rtgauge.units import format_cpu_list, plural
 from rtgauge.verdict.coverage import FORBIDDEN
-
-if TYPE_CHECKING:
-    from rtgauge.report.record_view import RecordView
 
 COKERNEL_METHOD = {
     "cobalt": (

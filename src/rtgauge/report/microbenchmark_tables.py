@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from rtgauge.analysis.microbenchmarks import (
     Happened,
@@ -19,15 +20,11 @@ from rtgauge.probe.simple_probe import cost_of
 from rtgauge.record.marks import Severity, is_doubt
 from rtgauge.record.model import Step
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rtgauge.report.record_view import RecordView
 
 ANSWERS = {
     "starved": "starved",

@@ -20,15 +20,13 @@ from rtgauge.report.text import NONE, capital, us, whole
 
 OUTER = "from outside"
 DIFFERENCE = "outside less inside"
-FIGURES = {
-    "min_ns": "min",
-    "mean_ns": "mean",
-    "std_ns": "std",
-    "p50_ns": "p50",
-    "p99_ns": "p99",
-    "p99_9_ns": "p99.9",
-    "max_ns": "max",
-}
+FIGURES = {"min_ns": "min", "mean_ns": "mean", "std_ns": "std", "p50_ns": "p50", "p99_ns": "p99"}
+FIGURES |= {"p99_9_ns": "p99.9", "max_ns": "max"}
+NOTE = (
+    "In us. The difference is between figures, not between single samples: it is what the machine's own "
+    "clock does not see. The difference of the means is also the mean of the differences if both counted "
+    "the same samples. No offset and no drift of the clocks is subtracted."
+)
 MIDDLE = ("std", "p50", "p99")
 """Figures left out of a narrow terminal or page."""
 
@@ -92,21 +90,16 @@ def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
     both = views(steps)
     if not both:
         return None
-    names = view.labels
     rows: list[list[str]] = []
     for each in both:
-        begin = f"{names[each.step.id]}, " if len(both) > 1 else ""
+        begin = f"{view.labels[each.step.id]}, " if len(both) > 1 else ""
         rows.append([f"{begin}{OUTER}", *_cells(each.outer)])
         if each.inner is not None:
             rows.append([f"{begin}{each.inner_name}", *_cells(each.inner)])
             rows.append([f"{begin}{DIFFERENCE}", "", "", *_difference(each.outer, each.inner)])
     columns = [replace(column, spare=column.title in MIDDLE) for column in numbers(*FIGURES.values())]
     what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
-    note = (
-        "In us. The difference is between figures, not between single samples: it is what the machine's "
-        "own clock does not see. The difference of the means is also the mean of the differences if "
-        "both counted the same samples. No offset and no drift of the clocks is subtracted."
-    )
+    note = NOTE
     heads = [*texts("view"), *numbers("count", "missed"), *columns]
     return Table(f"{capital(what)}, from outside and inside", heads, rows, [note])
 
@@ -140,8 +133,8 @@ def _counted(report: InstrumentReport) -> str:
 def instrument_grids(view: RecordView, steps: Sequence[Step]) -> list[Table]:
     """Return a table per step of its instrument: identity, own offset, clock, counts."""
     both = views(steps)
-    names = view.labels
-    return [_instrument_grid(each, f", {names[each.step.id]}" if len(both) > 1 else "") for each in both]
+    several = len(both) > 1
+    return [_instrument_grid(each, f", {view.labels[each.step.id]}" if several else "") for each in both]
 
 
 def _instrument_grid(each: Views, of_step: str) -> Table:
@@ -157,12 +150,10 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
     if exact is not None:
         figures = f"min {_us(exact.min_ns)}, mean {_us(exact.mean_ns)}, max {_us(exact.max_ns)}"
         rows.append(["its own figures (us)", f"{exact.count} values: {figures}, std {_us(exact.std_ns)}"])
-    notes = [
-        (
-            "The loopback is shown and not subtracted. The drift is that of the machine that runs "
-            "rtgauge against the instrument: 1 ppm is 1 ns in 1 ms."
-        )
-    ]
+    drift = (
+        "The drift is that of the machine that runs rtgauge against the instrument: 1 ppm is 1 ns in 1 ms."
+    )
+    notes = [f"The loopback is shown and not subtracted. {drift}"]
     return Table(f"The instrument{of_step}", texts("", "value"), rows, notes)
 
 
@@ -173,10 +164,8 @@ def instrument_line(step: Step) -> str | None:
     report = step.instrument
     if report is None:
         return None
-    return (
-        f"instrument {report.id}: {_counted(report)}; loopback {_loopback(report)}, of the wires "
-        f"{_wires(report)}; clock drift {_drift(report.drift)}"
-    )
+    loopback = f"loopback {_loopback(report)}, of the wires {_wires(report)}"
+    return f"instrument {report.id}: {_counted(report)}; {loopback}; clock drift {_drift(report.drift)}"
 
 
 def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
@@ -201,15 +190,9 @@ def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
     charts = {
         view.labels[each.step.id]: _views_chart(each.outer.metric, curves) for each, curves in drawn if curves
     }
-    if not charts:
-        return None
-    note = (
-        "Read from the histograms (1 % or better). The two curves use different clocks; their "
-        "difference is what the machine does not see."
-    )
-    text = " ".join(str(spec["description"]) for spec in charts.values())
-    titles = list(charts) if len(charts) > 1 else []
-    return Figure("views", "From outside and inside", text, [*charts.values()], titles, [note])
+    clocks = "The two curves use different clocks; their difference is what the machine does not see."
+    notes = [f"Read from the histograms (1 % or better). {clocks}"]
+    return Figure.described("views", "From outside and inside", charts, notes)
 
 
 def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
@@ -218,7 +201,7 @@ def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
     rarest = min(float(curve.share[-1]) for curve in curves.values()) * 0.6
     rows = [(name, *point) for name, curve in curves.items() for point in curve.points]
     lines = share_lines(
-        vega.csv({"view": "string", "us": "number", "share": "number"}, rows),
+        vega.csv("view us:Q share:Q", rows),
         vega.log_axis("us:Q", low, high, f"{metric} x (us)"),
         vega.share_axis(rarest, "share longer than x"),
         color=vega.kinds("view:N", curves),

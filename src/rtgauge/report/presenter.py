@@ -11,22 +11,19 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import BaseModel
+from rich.console import Console
 
 from rtgauge.analysis.spikes import step_words
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rtgauge.report.figures.vega import Figure
-    from rtgauge.report.record_view import RecordView
-    from rtgauge.report.table import Table
+from rtgauge.report.figures.vega import Figure
+from rtgauge.report.record_view import RecordView
+from rtgauge.report.table import Table
 
 GROUP = "rtgauge.presenters"
 """The group of entry points, by the name of a probe or of a file that steps keep."""

@@ -8,7 +8,8 @@ Response latency next to cyclictest is their table 4; the parts of a response ar
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from rtgauge.analysis.sustained import without_searches
 from rtgauge.probe.response import PROBE as RESPONSE
@@ -27,9 +28,6 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, us, whole
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 PARTS = {
     "interrupt-latency": "interrupt latency",

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
+from rtgauge.record.model import Mark
 from rtgauge.report.text import printable
-
-if TYPE_CHECKING:
-    from rtgauge.record.model import Mark
 
 Kind = Literal["text", "number", "count", "maximum", "prose", "path", "value", "places", "nowrap"]
 """The content of a column; on the page also the CSS class of its cells."""
@@ -118,6 +116,11 @@ class Table:
     def natural_width(self) -> int:
         """Characters of a terminal line if no cell is broken."""
         return sum(self.width(at) + 2 for at in range(len(self.columns))) - 2
+
+
+def applying(*notes: tuple[object, str]) -> list[str]:
+    """The notes whose condition holds, which is the first of each pair."""
+    return [note for applies, note in notes if applies]
 
 
 def pairs(title: str, rows: Iterable[tuple[str, str]]) -> Table:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from rtgauge.record.model import Severity, VerdictWord
@@ -22,9 +22,6 @@ from rtgauge.report.table import Column, Table, texts
 from rtgauge.report.tables import FILLED_WORDS, detail_table, is_filled
 from rtgauge.report.terminal_table import rich_table
 from rtgauge.report.text import printable, us
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 LIST_WIDTH = 120
 STYLE = {

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import rich.table
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.report.table import PART, Column, Table, marks_of, tone_of
 from rtgauge.report.text import printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 WIDE = 76
 """In a narrower terminal the gap between columns is one space, not two."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.record.model import Result, Step
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import format_count, format_share, plural
-
-if TYPE_CHECKING:
-    from rtgauge.report.record_view import RecordView
 
 COLUMNS = (*texts("thread", "quantity (us)"), *numbers("count", "min", "p50", "p99", "max"))
 MOST_NAMES = 3

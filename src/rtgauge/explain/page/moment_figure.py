@@ -29,7 +29,7 @@ MARKS, LATENCY = " ", "latency"
 OTHER = "other"
 IDLE = "idle: no task ran"
 """A label longer than any task's name can be."""
-_COLUMNS = {"lane": "string", "who": "string", "kind": "string", "start": "number", "end": "number"}
+_COLUMNS = "lane who kind start:Q end:Q"
 Bar = tuple[str, str, str, float, float]
 
 
@@ -178,7 +178,7 @@ def _layers(
     def coloured(bars: list[Bar]) -> list[tuple[str, str, str, float, float, str]]:
         return [(*bar, bar[1] if bar[1] in named else OTHER) for bar in bars if bar[1] != IDLE]
 
-    columns = {**_COLUMNS, "colour": "string"}
+    columns = f"{_COLUMNS} colour"
     x = vega.shown(
         "start:Q",
         scale={"domain": [*domain], "nice": False},
@@ -195,7 +195,7 @@ def _layers(
         return vega.layer(vega.csv(columns, coloured(of)), drawn, **place, color=colour, tooltip=tips)
 
     idle = vega.csv(_COLUMNS, [bar for bar in tasks if bar[1] == IDLE])
-    times = vega.csv({"what": "string", "start": "number"}, marks)
+    times = vega.csv("what start:Q", marks)
     return [
         vega.layer(
             idle, vega.mark("bar", height=4, style="muted", opacity=0.4, clip=True), **place, tooltip=tooltip
@@ -212,5 +212,5 @@ def _mark_name(mark: tuple[str, float], line: int, x: vega.Part, *, last: bool) 
     """Write a mark's name next to its rule, a line below the previous one; the last goes to its left."""
     side = {"align": "right" if last else "left", "dx": -3 if last else 3}
     drawn = vega.mark("text", baseline="top", fontSize=11, style="ink", **side)
-    data = vega.csv({"what": "string", "start": "number"}, [mark])
+    data = vega.csv("what start:Q", [mark])
     return vega.layer(data, drawn, x=x, y=vega.fixed(13 * line), text=vega.shown("what:N"))

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from rtgauge.analysis.sides import Side
 from rtgauge.record.reader import Record
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import Counts, exceedance, outlines
@@ -21,9 +21,6 @@ from rtgauge.report.figures.files import write_figures
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
-
-if TYPE_CHECKING:
-    from rtgauge.analysis.sides import Side
 
 CORNERS = 20_000
 BODY = 199
@@ -83,7 +80,7 @@ def _histograms(sides: Sequence[Side]) -> Figure:
     low, high = min(row[1] for row in rows) * 0.9, max(row[1] for row in rows) * 1.1
     axis = {"title": f"share of {_samples(sides)} (%)", "values": vega.decades(floor, 150), "format": "~g"}
     lines = vega.layer(
-        vega.csv({"side": "string", "us": "number", "percent": "number"}, rows),
+        vega.csv("side us:Q percent:Q", rows),
         vega.mark("line", interpolate="step-after", strokeWidth=1.4, strokeJoin="miter", clip=True),
         vega.calculated("y", f"max(datum.percent, {floor / 2})"),
         vega.NUMBERED,
@@ -109,7 +106,7 @@ def _exceedance(sides: Sequence[Side]) -> Figure:
     low, high = max(0.01, min(row[1] for row in rows)) * 0.9, max(row[1] for row in rows) * 1.15
     rarest = min(row[2] for row in rows) * 0.6
     lines = share_lines(
-        vega.csv({"side": "string", "us": "number", "share": "number"}, rows),
+        vega.csv("side us:Q share:Q", rows),
         vega.log_axis("us:Q", low, high, f"{sides[0].quantity} x (us)"),
         vega.share_axis(rarest, _later(sides)),
         color=_colour(sides),
@@ -133,8 +130,8 @@ def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
         lines += [("regression", v, fit) for v, fit in fits if low <= fit <= high]
     title = f"{side.label} (us)"
     points = zip(x.tolist(), y.tolist(), shares.tolist(), strict=True)
-    data = vega.csv({"x": "number", "y": "number", "share": "number"}, points)
-    ruled = vega.csv({"kind": "string", "x": "number", "y": "number"}, lines)
+    data = vega.csv("x:Q y:Q share:Q", points)
+    ruled = vega.csv("kind x:Q y:Q", lines)
     dash = vega.kinds("kind:N", ("regression", "equal"), [[1, 0], [4, 4]])
     text = f"Q-Q plot of {side.label} against {baseline.label}"
     if line is not None:

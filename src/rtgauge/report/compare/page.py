@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.comparison_scope import Scope
 from rtgauge.analysis.frequency import Gathered
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
@@ -30,9 +30,6 @@ from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.sustained_tables import timing_grids, timing_sentences
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
-
-if TYPE_CHECKING:
-    from rtgauge.analysis.comparison_document import Comparison
 
 
 @dataclass(frozen=True)

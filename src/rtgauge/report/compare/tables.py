@@ -5,10 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison_conclusion import Finding, finding, word
+from rtgauge.analysis.comparison_document import (
+    Comparison,
+    Pair,
+    QuantileDifference,
+    Selection,
+    TailLevel,
+    Test,
+)
 from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.analysis.sides import EMULATED
 from rtgauge.probe.registry import plural_of
@@ -17,16 +24,6 @@ from rtgauge.record.model import Distribution
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, capital, us, whole
 from rtgauge.units import format_count, format_time, plural
-
-if TYPE_CHECKING:
-    from rtgauge.analysis.comparison_document import (
-        Comparison,
-        Pair,
-        QuantileDifference,
-        Selection,
-        TailLevel,
-        Test,
-    )
 
 
 def _signed(ns: float) -> str:

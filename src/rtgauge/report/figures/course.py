@@ -7,8 +7,10 @@ from rtgauge.report.figure_data import ALL, Course, Source, course
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import SEVERAL, RecordView, common_quantity, has_distribution
+from rtgauge.report.table import applying
 from rtgauge.units import format_duration
 
+COLUMNS = "load cpu phase start:Q end:Q us:Q missed:Q step"
 POINTS = 40_000
 """The approximate number of points for all CPUs together."""
 NAMED_STEPS = 8
@@ -20,9 +22,8 @@ def course_figure(source: Source) -> Figure | None:
     timeline = course(source.view.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
     if timeline is None:
         return None
-    quantity = common_quantity(
-        step for condition in source.conditions.values() for step in condition.steps if has_distribution(step)
-    )
+    steps = (step for condition in source.conditions.values() for step in condition.steps)
+    quantity = common_quantity(step for step in steps if has_distribution(step))
     values = [point.max_us for point in timeline.points if point.max_us is not None]
     low = max(0.1, min(values, default=1.0))
     high = max([*values, source.bound_us or 0.0, low * 10])
@@ -40,17 +41,16 @@ def course_figure(source: Source) -> Figure | None:
     legend = {"title": None, "symbolType": "circle", "symbolOpacity": 1}
     colour = vega.kinds("load:N", source.labels, legend=legend)
     phases = vega.csv(
-        {"load": "string", "name": "string", "phase": "string", "start": "number", "end": "number"},
+        "load name phase start:Q end:Q",
         ((load_of[p.step], names[p.step], p.kind, p.start_s, p.end_s) for p in timeline.phases),
     )
     opacity = vega.kinds("phase:O", ("measure", "warm-up"), (0.16, 0.06), legend=None)
     layers = [vega.layer(phases, vega.mark("rect"), x=x, x2=vega.shown("end"), color=colour, opacity=opacity)]
-    columns = {"load": "string", "cpu": "string", "phase": "string", "start": "number", "end": "number"}
-    rows = (
+    rows = [
         (load_of[p.step], p.cpu, p.kind, p.start_s, p.end_s, p.max_us, p.missed, p.step)
         for p in timeline.points
-    )
-    points = vega.csv({**columns, "us": "number", "missed": "number", "step": "string"}, rows)
+    ]
+    points = vega.csv(COLUMNS, rows)
     ways = [vega.where("datum.cpu === cpu"), vega.calculated("middle", "(datum.start + datum.end) / 2")]
     valid = [*ways, vega.where("isValid(datum.us)")]
     tooltip = vega.tips("load:N", "phase:N", ("start:Q", "from (s)"), ("us:Q", "max (us)"), "missed:Q")
@@ -75,8 +75,7 @@ def course_figure(source: Source) -> Figure | None:
     text = f"Largest {quantity} over time, a band a step. " + "; ".join(
         f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items()
     )
-    notes = _notes(timeline, source, quantity)
-    return Figure.single("course", "Course of maxima", text, layers, 280, notes)
+    return Figure.single("course", "Course of maxima", text, layers, 280, _notes(timeline, source, quantity))
 
 
 def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
@@ -88,7 +87,7 @@ def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
         if starts:
             marks = ", ".join(f"{mark.severity}: {mark.name}" for mark in step.marks)
             rows.append((labels[step.id], min(starts), marks))
-    data = vega.csv({"name": "string", "start": "number", "marks": "string"}, rows)
+    data = vega.csv("name start:Q marks", rows)
     place = {"x": vega.shown("start:Q"), "y": vega.fixed(0)}
     text = vega.mark("text", align="left", baseline="top", dx=4, dy=4, fontSize=11, style="ink", clip=True)
     look = {"filled": True, "xOffset": 9, "yOffset": 26, "style": "alarm", "opacity": 1}
@@ -101,14 +100,14 @@ def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
 def _notes(timeline: Course, source: Source, quantity: str) -> list[str]:
     each = format_duration(round(timeline.bucket_s * 1e9))
     hollow = "Pale bands and hollow points: warm-up, which no other figure includes."
-    notes = [f"Each point is the largest {quantity} of {each}. {hollow}"]
-    if quantity == SEVERAL:
-        own = ", ".join(name for name in source.quantities if source.only(name).measured)
-        notes.append(f"Each step has its own quantity: {own}.")
-    if any(point.missed for point in timeline.points):
-        notes.append("Red ticks at the foot: activations were missed there.")
-    if any(step.marks for step in source.view.steps):
-        notes.append("A red triangle at the head of a band: that step is marked.")
-    if not timeline.continuous:
-        notes.append("The steps do not share one stretch of time; they are drawn one after another.")
-    return notes
+    own = ", ".join(name for name in source.quantities if source.only(name).measured)
+    missed = any(point.missed for point in timeline.points)
+    marked = any(step.marks for step in source.view.steps)
+    apart = "The steps do not share one stretch of time; they are drawn one after another."
+    return applying(
+        (True, f"Each point is the largest {quantity} of {each}. {hollow}"),
+        (quantity == SEVERAL, f"Each step has its own quantity: {own}."),
+        (missed, "Red ticks at the foot: activations were missed there."),
+        (marked, "A red triangle at the head of a band: that step is marked."),
+        (not timeline.continuous, apart),
+    )

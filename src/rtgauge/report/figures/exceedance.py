@@ -9,6 +9,7 @@ from rtgauge.report.figure_data import ALL, Curve, Source, exceedance
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
+from rtgauge.report.table import applying
 from rtgauge.report.text import capital
 
 POINTS = 16_000
@@ -28,11 +29,11 @@ def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
     for label, cpus in source.measured.items():
         for cpu, part in cpus.items():
             points = FULL if cpu == ALL else _points_a_cpu(source)
-            curves[label, cpu, PLAIN] = exceedance(part.plain, part.max_ns, points, unplaced=part.unplaced)
+            counts = {PLAIN: part.plain}
             if part.missed.total:
-                curves[label, cpu, FILLED] = exceedance(
-                    part.plain.plus(part.missed), part.max_ns, points, unplaced=part.unplaced
-                )
+                counts[FILLED] = part.plain.plus(part.missed)
+            for kind, of_kind in counts.items():
+                curves[label, cpu, kind] = exceedance(of_kind, part.max_ns, points, unplaced=part.unplaced)
     return {key: curve for key, curve in curves.items() if len(curve.x_us)}
 
 
@@ -40,24 +41,18 @@ def exceedance_figure(source: Source) -> Figure | None:
     """Return a chart per quantity, a curve per condition, dashed with missed activations filled in; None
     without data.
     """
-    specs: list[vega.Part] = []
-    measured: list[str] = []
+    charts: dict[str, vega.Part] = {}
     every: list[tuple[str, Curve]] = []
     for quantity in source.quantities:
         part = source.only(quantity)
         curves = _curves(part)
         if curves:
-            specs.append(_chart(part, curves, quantity))
-            measured.append(quantity)
+            charts[capital(quantity)] = _chart(part, curves, quantity)
             every += [(kind, curve) for (_, _, kind), curve in curves.items()]
-    if not specs:
-        return None
-    description = " ".join(str(spec["description"]) for spec in specs)
-    titles = [capital(quantity) for quantity in measured] if len(measured) > 1 else []
-    return Figure("exceedance", "Exceedance", description, specs, titles, _notes(source, every))
+    return Figure.described("exceedance", "Exceedance", charts, _notes(source, every))
 
 
-COLUMNS = {"load": "string", "cpu": "string", "kind": "string", "us": "number", "share": "number"}
+COLUMNS = "load cpu kind us:Q share:Q"
 OF_CPU = vega.where("datum.cpu === cpu")
 
 
@@ -77,7 +72,7 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
     any_missed = any(kind == FILLED for _, _, kind in curves)
     points = [(*key, *point) for key, curve in curves.items() for point in curve.points]
     ends = [(*key, *curve.points[-1]) for key, curve in curves.items() if key[2] == PLAIN]
-    shown_kinds = [PLAIN, FILLED] if any_missed else [PLAIN]
+    dashes = {PLAIN: [1, 0], FILLED: [4, 3]} if any_missed else {PLAIN: [1, 0]}
     legend = {"title": None, "labelExpr": _KIND} if any_missed else None
     lines = share_lines(
         vega.csv(COLUMNS, points),
@@ -85,7 +80,7 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
         vega.share_axis(rarest * 0.6, _share(quantity)),
         OF_CPU,
         color=vega.kinds("load:N", source.labels),
-        strokeDash=vega.kinds("kind:N", shown_kinds, [[1, 0], [4, 3]][: len(shown_kinds)], legend=legend),
+        strokeDash=vega.kinds("kind:N", dashes, [*dashes.values()], legend=legend),
     )
     largest = vega.layer(
         vega.csv(COLUMNS, ends),
@@ -111,19 +106,15 @@ def _share(quantity: str) -> str:
 
 
 def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
-    notes = [
-        "Read from the histogram (1 % or better); the dot is the exact largest value.",
-        "A curve ends at one in the number of samples: anything rarer was not measured.",
-    ]
-    if any(kind == FILLED for kind, _ in curves):
-        notes.append("Dashed: with the latencies filled in that missed activations would have had.")
-    if _points_a_cpu(source) < FULL:
-        notes.append(f"The curves of single CPUs are thinned to about {_points_a_cpu(source)} points.")
-    if any(curve.upper_bound for _, curve in curves):
-        notes.append(
-            "Samples that the other tool's histogram does not have are drawn at the largest value: "
-            "the curve is an upper bound."
-        )
-    if any(curve.lower_bound for _, curve in curves):
-        notes.append("A curve that ends at 10 s continues beyond it.")
-    return notes
+    points = _points_a_cpu(source)
+    filled = any(kind == FILLED for kind, _ in curves)
+    bounded = any(curve.upper_bound for _, curve in curves)
+    outside = "Samples that the other tool's histogram does not have are drawn at the largest value"
+    return applying(
+        (True, "Read from the histogram (1 % or better); the dot is the exact largest value."),
+        (True, "A curve ends at one in the number of samples: anything rarer was not measured."),
+        (filled, "Dashed: with the latencies filled in that missed activations would have had."),
+        (points < FULL, f"The curves of single CPUs are thinned to about {points} points."),
+        (bounded, f"{outside}: the curve is an upper bound."),
+        (any(curve.lower_bound for _, curve in curves), "A curve that ends at 10 s continues beyond it."),
+    )

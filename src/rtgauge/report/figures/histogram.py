@@ -11,6 +11,7 @@ from rtgauge.report.figure_data import ALL, Measured, Outline, Source, outlines
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
+from rtgauge.report.table import applying
 from rtgauge.report.text import capital, us, whole
 
 CORNERS = 40_000
@@ -53,28 +54,21 @@ class _Frame:
 
 def histogram(source: Source) -> Figure | None:
     """Return a chart per condition, with shared axes for each quantity; None if nothing was measured."""
-    parts = {
-        (label, cpu): part.plain
-        for label, cpus in source.measured.items()
-        for cpu, part in cpus.items()
-        if cpu != ALL
-    }
-    width, drawn = outlines(parts, CORNERS)
-    specs: list[vega.Part] = []
-    labels: list[str] = []
+    every = [(label, cpu, part) for label, cpus in source.measured.items() for cpu, part in cpus.items()]
+    width, drawn = outlines({(label, cpu): part.plain for label, cpu, part in every if cpu != ALL}, CORNERS)
+    charts: dict[str, vega.Part] = {}
     frames: list[_Frame] = []
     names: list[str] = []
     for quantity in source.quantities:
         part = source.only(quantity)
-        mine = {
-            label: {cpu: drawn[label, cpu] for cpu in cpus if cpu != ALL}
-            for label, cpus in part.measured.items()
-        }
+        mine: dict[str, dict[str, Outline]] = {label: {} for label in part.measured}
+        for (label, cpu), outline in drawn.items():
+            if label in mine:
+                mine[label][cpu] = outline
         frame = _frame(part, mine)
         if frame is None:
             continue
-        specs += [_spec(part, label, cpus, frame, quantity) for label, cpus in mine.items()]
-        labels += list(mine)
+        charts |= {label: _spec(part, label, cpus, frame, quantity) for label, cpus in mine.items()}
         frames.append(frame)
         names.append(quantity)
     if not frames:
@@ -83,14 +77,11 @@ def histogram(source: Source) -> Figure | None:
     text = f"Number of samples by {', '.join(names)}, log count axis, per CPU. "
     text += "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
     title = "Histograms" if many else f"{capital(names[0])} histogram"
+    unplaced = sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus)
+    in_no_bin = f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."
     notes = _notes(width, frames, latency=LATENCY in names)
-    if unplaced := sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus):
-        notes.append(
-            f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."
-        )
-    if many:
-        notes.append("Axes are common to the charts of one quantity.")
-    return Figure("histogram", title, text, specs, labels, notes)
+    notes += applying((unplaced, in_no_bin), (many, "Axes are common to the charts of one quantity."))
+    return Figure("histogram", title, text, [*charts.values()], [*charts], notes)
 
 
 def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | None:
@@ -108,14 +99,14 @@ def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | 
 
 def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
     missed = " Missed activations have no latency and are not in it." if latency else ""
-    notes = [f"Bins of {width} us, a line a CPU.{missed}"]
-    if width > 1:
-        notes.append(f"Bins of 1 us would be too many to draw; counts are sums over {width} us.")
-    if any(frame.high_us > 10_000 for frame in frames):
-        notes.append("Beyond 10 ms the bins are 1 % wide, so counts there are over wider bins.")
-    if any(frame.low_us <= FIRST_US for frame in frames):
-        notes.append("On the log axis the bin below 1 us begins at 0.5 us.")
-    return notes
+    wider = any(frame.high_us > 10_000 for frame in frames)
+    below = any(frame.low_us <= FIRST_US for frame in frames)
+    return applying(
+        (True, f"Bins of {width} us, a line a CPU.{missed}"),
+        (width > 1, f"Bins of 1 us would be too many to draw; counts are sums over {width} us."),
+        (wider, "Beyond 10 ms the bins are 1 % wide, so counts there are over wider bins."),
+        (below, "On the log axis the bin below 1 us begins at 0.5 us."),
+    )
 
 
 def _largest(cpus: Mapping[str, Measured]) -> str:
@@ -131,7 +122,7 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
     axis = {"title": f"{quantity} (us)", "labelExpr": vega.US_LABEL, **choice["axis"]}
     counts = {"title": "samples", "values": vega.decades(1, top), "format": "~s"}
     lines = vega.layer(
-        vega.csv({"cpu": "string", "us": "number", "n": "number"}, rows),
+        vega.csv("cpu us:Q n:Q", rows),
         vega.mark("line", interpolate="step-after", strokeWidth=1.3, strokeJoin="miter", clip=True),
         vega.where("cpu === 'all' || datum.cpu === cpu"),
         vega.calculated("x", f"max(datum.us, {frame.low_us * 0.9})"),

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rtgauge.record.model import Distribution, Step
+from rtgauge.report.figure_data import Source
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import has_distribution
+from rtgauge.report.table import applying
 from rtgauge.report.text import capital
-
-if TYPE_CHECKING:
-    from rtgauge.report.figure_data import Source
 
 QUANTILES = {"p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "p99_99_ns": "p99.99", "max_ns": "max"}
 SHAPES = ["cross", "triangle-down", "square", "diamond", "circle"]
@@ -27,17 +24,16 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
     distributions: list[tuple[str, str, Step, Distribution]] = []
     for label, condition in source.conditions.items():
         for step in condition.steps:
+            name, total = names[step.id], step.total
             if not has_distribution(step) and not step.tasks:
-                named = [
-                    (f"{names[step.id]}, {series.labels.get('lock', '')}", series) for series in step.series
-                ]
-                distributions += [
-                    (name, label, step, one) for name, one in named if one.unit == "ns" and one.count
-                ]
-            elif step.total is not None and not step.tasks and step.total.unit == "ns" and step.total.count:
-                distributions.append((names[step.id], label, step, step.total))
-                if step.total.missed:
-                    distributions.append((f"{names[step.id]}, filled in", label, step, step.total.filled))
+                for one in step.series:
+                    if one.unit == "ns" and one.count:
+                        of_lock = f"{name}, {one.labels.get('lock', '')}"
+                        distributions.append((of_lock, label, step, one))
+            elif total is not None and not step.tasks and total.unit == "ns" and total.count:
+                distributions.append((name, label, step, total))
+                if total.missed:
+                    distributions.append((f"{name}, filled in", label, step, total.filled))
     return distributions
 
 
@@ -45,25 +41,22 @@ def spread_figure(source: Source) -> Figure | None:
     """Return a chart per quantity: quantiles of all CPUs together, a row per step or lock; None without
     data.
     """
-    specs: list[vega.Part] = []
-    titles: list[str] = []
+    charts: dict[str, vega.Part] = {}
     every: list[tuple[str, str, Step, Distribution]] = []
     for quantity in source.quantities:
         lines = _lines(source.only(quantity))
         spec = _chart(source.only(quantity), lines, quantity)
         if spec is not None:
-            specs.append(spec)
-            titles.append(capital(quantity))
+            charts[capital(quantity)] = spec
             every += lines
-    if not specs:
-        return None
-    notes = ["All CPUs together, from the median to the exact largest value."]
-    if any(figures is step.total.filled for _, _, step, figures in every if step.total is not None):
-        notes.append("Filled in: with the latencies that missed activations would have had.")
-    if any(key in figures.lower_bounds for *_, figures in every for key in QUANTILES):
-        notes.append("A figure that overflowed the histogram (10 s) is drawn at its lower bound.")
-    text = " ".join(str(spec["description"]) for spec in specs)
-    return Figure("spread", "Idle and loaded", text, specs, titles if len(titles) > 1 else [], notes)
+    filled = any(figures is step.total.filled for _, _, step, figures in every if step.total is not None)
+    overflowed = any(key in figures.lower_bounds for *_, figures in every for key in QUANTILES)
+    notes = applying(
+        (True, "All CPUs together, from the median to the exact largest value."),
+        (filled, "Filled in: with the latencies that missed activations would have had."),
+        (overflowed, "A figure that overflowed the histogram (10 s) is drawn at its lower bound."),
+    )
+    return Figure.described("spread", "Idle and loaded", charts, notes)
 
 
 def _chart(
@@ -77,10 +70,9 @@ def _chart(
     ]
     if not rows:
         return None
-    columns = {"name": "string", "load": "string", "quantile": "string", "us": "number", "bound": "number"}
     low = min(row[3] for row in rows) * 0.8
     high = max([row[3] for row in rows] + [source.bound_us or 0]) * 1.25
-    data = vega.csv(columns, rows)
+    data = vega.csv("name load quantile us:Q bound:Q", rows)
     place = {
         "x": vega.log_axis("us:Q", low, high, f"{quantity} (us)"),
         "y": vega.names_axis("name:N", [name for name, *_ in lines], labelFontSize=12, labelPadding=8),

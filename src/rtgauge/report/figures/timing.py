@@ -22,6 +22,7 @@ from rtgauge.report.figures import vega
 from rtgauge.report.figures.spread import GREY_LEGEND
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.frequency_tables import Marker, caption_of
+from rtgauge.report.table import applying
 from rtgauge.report.text import us, whole
 from rtgauge.units import format_time
 
@@ -75,31 +76,29 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     drawn = [(line, *_linear(of[line.record, line.label], line, width, end)) for line in table.lines]
     top = max((share for _, outline, _ in drawn for _, share in outline), default=1.0) * 1.08
     specs: list[vega.Part] = []
-    notes = [f"Percent of the samples in bins of {format_time(width)}. The dashed line is the 95 % envelope."]
     metric = PROBES[table.probe].metric(table.metric)
-    if metric is not None and metric.signed:
-        notes.append("Absolute values.")
+    bins = f"Percent of the samples in bins of {format_time(width)}. The dashed line is the 95 % envelope."
+    notes = applying((True, bins), (metric is not None and metric.signed, "Absolute values."))
     reach_axis = {"title": f"{table.metric} (us)", "tickCount": 8}
     x = vega.shown("us:Q", scale={"domain": [0, end / 1_000], "nice": False}, axis=reach_axis)
     percent = {"title": "%", "tickCount": 4}
     y = vega.shown("percent:Q", scale={"domain": [0, top], "nice": False}, axis=percent)
     area = vega.mark("area", interpolate="step-after", line={"strokeWidth": 1}, opacity=0.55, clip=True)
     for line, outline, _ in drawn[:MOST_CHARTS]:
-        layers = [vega.layer(vega.csv({"us": "number", "percent": "number"}, outline), area, x=x, y=y)]
+        layers = [vega.layer(vega.csv("us:Q percent:Q", outline), area, x=x, y=y)]
         envelope = line.limit(Fraction(95, 100)).ns
         if envelope is not None:
             layers.append(vega.rule("x", envelope / 1_000))
         specs.append(vega.layered(layers, height=110, description=caption_of(line)))
-    far = [
+    far = "; ".join(
         f"{line.label}: {whole(beyond)} (largest {us(line.limit(Fraction(1)).ns)} us)"
         for line, _, beyond in drawn
         if beyond
-    ]
-    if far:
-        notes.append(f"Beyond the axis: {'; '.join(far)}.")
+    )
+    more = len(drawn) - MOST_CHARTS
+    undrawn = f"{more} more lines of the table are not drawn."
+    notes += applying((far, f"Beyond the axis: {far}."), (more > 0, undrawn))
     titles = [line.label for line, *_ in drawn[:MOST_CHARTS]] if len(drawn) > 1 else []
-    if len(drawn) > MOST_CHARTS:
-        notes.append(f"{len(drawn) - MOST_CHARTS} more lines of the table are not drawn.")
     text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}"
     title = f"{table.title}: {table.metric} by percent of the samples"
     return Figure(_name(table, "linear"), title, text, specs, titles, notes)
@@ -123,7 +122,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
         "x": vega.log_axis("us:Q", low, high, f"{table.metric} (us)"),
         "y": vega.names_axis("name:N", order, labelFontSize=12),
     }
-    data = vega.csv({"name": "string", "share": "string", "us": "number"}, rows)
+    data = vega.csv("name share us:Q", rows)
     shape = vega.kinds("share:N", ("95 %", "100 %"), ("triangle-up", "circle"), legend=GREY_LEGEND)
     tooltip = vega.tips("name:N", "share:N", ("us:Q", "us", ",.1f"))
     points = vega.mark("point", filled=True, size=70, opacity=1)
@@ -132,23 +131,19 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
         vega.layer(data, points, **place, shape=shape, tooltip=tooltip),
     ]
     for number, marker in enumerate(sorted(markers, key=lambda marker: marker.ns)):
-        at = vega.csv({"at": "number"}, [[marker.ns / 1_000]])
+        at = vega.csv("at:Q", [[marker.ns / 1_000]])
         left = marker.ns / 1_000 > math.sqrt(low * high)
         side = {"align": "right" if left else "left", "dx": -4 if left else 4}
         text = f"{marker.name}: {format_time(marker.ns)}"
         name = vega.mark("text", text=text, baseline="bottom", style="muted", fontSize=11, **side)
         layers.append(vega.rule("x", marker.ns / 1_000, dash=(2, 3), style="muted"))
         layers.append(vega.layer(at, name, x=vega.shown("at:Q"), y=vega.fixed(-4 - 14 * number)))
-    notes = [
-        f"No end, and so not drawn: {line.label} ({whole(line.missed)} of {whole(line.samples)} "
-        "without an answer)."
-        for line in table.lines
-        if line.limits[-1].ns is None
-    ]
-    text = (
-        f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}; markers: "
-        f"{', '.join(f'{m.name} {format_time(m.ns)}' for m in markers)}"
-    )
+    endless = [line for line in table.lines if line.limits[-1].ns is None]
+    unanswered = [f"{whole(line.missed)} of {whole(line.samples)} without an answer" for line in endless]
+    undrawn = [f"{line.label} ({share})" for line, share in zip(endless, unanswered, strict=True)]
+    notes = [f"No end, and so not drawn: {what}." for what in undrawn]
+    known = ", ".join(f"{marker.name} {format_time(marker.ns)}" for marker in markers)
+    text = f"{table.title}: {'; '.join(map(caption_of, table.lines))}; markers: {known}"
     title, height = f"{table.title}: 95 % and 100 % and known times", max(40, 30 * len(order))
     return Figure.single(_name(table, "log"), title, text, layers, height, notes)
 
@@ -174,9 +169,9 @@ def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
     low, high = min(periods) * 0.8, max(periods) * 1.25
     specs = [_sustained_chart(curve, low, high) for curve in curves]
     text = " ".join(str(spec["description"]) for spec in specs)
+    titles = [curve.label for curve in curves] if len(curves) > 1 else []
     drawn = "A point a measurement, a line through the means. The share axis is even below 0.01 %."
     notes = [f"{drawn} The dashed line is the shortest period that every repeat sustained."]
-    titles = [curve.label for curve in curves] if len(curves) > 1 else []
     return Figure("sustained", "Losses and long delays over the period", text, specs, titles, notes)
 
 
@@ -194,7 +189,7 @@ def _sustained_chart(curve: Curve, low: float, high: float) -> vega.Part:
     colour = vega.kinds("kind:N", names)
     dash = vega.kinds("kind:N", names, [[1, 0], [6, 3], [2, 3]])
     shape = vega.kinds("kind:N", names, ["circle", "square", "triangle-up"])
-    data = vega.csv({"kind": "string", "us": "number", "share": "number"}, rows)
+    data = vega.csv("kind us:Q share:Q", rows)
     means, shares = (vega.shown(what, scale=scale, axis=axis) for what in ("mean(share):Q", "share:Q"))
     tooltip = vega.tips("kind:N", ("us:Q", "period (us)"), ("share:Q", "%", ".3g"))
     points = vega.mark("point", filled=True, size=34, opacity=0.8)

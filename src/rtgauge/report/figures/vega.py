@@ -39,11 +39,12 @@ class Data:
         return f"data-{hashlib.md5(self.text.encode(errors='replace'), usedforsecurity=False).hexdigest()}"
 
 
-def csv(columns: Mapping[str, str], rows: Iterable[Iterable[object]]) -> Data:
+def csv(columns: str, rows: Iterable[Iterable[object]]) -> Data:
     """Return the rows of a chart. `columns`: name -> "number" or "string"."""
-    lines = [",".join(columns)]
-    lines += [",".join(_cell(cell) for cell in row) for row in rows]
-    return Data(columns, "\n".join(lines))
+    parts = [column.partition(":") for column in columns.split()]
+    types = {name: "number" if number else "string" for name, _, number in parts}
+    lines = [",".join(types), *(",".join(map(_cell, row)) for row in rows)]
+    return Data(types, "\n".join(lines))
 
 
 def _cell(cell: object) -> str:
@@ -140,10 +141,8 @@ def log_scale(low: float, high: float) -> Part:
 
 def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> Part:
     """Return a logarithmic axis, in us unless `axis` has its own labels or format."""
-    look = axis or {"labelExpr": US_LABEL}
-    return shown(
-        what, scale=log_scale(low, high), axis={"title": title, "values": log_ticks(low, high), **look}
-    )
+    look = {"title": title, "values": log_ticks(low, high), **(axis or {"labelExpr": US_LABEL})}
+    return shown(what, scale=log_scale(low, high), axis=look)
 
 
 def counted_axis(what: str, count: int, title: str) -> Part:
@@ -170,7 +169,7 @@ def rule(
 ) -> Part:
     """Return a dashed line across the chart at a value of channel "x" or "y"."""
     drawn = mark("rule", strokeDash=[*dash], strokeWidth=1.5, style=style, **({"clip": True} if clip else {}))
-    return layer(csv({"at": "number"}, [[at]]), drawn, **{channel: shown("at:Q")})
+    return layer(csv("at:Q", [[at]]), drawn, **{channel: shown("at:Q")})
 
 
 def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
@@ -178,7 +177,7 @@ def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
     if bound_us is None:
         return []
     label = {"text": f"bound {bound_us:,.7g} us", "baseline": "bottom", "style": "alarm"}
-    at = csv({"at": "number"}, [[bound_us]])
+    at = csv("at:Q", [[bound_us]])
     if vertical:
         name = layer(at, mark("text", align="right", dx=2, dy=-4, **label), x=shown("at:Q"), y=fixed(0))
         return [rule("x", bound_us), name]
@@ -190,18 +189,13 @@ def layered(
     layers: Sequence[Part], *, height: int, description: str, meta: Mapping[str, object] | None = None
 ) -> Part:
     """Return the layers as one Vega-Lite description with the parameter `cpu`; `meta` is for the page."""
-    data = [cast("Data", each["data"]) for each in layers]
-    spec: Part = {
-        "$schema": SCHEMA,
-        "layer": [
-            {**each, "data": {"name": rows.name, "format": {"type": "csv", "parse": dict(rows.columns)}}}
-            for each, rows in zip(layers, data, strict=True)
-        ],
-        "description": description,
-        "height": height,
-        "params": [{"name": "cpu", "value": "all"}],
-        "datasets": {rows.name: rows.text for rows in data},
-    }
+    spec: Part = {"$schema": SCHEMA, "layer": [], "description": description, "height": height}
+    spec |= {"params": [{"name": "cpu", "value": "all"}], "datasets": {}}
+    for each in layers:
+        rows = cast("Data", each["data"])
+        form = {"type": "csv", "parse": dict(rows.columns)}
+        spec["layer"].append({**each, "data": {"name": rows.name, "format": form}})
+        spec["datasets"][rows.name] = rows.text
     return spec if meta is None else {**spec, "usermeta": dict(meta)}
 
 
@@ -229,6 +223,14 @@ class Figure:
         if not charts:
             return None
         return cls(name, title, " ".join(charts), [*charts.values()], [*charts], notes)
+
+    @classmethod
+    def described(cls, name: str, title: str, charts: Mapping[str, Part], notes: list[str]) -> Self | None:
+        """A figure of charts, by title; each describes itself. None if there are no charts."""
+        if not charts:
+            return None
+        text = " ".join(str(spec["description"]) for spec in charts.values())
+        return cls(name, title, text, [*charts.values()], [*charts] if len(charts) > 1 else [], notes)
 
     @classmethod
     def single(
@@ -272,10 +274,8 @@ BACKGROUND = {"light": "#ffffff", "dark": "#15191f"}
 
 
 def _mix(low: str, high: str, share: float) -> str:
-    parts = [
-        round(int(low[i : i + 2], 16) * (1 - share) + int(high[i : i + 2], 16) * share) for i in (1, 3, 5)
-    ]
-    return "#" + "".join(f"{part:02x}" for part in parts)
+    ends = ((int(low[i : i + 2], 16), int(high[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(a * (1 - share) + b * share):02x}" for a, b in ends)
 
 
 def cpu_colours(count: int, theme: Theme) -> list[str]:
@@ -283,59 +283,27 @@ def cpu_colours(count: int, theme: Theme) -> list[str]:
     distinct = _CATEGORY[theme][1:]
     if count <= len(distinct):
         return distinct[:count]
-    ramp = _RAMP[theme]
-    places = [i * (len(ramp) - 1) / (count - 1) for i in range(count)]
-    return [
-        _mix(ramp[int(place)], ramp[min(int(place) + 1, len(ramp) - 1)], place - int(place))
-        for place in places
-    ]
+    ramp = [*_RAMP[theme], _RAMP[theme][-1]]
+    places = [divmod(i * (len(ramp) - 2) / (count - 1), 1) for i in range(count)]
+    return [_mix(ramp[int(whole)], ramp[int(whole) + 1], share) for whole, share in places]
 
 
 def config(theme: Theme, cpus: int = 1) -> dict[str, Any]:
     """Return the Vega-Lite configuration of a theme; `cpus`: the number of colours for CPUs."""
     ink, muted, line, alarm = _INK[theme], _MUTED[theme], _LINE[theme], _ALARM[theme]
-    text: dict[str, Any] = {
-        "labelColor": muted,
-        "titleColor": ink,
-        "labelFontSize": 11,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-    }
+    look = {"labelColor": muted, "titleColor": ink, "titleFontWeight": "normal"}
+    text = {**look, "labelFontSize": 11, "titleFontSize": 12}
+    axis = {"gridColor": line, "domainColor": muted, "tickColor": muted}
+    legend = {"orient": "bottom", "direction": "horizontal", "columns": 5}
+    title = {"color": ink, "subtitleColor": muted, "fontSize": 14, "subtitleFontSize": 11, "fontWeight": 600}
+    styles = {"ink": ink, "paper": BACKGROUND[theme], "muted": muted, "alarm": alarm}
     return {
         "background": "transparent",
         "font": FONT,
         "view": {"stroke": None},
-        "axis": {
-            **text,
-            "gridColor": line,
-            "domainColor": muted,
-            "tickColor": muted,
-            "labelOverlap": True,
-            "titlePadding": 8,
-        },
-        "legend": {
-            **text,
-            "orient": "bottom",
-            "direction": "horizontal",
-            "symbolStrokeWidth": 2.5,
-            "labelLimit": 260,
-            "symbolLimit": 0,
-            "columns": 5,
-        },
-        "title": {
-            "color": ink,
-            "subtitleColor": muted,
-            "anchor": "start",
-            "fontSize": 14,
-            "subtitleFontSize": 11,
-            "fontWeight": 600,
-            "offset": 12,
-        },
+        "axis": {**text, **axis, "labelOverlap": True, "titlePadding": 8},
+        "legend": {**text, **legend, "symbolStrokeWidth": 2.5, "labelLimit": 260, "symbolLimit": 0},
+        "title": {**title, "anchor": "start", "offset": 12},
         "range": {"category": _CATEGORY[theme], "ordinal": cpu_colours(cpus, theme)},
-        "style": {
-            "ink": {"color": ink},
-            "paper": {"color": BACKGROUND[theme]},
-            "muted": {"color": muted},
-            "alarm": {"color": alarm},
-        },
+        "style": {name: {"color": colour} for name, colour in styles.items()},
     }

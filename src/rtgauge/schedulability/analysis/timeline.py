@@ -8,15 +8,12 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from rtgauge.errors import InputError
+from rtgauge.schedulability.task_set import Task
 from rtgauge.units import MAX_NS
-
-if TYPE_CHECKING:
-    from rtgauge.schedulability.task_set import Task
 
 MAX_ACTIVATIONS = 10_000
 

@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
+from rich.console import Console
 from rich.text import Text
 
 from rtgauge.report.table import Cell, Column, Table, Tone, numbers
@@ -24,8 +25,6 @@ from rtgauge.schedulability.analysis.analyse import (
 from rtgauge.units import format_duration, plural
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from rtgauge.schedulability.analysis.random_sets import RatioResult
 
 

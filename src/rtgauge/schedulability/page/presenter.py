@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from rtgauge.record.model import SeriesSummary, Step
@@ -27,10 +27,6 @@ from rtgauge.schedulability.analysis.measured_set import (
 from rtgauge.schedulability.page.analysis_terminal import exact_time, timeline_lines
 from rtgauge.schedulability.page.schedule_figure import figure_name, measured_figure
 from rtgauge.units import format_count, format_time, plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 FIGURES = {"mean": "mean_ns", "max": "max_ns", "min": "min_ns", "std": "std_ns"}
 """The field of each row of the paper's tables 7 and 8."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_SEGMENTS = 2_000
 ROW, MEASURED_ROW = 46, 58
 UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
-COLUMNS = {"task": "string", "activation": "number", "start": "number", "end": "number"}
+COLUMNS = "task activation:Q start:Q end:Q"
 
 
 def time_unit(end_ns: int) -> tuple[int, str]:
@@ -191,8 +191,8 @@ def ratio_figure(result: RatioResult) -> Figure:
     y = vega.shown("share:Q", scale={"domain": [0, 100]}, axis={"title": "schedulable sets (%)"})
     colour = vega.kinds("test:N", names, sort=names)
     dash = vega.kinds("test:N", names, [[1, 0], [8, 4], [3, 3]], sort=names)
-    data = vega.csv({"test": "string", "utilisation": "number", "share": "number"}, rows)
-    band = vega.csv({"utilisation": "number", "share": "number", "high": "number"}, span)
+    data = vega.csv("test utilisation:Q share:Q", rows)
+    band = vega.csv("utilisation:Q share:Q high:Q", span)
     bars = vega.mark("rule", strokeWidth=1.5, style="muted")
     points = vega.mark("point", filled=True, size=30, opacity=1)
     layers = [

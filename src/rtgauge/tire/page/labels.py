@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from rtgauge.tire.analysis.results import TireResults
 from rtgauge.tire.analysis.runs import SOLVERS
 from rtgauge.units import format_duration, plural
-
-if TYPE_CHECKING:
-    from rtgauge.tire.analysis.results import TireResults
 
 SIMULATED_STEPS = 6000
 """The paper's figures 5 to 7 show the time for 60 s of simulation, in steps of 10 ms."""

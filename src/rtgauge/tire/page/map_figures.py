@@ -7,21 +7,17 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
+from rtgauge.tire.analysis.results import Cell, RealTimeMap, TireResults
 from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.time_figures import nodes_axis
 from rtgauge.tire.probe import STEP_S
 from rtgauge.tire.state_file import STATE_FILE, TireState, read_state
-
-if TYPE_CHECKING:
-    from rtgauge.tire.analysis.results import Cell, RealTimeMap, TireResults
-
 
 ROW = 44
 SMALL_ROW = 26
@@ -64,11 +60,7 @@ def _numbers(cell: Cell) -> tuple[object, ...]:
     return (cell.missed, cell.deadlines, *shares, cell.runs, share_class(cell.share), kept)
 
 
-COLUMNS = {
-    "threads": "string",
-    **dict.fromkeys(("nodes", "low", "high", "missed", "deadlines", "share", "most", "runs"), "number"),
-    **dict.fromkeys(("class", "hard", "text"), "string"),
-}
+COLUMNS = "threads nodes:Q low:Q high:Q missed:Q deadlines:Q share:Q most:Q runs:Q class hard text"
 TOOLTIP = vega.tips(
     "threads:N",
     ("nodes:Q", "nodes", ","),
@@ -132,7 +124,7 @@ def _chart(plot: RealTimeMap, results: TireResults, *, hard: bool) -> vega.Part:
         ]
     edges = _edges(plot, results)
     if edges:
-        line = vega.csv({"threads": "string", "at": "number", "holds": "number", "misses": "number"}, edges)
+        line = vega.csv("threads at:Q holds:Q misses:Q", edges)
         tooltip = vega.tips("threads:N", ("holds:Q", "holds to", ","), ("misses:Q", "misses at", ","))
         for style, thickness in (("paper", 6), ("ink", 3)):
             tick = vega.mark("tick", orient="vertical", thickness=thickness, height=row - 2, style=style)

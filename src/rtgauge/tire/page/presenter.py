@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.tire.analysis.results import TireResults, tire_results
@@ -20,12 +22,6 @@ from rtgauge.tire.page import prose, result_tables
 from rtgauge.tire.page.map_figures import Drop, drop_of, hard_figure, soft_figure
 from rtgauge.tire.page.step_table import steps_in_short, terminal_grids, tire_grid
 from rtgauge.tire.page.time_figures import frontier_figure, model_figure, threads_figure, time_figure
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rtgauge.report.record_view import RecordView
-
 
 FEW = 12
 """If there are more configurations, they are folded."""

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from rtgauge.report.text import whole
+from rtgauge.tire.analysis.prediction import SpeedPoint
+from rtgauge.tire.analysis.results import RealTimeMap, TireResults
 from rtgauge.tire.analysis.runs import HALO, SEMAPHORE, SERIAL
 from rtgauge.tire.page.labels import MEANING_WORDS, period_name, policy_name, threads_name
 from rtgauge.tire.page.map_figures import map_title
 from rtgauge.tire.page.result_tables import figure, interval
 from rtgauge.units import format_time, plural
-
-if TYPE_CHECKING:
-    from rtgauge.tire.analysis.prediction import SpeedPoint
-    from rtgauge.tire.analysis.results import RealTimeMap, TireResults
 
 MODEL = (
     "A tire is n point masses on a circle, each joined by a spring and a damper to its two "

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Severity
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
+from rtgauge.tire.analysis.cost_model import Term
+from rtgauge.tire.analysis.estimate import Estimate
+from rtgauge.tire.analysis.frontier_search import Frontier
+from rtgauge.tire.analysis.prediction import SpeedPoint
+from rtgauge.tire.analysis.results import FrontierRow, TireResults
 from rtgauge.tire.page.labels import (
     SIMULATED_S,
     SIMULATED_STEPS,
@@ -20,13 +24,6 @@ from rtgauge.tire.page.labels import (
 )
 from rtgauge.tire.page.map_figures import map_title
 from rtgauge.units import format_time, plural
-
-if TYPE_CHECKING:
-    from rtgauge.tire.analysis.cost_model import Term
-    from rtgauge.tire.analysis.estimate import Estimate
-    from rtgauge.tire.analysis.frontier_search import Frontier
-    from rtgauge.tire.analysis.prediction import SpeedPoint
-    from rtgauge.tire.analysis.results import FrontierRow, TireResults
 
 MARKED = "* marked doubtful or invalid: read it with care"
 

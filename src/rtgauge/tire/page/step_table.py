@@ -5,21 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Step
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import NONE, whole
+from rtgauge.tire.analysis.results import FrontierRow, TireResults
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name
 from rtgauge.tire.page.map_figures import map_title
 from rtgauge.tire.page.result_tables import MARKED, cost_grid, interval, largest_points, short_note
 from rtgauge.tire.probe import PROBE as TIRE
 from rtgauge.units import format_duration, format_time, plural
-
-if TYPE_CHECKING:
-    from rtgauge.tire.analysis.results import FrontierRow, TireResults
-
 
 PROBE = TIRE.name
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
+from rtgauge.tire.analysis.estimate import Estimate
+from rtgauge.tire.analysis.prediction import Prediction, SpeedPoint
+from rtgauge.tire.analysis.results import FrontierRow, TireResults
 from rtgauge.tire.page.labels import (
     SIMULATED_S,
     SIMULATED_STEPS,
@@ -19,21 +21,12 @@ from rtgauge.tire.page.labels import (
     threads_name,
 )
 
-if TYPE_CHECKING:
-    from rtgauge.tire.analysis.estimate import Estimate
-    from rtgauge.tire.analysis.prediction import Prediction, SpeedPoint
-    from rtgauge.tire.analysis.results import FrontierRow, TireResults
-
-
 HEIGHT = 220
 NODES_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' M' : datum.value >= 1e4 ? "
     "format(datum.value / 1e3, '~g') + ' k' : format(datum.value, '~g')"
 )
-COLUMNS = {
-    **dict.fromkeys(("threads", "solver"), "string"),
-    **dict.fromkeys(("nodes", "value", "low", "high"), "number"),
-}
+COLUMNS = "threads solver nodes:Q value:Q low:Q high:Q"
 
 
 def nodes_axis(field: str, nodes: Sequence[float]) -> vega.Part:
@@ -69,7 +62,7 @@ def _time_chart(results: TireResults, points: Sequence[SpeedPoint], text: str) -
     tooltip = vega.tips("solver:N", "threads:N", ("nodes:Q", "nodes", ","), *numbers)
     data = vega.csv(COLUMNS, rows)
     place = {"x": x, "y": y, "color": colours(results)}
-    edge = vega.csv({"y": "number"}, [[SIMULATED_S]])
+    edge = vega.csv("y:Q", [[SIMULATED_S]])
     side = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -3}
     label = vega.mark("text", text="as fast as real time", style="muted", **side)
     bars = vega.mark("rule", strokeWidth=1.2, opacity=0.7, clip=True)
@@ -142,7 +135,7 @@ def _threads_chart(
     numbers = (("value:Q", title, ".3f"), ("low:Q", "from", ".3f"), ("high:Q", "to", ".3f"))
     tooltip = vega.tips("solver:N", "threads:N", ("nodes:Q", "nodes", ","), *numbers)
     data = vega.csv(COLUMNS, rows)
-    edge = vega.csv({"y": "number"}, [[1]])
+    edge = vega.csv("y:Q", [[1]])
     place = {
         "x": x,
         "y": vega.shown("value:Q", scale=scale, axis={"title": title}),
@@ -183,10 +176,7 @@ def threads_figure(results: TireResults, suffix: str) -> Figure | None:
 
 MODEL_HEIGHT = 190
 FRONTIER_ROW = 34
-MODEL_COLUMNS = {
-    "threads": "string",
-    **dict.fromkeys(("nodes", "predicted", "measured", "residual"), "number"),
-}
+MODEL_COLUMNS = "threads nodes:Q predicted:Q measured:Q residual:Q"
 KINDS = [
     "predicted by the mean step",
     "predicted with the longest delay",
@@ -194,7 +184,7 @@ KINDS = [
     "measured by the search",
 ]
 SHAPES = ["diamond", "triangle-left", "square", "circle"]
-FRONTIER_COLUMNS = {"name": "string", "kind": "string", "nodes": "number", "low": "number", "high": "number"}
+FRONTIER_COLUMNS = "name kind nodes:Q low:Q high:Q"
 
 
 def _charts(results: TireResults, predictions: Sequence[Prediction], title: str) -> dict[str, vega.Part]:
@@ -225,7 +215,7 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
         vega.layer(data, dashed, **place, y=predicted),
         vega.layer(data, points, **place, y=measured, tooltip=tooltip),
     ]
-    zero = vega.csv({"y": "number"}, [[0]])
+    zero = vega.csv("y:Q", [[0]])
     residual = vega.shown("residual:Q", axis={"title": "residual (%)"})
     bars = vega.mark("rule", strokeWidth=1, opacity=0.5)
     ends = {**place, "y": vega.shown("zero:Q"), "y2": vega.shown("residual")}
