@@ -226,7 +226,7 @@ class Figure:
 
     @classmethod
     def described(cls, name: str, title: str, charts: Mapping[str, Part], notes: list[str]) -> Self | None:
-        """A figure of charts, by title; each describes itself. None if there are no charts."""
+        """Return a figure of charts, by title; each describes itself. None if there are no charts."""
         if not charts:
             return None
         text = " ".join(str(spec["description"]) for spec in charts.values())
