@@ -255,9 +255,9 @@ def test_a_target_without_autotune_says_what_is_missing():
     ("written", "words"),
     [
         ({"rt": "rtai"}, "RTAI calibrates itself"),
-        ({"rt": "cobalt", "count": 5}, "count: of the clocks"),
-        ({"keep": True}, "keep: of rt cobalt"),
-        ({"interval": "1ms", "cpu": "0"}, "cpu, interval: of rt cobalt"),
+        ({"rt": "cobalt", "count": 5}, "count belongs to the clocks"),
+        ({"keep": True}, "keep belongs to rt cobalt"),
+        ({"interval": "1ms", "cpu": "0"}, "cpu, interval belongs to rt cobalt"),
     ],
 )
 def test_what_is_not_of_this_calibration_is_refused(written: dict[str, object], words: str):

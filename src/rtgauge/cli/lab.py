@@ -58,7 +58,7 @@ def _say(text: str) -> None:
 
 @app.command("list")
 def list_guests(json: Json = False) -> None:
-    """List guests, and which are built and running.
+    """List guests, and show which are built and running.
 
     \b
     Examples:

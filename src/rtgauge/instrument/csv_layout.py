@@ -366,7 +366,7 @@ def _rate_hz(comment: str) -> int | None:
 def find_layout(
     head_bytes: bytes, *, whole: bool, time_unit: str | None = None, sample_rate_hz: float | None = None
 ) -> CsvLayout:
-    """Find the layout from the first HEAD_BYTES of a file. `whole`: the file has no more.
+    """Find the layout from the first HEAD_BYTES of a file. `whole`: the head is the whole file.
 
     `time_unit` and `sample_rate_hz` are for files that lack them. Raises InputError, which names what is
     missing.

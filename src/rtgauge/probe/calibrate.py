@@ -75,8 +75,8 @@ class CalibrateParameters(Parameters):
         given = self.model_fields_set & (OF_COBALT if self.rt == "linux" else {"count"})
         if given:
             names = ", ".join(str(type(self).model_fields[name].alias) for name in sorted(given))
-            owner = "rt cobalt, not of the clocks" if self.rt == "linux" else "the clocks, not of rt cobalt"
-            raise ValueError(f"{names}: of {owner}; leave it out")
+            owner = "rt cobalt, not to the clocks" if self.rt == "linux" else "the clocks, not to rt cobalt"
+            raise ValueError(f"{names} belongs to {owner}; leave it out")
         return self
 
 

@@ -36,7 +36,7 @@ class PeriodicParameters(SignalParameters):
     period_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
         default=7_071_000,
         alias="period",
-        description="period of the signal; the line is toggled each half of it",
+        description="period of the signal; the line toggles every half period",
     )
     context: Literal["irq", "thread"] | None = Field(
         default=None,

@@ -86,7 +86,7 @@ class Preemption(Part):
     model: str | None = Field(
         default=None,
         description=(
-            "none, voluntary, full, lazy, PREEMPT_RT, or two of them where they cannot be distinguished"
+            "none, voluntary, full, lazy, PREEMPT_RT, or two of them if they cannot be distinguished"
         ),
     )
     sources: dict[str, str | dict[str, str | int]] = Field(
@@ -131,7 +131,7 @@ class RealTimeCore(Part):
     timer: str | None = None
     clock: str | None = None
     clock_watchdog: str | None = None
-    allowed_group: str | None = Field(default=None, description="whose members may use it; none: root alone")
+    allowed_group: str | None = Field(default=None, description="whose members may use it; none: only root")
     smi: str | None = Field(default=None, description="its workaround for chipsets")
     isolated_cpus: str | None = None
     modules: list[str] | None = None
@@ -203,7 +203,7 @@ class Topology(Part):
     packages: int | None = None
     cores: int | None = None
     threads_per_core: int | None = None
-    smt_siblings: list[str] | None = Field(default=None, description="the CPUs of each core with several")
+    smt_siblings: list[str] | None = Field(default=None, description="the CPUs of each core that has several")
     caches: list[Cache] | None = None
     numa_nodes: dict[str, str] | None = None
 

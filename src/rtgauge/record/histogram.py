@@ -91,7 +91,7 @@ _DIGITS[np.frombuffer(ALPHABET, dtype=np.uint8)] = np.arange(64, dtype=np.uint8)
 
 
 def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.NDArray[np.int64]]:
-    """Decode all texts into (their numbers in a row, how many numbers each text has).
+    """Decode all texts into (all numbers in one array, the count of numbers in each text).
 
     The numbers are of 32 bits if all fit, because half the memory takes half the time. Raises RecordError for
     a text that is not Base64 VLQ.

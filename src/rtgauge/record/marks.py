@@ -172,8 +172,8 @@ class MarkKind(Enum):
     RESUMED = Entry((NOTE,), "The run was measured in more than one session.")
     KERNEL_CHANGED = Entry(
         (DOUBTFUL,),
-        "The run was resumed on another kernel. Steps of before and after are of different systems.",
-        "boot the kernel of before, or start a new run",
+        "The run was resumed on another kernel. The steps before and after measured different systems.",
+        "boot the earlier kernel, or start a new run",
     )
     STOPPED = Entry((NOTE,), "The user ended the step early.", "measure again for a full step")
     THRESHOLD = Entry(
@@ -193,7 +193,7 @@ class MarkKind(Enum):
     # the engine
     NOTHING_MEASURED = Entry(
         (INVALID,),
-        "The step has not one value. The detail says why.",
+        "The step has no value at all. The detail says why.",
         "see the mark for the reason, then measure for longer (--duration)",
     )
     ENGINE_DIED = Entry(
@@ -328,7 +328,7 @@ class MarkKind(Enum):
     )
     FEW_SWITCHES = Entry(
         (NOTE,),
-        "The same task often went on after a yield: this policy does not hand over the CPU each time.",
+        "The same task often continued after a yield: this policy does not hand over the CPU each time.",
         "measure with --policy fifo",
     )
 
@@ -345,7 +345,7 @@ class MarkKind(Enum):
     )
     PERIOD_ASSUMED = Entry(
         (DOUBTFUL,),
-        "Neither the program nor RTAI's scheduler tells the period. The program's default is used.",
+        "Neither the program nor RTAI's scheduler reports the period. The program's default is used.",
         "give the period: --interval",
     )
 
@@ -406,13 +406,13 @@ class MarkKind(Enum):
     )
     TIME_UNKNOWN = Entry(
         (NOTE,),
-        "The file does not tell when it was measured. Its modification time is used.",
+        "The file does not say when it was measured. Its modification time is used.",
     )
 
     # other tools' output
     RESOLUTION_1US = Entry(
         (NOTE,),
-        "The tool counts in whole us, so values may be up to 1 us off. The detail says to which side.",
+        "The tool counts in whole us, so values may be up to 1 us off. The detail says in which direction.",
     )
     RESOLUTION = Entry((NOTE,), "The tool counted in bins, so values may be up to one bin larger.")
     UNIT_ASSUMED = Entry(
@@ -439,7 +439,7 @@ class MarkKind(Enum):
         "The tool's last bin also counts every larger value. Its samples count as that much or more.",
         "measure with a larger histogram",
     )
-    COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes each count plus one. rtgauge takes one off.")
+    COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes each count plus one. rtgauge subtracts it.")
     COUNT_OF_IRQ = Entry(
         (NOTE,),
         "rtla top prints only the count of timer interrupts of a CPU. Threads have as many, unless it lost "
@@ -481,17 +481,17 @@ class MarkKind(Enum):
     )
     AVERAGE_CONTRADICTS = Entry(
         (DOUBTFUL,),
-        "The average and the histogram of the file contradict each other. One of them is not of all samples.",
+        "The average and the histogram of the file contradict each other. One does not cover all samples.",
         "measure again and keep the whole output",
     )
     FIGURES_CONTRADICT = Entry(
         (DOUBTFUL,),
-        "Figures of LAVA contradict each other, or the tool's own.",
+        "LAVA's figures contradict each other, or the tool's own figures.",
         "import the tool's own output",
     )
     MAXIMUM_DIFFERS = Entry(
         (DOUBTFUL,),
-        "hwlatdetect's maximum is not that of its samples.",
+        "hwlatdetect's maximum differs from the largest of its samples.",
         "measure again and keep the whole output",
     )
     THREAD_NUMBER = Entry(

@@ -343,8 +343,8 @@ class PeerReport(Model):
     clock: Clock = Field(default_factory=dict)
     series: list[int] = Field(description="the series of the step that it measured")
     clock_offset_ns: int = Field(
-        description="what was added to its CLOCK_MONOTONIC to place its windows and outliers on "
-        "the target's; it is not part of any measured time"
+        description="the offset added to its CLOCK_MONOTONIC to place its windows and outliers on "
+        "the target's; no measured time includes it"
     )
     clock_uncertainty_ns: int = Field(
         description="half the time that reading the three clocks took, which bounds the error of the offset"
@@ -440,7 +440,7 @@ class ExplainReport(Model):
     not_captured: dict[str, int] = Field(
         description="reason -> latencies that should have been kept but were not"
     )
-    copy_max_ns: int = Field(description="longest time that copying took; recording goes on meanwhile")
+    copy_max_ns: int = Field(description="longest time that copying took; recording continues meanwhile")
     buffer_kb: int
     cost: ExplainCost | None = Field(default=None, description="None: the stretches had too few samples")
 
@@ -495,7 +495,8 @@ class Step(Model):
         default_factory=list[TaskCounts], description="taskset: one for each task, in the set's order"
     )
     segments: list[RunSegment] = Field(
-        default_factory=list[RunSegment], description="taskset: who ran when over the first hyperperiods"
+        default_factory=list[RunSegment],
+        description="taskset: which task ran when, in the first hyperperiods",
     )
     changes: dict[str, Any] = Field(
         default_factory=dict,
@@ -555,7 +556,7 @@ class Exposure(Model):
     runs: int
     boots: int = Field(description="as far as the run made them")
     conditions: int = Field(description="loads, deployments and parameters")
-    measured_s: float = Field(description="0: not known, as of a file that does not tell it")
+    measured_s: float = Field(description="0: unknown, for example if an imported file does not say")
     confidence: float
     share_excluded: float = Field(description="a larger share of violations is excluded at this confidence")
     per_hour_excluded: float | None = Field(

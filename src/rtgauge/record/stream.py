@@ -46,10 +46,10 @@ class Hello(Line):
     clock: dict[str, Any] = Field(default_factory=dict)
     dma_latency: dict[str, Any] | None = None
     runtime: str = Field(
-        default="linux", description="what the measured threads run on, where that is a co-kernel: cobalt"
+        default="linux", description="what the measured threads run on: linux or a co-kernel, such as cobalt"
     )
     busy_loop: list[dict[str, Any]] = Field(
-        default_factory=list[dict[str, Any]], description="taskset: what its busy loop costs, a task"
+        default_factory=list[dict[str, Any]], description="taskset: the cost of the busy loop, for each task"
     )
 
 

@@ -80,7 +80,7 @@ def windows_of(table: pl.DataFrame) -> Windows:
     if not table["phase"].is_in(["warm-up", "measure"]).all():
         raise ValueError("a window has an unknown phase")
     if table["m2_ns2"].is_finite().not_().any():
-        raise ValueError("a window has a deviation that is no number")
+        raise ValueError("a window has a deviation that is not a number")
     try:
         columns: dict[str, Any] = {
             name: table[name].cast(pl.Int64).fill_null(UNKNOWN).to_numpy() for name in INTEGERS
@@ -249,7 +249,7 @@ def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
         "a mean outside of its extremes",
         known & (total != UNKNOWN) & ~((mean >= least - slack) & (mean <= most + slack)),
     )
-    yield "a deviation that is no number", windows.m2_ns2 < 0
+    yield "a deviation that is not a number", windows.m2_ns2 < 0
     has_bins = known & (windows.bins.lengths > 0)
     bounds = windows.bins.ends
     first, last = windows.bins.bins[bounds[:-1][has_bins]], windows.bins.bins[bounds[1:][has_bins] - 1]

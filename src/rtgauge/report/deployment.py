@@ -74,7 +74,7 @@ def refusals(report: DeploymentReport) -> list[str]:
     parts = [f"refused: {explain_refusal(setting)}" for setting in report.refused]
     if report.not_moved_count:
         names = ", ".join(report.not_moved[:5]) + (", ..." if report.not_moved_count > 5 else "")
-        parts.append(f"{plural(report.not_moved_count, 'task')} would not move: {names}")
+        parts.append(f"{plural(report.not_moved_count, 'task')} could not be moved: {names}")
     return parts
 
 
@@ -153,7 +153,7 @@ def _setting(setting: SettingMade) -> list[str]:
 
 COLUMNS = (
     *(Column("setting", "path"), Column("before", "value"), Column("wanted", "value")),
-    *(Column("what came of it", "prose"), Column("put back")),
+    *(Column("result", "prose"), Column("put back")),
 )
 
 
@@ -162,7 +162,7 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     done = len(report.settings) - len(report.refused)
     parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
     if report.moved or report.not_moved_count:
-        parts.append(f"{plural(report.moved, 'task')} moved, {report.not_moved_count} would not")
+        parts.append(f"{plural(report.moved, 'task')} moved, {report.not_moved_count} could not be moved")
     left = bool(report.not_put_back) or any(map(_is_left, report.settings))
     parts += ["not all put back" if left else "all put back"]
     notes: list[str] = []

@@ -232,8 +232,8 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
     marks: list[Mark] = []
     if picked_up:
         detail = (
-            "rtgauge or its connection ended while this was measured; the target went on by itself, "
-            "and it was picked up from there"
+            "rtgauge or its connection ended while this was measured; the target continued by itself, "
+            "and a later session picked it up"
         )
         marks.append(MarkKind.PICKED_UP.mark(detail))
     broken = sum(program.reconnections for program in programs)

@@ -358,7 +358,7 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     if refused or report.not_moved_count:
         detail = (
             f"{report.name}: {len(refused)} of {len(report.settings)} settings were refused, "
-            f"{report.not_moved_count} tasks would not move"
+            f"{report.not_moved_count} tasks could not be moved"
         )
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_in_effect:

@@ -45,7 +45,7 @@ class Advice(Model):
     hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below it")
     chart: str
     about_chart: str
-    differs: str | None = Field(description="in what the chart differs from the paper's for this hardness")
+    differs: str | None = Field(description="how the chart differs from the paper's for this hardness")
     by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
     thresholds: dict[str, float]
     use: str | None = Field(description="the way to take; None: not known yet")
@@ -53,15 +53,15 @@ class Advice(Model):
     measured: bool = Field(description="whether the answer rests on a measurement of that way, under load")
     answer: str
     walk: list[Stage]
-    costs: list[str] = Field(description="what taking the way costs, by the paper")
+    costs: list[str] = Field(description="the cost of this way, from the paper")
     today: list[str] = Field(description="what has changed since the paper")
     published: dict[str, list[int]] = Field(
-        description="what the paper measured of that way: median, 95 %, 100 % (us)"
+        description="the paper's measurement of that way: median, 95 %, 100 % (us)"
     )
     also_measured: list[Stage] = Field(description="measured ways that the chart does not ask about here")
-    aside: list[Aside] = Field(description="steps that are no evidence")
+    aside: list[Aside] = Field(description="steps that do not count as evidence")
     not_measured: list[OpenQuestion] = Field(description="what was not measured and would change the answer")
-    next: str = Field(description="the next measurement, as a command or what has to come before one")
+    next: str = Field(description="the next measurement: a command, or what must be done first")
 
     @property
     def status(self) -> int:

@@ -18,9 +18,9 @@ DEFAULT_CONFIDENCE = Fraction(95, 100)
 
 LIFE_SAFETY = frozenset({"life-safety", "life-safety-hard", "safety", "safety-critical"})
 NO_LIFE_SAFETY = (
-    "life-safety is refused: no measurement of a sample shows that people cannot be hurt, and "
-    "nothing here is meant for it (Brown & Martin 2010, sec. 1.1); "
-    "it takes hardware and software that are built and certified for it"
+    "life-safety is refused: no sample can show that people cannot be hurt, and "
+    "rtgauge is not meant for that (Brown & Martin 2010, sec. 1.1); "
+    "use hardware and software that are built and certified for it"
 )
 """The refusal if lives or much property depend on a deadline."""
 

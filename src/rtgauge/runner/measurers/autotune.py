@@ -51,7 +51,7 @@ def find_autotune(target: Target) -> str:
         raise NotHere(
             "autotune",
             "Xenomai's autotune is not installed",
-            f"install Xenomai's programs, to be found as {' or '.join(AUTOTUNE)}",
+            f"install Xenomai's programs as {' or '.join(AUTOTUNE)}",
         )
     return path
 

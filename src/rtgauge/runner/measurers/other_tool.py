@@ -66,7 +66,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
     if tool in RTAIS:
         if program_folder(target, tool, in_kernel=in_kernel) is None:
             remedy = (
-                "install RTAI's testsuite, to be found as "
+                "install RTAI's testsuite as "
                 f"{' or '.join(places(target, tool, in_kernel=in_kernel))}"
                 f"{f', and its module {IN_KERNEL}.ko' if in_kernel else ''}"
             )

@@ -144,13 +144,13 @@ def _terms_of(
     if whole is None:
         return []
     forces = springs_per_node[solver]
-    spring = f"the step less the step without springs, over {forces:g} springs a node"
-    mass = "the step less the step without integration"
+    spring = f"the step minus the step without springs, over {forces:g} springs a node"
+    mass = "the step minus the step without integration"
     rest: list[tuple[float, Line | None]] = [(-1, whole), (1, springs), (1, integration)]
     terms = [
         _term("T_mass", key, "node", mass, [(1, whole), (-1, integration)], 1),
         _term("T_spring", key, "spring", spring, [(1, whole), (-1, springs)], forces),
-        _term("T_rest", key, "node", "the step less both", rest, 1),
+        _term("T_rest", key, "node", "the step minus both", rest, 1),
     ]
     if solver == SEMAPHORE:
         terms.append(_ipc(policy, whole, lines, springs_per_node))
@@ -163,11 +163,11 @@ def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node:
     """Semaphore minus serial, without the springs that only one of them computes."""
     serial, bare = lines.get((SERIAL, policy, WHOLE, 1)), lines.get((SERIAL, policy, SPRINGS, 1))
     more = springs_per_node[SEMAPHORE] / springs_per_node[SERIAL] - 1
-    how = f"semaphore less serial, over {LOCKS_PER_NODE} locks a node"
+    how = f"semaphore minus serial, over {LOCKS_PER_NODE} locks a node"
     if not more:
         return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1, serial)], LOCKS_PER_NODE)
     # more * (serial - bare) are the springs that the semaphore solver computes twice.
-    how += ", less the springs that it computes twice"
+    how += ", minus the springs that it computes twice"
     parts: list[tuple[float, Line | None]] = [(1, whole), (-1 - more, serial), (more, bare)]
     return _term("T_ipc", (SEMAPHORE, policy), "lock", how, parts, LOCKS_PER_NODE)
 

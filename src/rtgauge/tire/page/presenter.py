@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class SystemChapter:
-    """One system. `title`: its distinction from the record's others; empty if it is the only one."""
+    """One system. `title`: what distinguishes it in the record; empty if it is the only one."""
 
     title: str
     results: TireResults

@@ -112,7 +112,7 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
         ),
         (
             "Bars: 95 % intervals of the mean, where a configuration was repeated. Both axes are "
-            "logarithmic, the paper's are not."
+            "logarithmic; the paper's are not."
         ),
     ]
     title = "Real-fast: computation time over nodes (form of fig. 5 to 7)"
