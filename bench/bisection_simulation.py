@@ -13,7 +13,7 @@ from tests.unit.test_bisection import COMMITS, Halved, Runs, wished
 from rtgauge.errors import RtgaugeError
 from rtgauge.study.bisection import Search
 
-CASES = ((0.04, 0.2), (0.08, 0.2), (0.04, 0.1))
+CASES = ((0.004, 0.2), (0.04, 0.2), (0.08, 0.2), (0.04, 0.1))
 """(spread of the runs of one commit, change by the first bad one)."""
 
 
@@ -35,7 +35,7 @@ def main() -> None:
             boots += len(runs.booted)
         mean = boots / max(right + wrong, 1)
         print(
-            f"spread {spread:.0%}, change {delay:.0%}: {right} right, {wrong} wrong, "
+            f"spread {spread:.1%}, change {delay:.0%}: {right} right, {wrong} wrong, "
             f"{searches - right - wrong} cannot tell, {mean:.0f} runs"
         )
 

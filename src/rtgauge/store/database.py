@@ -117,13 +117,15 @@ def problem(path: Place, error: Exception) -> RtgaugeError:
         return InputError(f"{path} is not a store but another file: name another --store")
     if name.startswith("SQLITE_IOERR"):
         return MeasureError(f"{path} cannot be read or written ({original}). Is the disk full or damaged?")
-    return DamagedError(
-        f"{path} is damaged ({original}): rtgauge store rebuild makes it anew from the records"
-    )
+    return _damaged(path, str(original))
 
 
 class DamagedError(InputError):
     """The store's file is damaged; the records still have everything."""
+
+
+def _damaged(path: Place, what: str) -> DamagedError:
+    return DamagedError(f"{path} is damaged ({what}): rtgauge store rebuild makes it anew from the records")
 
 
 @contextmanager
@@ -170,6 +172,11 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
         raise DamagedError(
             f"{path} has no schema version: rtgauge store rebuild makes it anew from the records"
         )
+    if version != SCHEMA_VERSION and not isinstance(path, Server):
+        # From a damaged page SQLite may read any number.
+        found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if found != "ok":
+            raise _damaged(path, str(found).splitlines()[-1])
     if version > SCHEMA_VERSION:
         raise InputError(
             f"{path} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): "
@@ -177,10 +184,7 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
         )
     missing = set(METADATA.tables) - tables
     if missing:
-        raise DamagedError(
-            f"{path} is damaged (no table {min(missing)}): "
-            "rtgauge store rebuild makes it anew from the records"
-        )
+        raise _damaged(path, f"no table {min(missing)}")
     return version
 
 

@@ -124,13 +124,21 @@ def test_an_unknown_series_names_the_nearest(either: str) -> None:
     assert "no record nobody" in refused("rm", "nobody", "--store", store)
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbled", "no-table", "no-version", "wrong-value"])
+@pytest.mark.parametrize("damage", ["cut", "garbled", "row", "no-table", "no-version", "wrong-value"])
 def test_a_damaged_store_is_made_anew(store: Path, record: Path, damage: str) -> None:
     before = contents(store)
-    if damage in {"cut", "garbled"}:
+    if damage in {"cut", "garbled", "row"}:
+        with closing(sqlite3.connect(store)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (page,) = connection.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name = 'rtgauge_store'"
+            ).fetchone()
         data = store.read_bytes()
         half = data[: len(data) // 2 // 4096 * 4096]
-        store.write_bytes(half if damage == "cut" else data[:4096] + b"\xa5" * (len(data) - 4096))
+        row = data[: page * 4096 - 100] + b"\xff" * 100 + data[page * 4096 :]
+        store.write_bytes(
+            {"cut": half, "garbled": data[:4096] + b"\xa5" * (len(data) - 4096), "row": row}[damage]
+        )
     else:
         change(
             store,
