@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from rtgauge.errors import RecordError
-from rtgauge.record.model import Run
+from rtgauge.record.model import Run, kept_in_plan
 from rtgauge.record.strict_model import Model
 
 KEY = "gate"
@@ -39,11 +38,4 @@ def wish_of(run: Run) -> GateWish | None:
     """Return the options of the record's gate; None if it has none. Raises RecordError if the plan does not
     fit GateWish.
     """
-    written = run.plan.get(KEY)
-    if written is None:
-        return None
-    try:
-        return GateWish.model_validate(written)
-    except ValidationError:
-        damage = "its plan does not say what its gate decides"
-        raise RecordError(f"the record {run.id} is damaged: {damage}") from None
+    return kept_in_plan(run, KEY, GateWish, "what its gate decides")

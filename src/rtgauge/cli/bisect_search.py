@@ -6,6 +6,7 @@ from __future__ import annotations
 import secrets
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -36,13 +37,9 @@ class BisectState(Model):
     """A search as its folder keeps it: the options, and every run so far."""
 
     wish: BisectWish
-    series: str | None
-    quantile: str
-    allowed_marks: list[str]
+    decides: GateWish
     plan: str
-    parameters: dict[str, object]
-    loads: list[str] | None
-    target: str | None
+    overrides: Overrides
     runs: list[BisectRun] = Field(default_factory=list[BisectRun])
 
 
@@ -134,7 +131,7 @@ def asked_search(
     clone = GitRepository(repository)
     looks(decides.max_pairs)
     plan, options = measured
-    overrides = options.overrides()
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     return BisectState(
         wish=BisectWish(
             repository=str(clone.folder),
@@ -144,33 +141,22 @@ def asked_search(
             command=command,
             larger_than=decides.larger_than,
             max_pairs=decides.max_pairs,
-            seed=secrets.randbelow(2**32) if options.seed is None else options.seed,
+            seed=seed,
         ),
-        series=decides.series,
-        quantile=decides.quantile,
-        allowed_marks=decides.allowed_marks,
+        decides=decides,
         plan=plan,
-        parameters=overrides.parameters,
-        loads=overrides.loads,
-        target=options.target,
+        overrides=replace(options.overrides(), repeats=1, seed=seed),
     )
 
 
 def _plan(state: BisectState) -> Plan:
     """Return the plan of one run. Raises InputError if it is wrong, or does not have the series."""
-    overrides = Overrides(
-        parameters=dict(state.parameters),
-        loads=state.loads,
-        targets=None if state.target is None else [state.target],
-        repeats=1,
-        seed=state.wish.seed,
-    )
-    plan = load_plan(state.plan, overrides)
+    plan, series = load_plan(state.plan, state.overrides), state.decides.series
     names = series_names(plan.steps)
-    if state.series is None and len(names) > 1:
+    if series is None and len(names) > 1:
         raise InputError(f"name the load (--load) or the series (--series) that decides: {', '.join(names)}")
-    if state.series is not None and state.series not in names:
-        raise InputError(f"--series {state.series} is not in the plan; it has {', '.join(names)}")
+    if series is not None and series not in names:
+        raise InputError(f"--series {series} is not in the plan; it has {', '.join(names)}")
     return plan
 
 
@@ -225,23 +211,13 @@ class _Runs:
         for _ in range(3):
             path = self._record()
             try:
-                value_ns, why = run_value(Record.open(path), self._wish())
+                value_ns, why = run_value(Record.open(path), self._state.decides)
             except CannotGate as error:
                 raise MeasureError(str(error)) from None
             if value_ns is not None and why is None:
                 return BisectRun(commit=commit, value_ns=value_ns, record=path.name)
         raise MeasureError(
             f"{commit[:12]} gave no value in three runs: {why}; --allow-mark NAME counts runs with that mark"
-        )
-
-    def _wish(self) -> GateWish:
-        state = self._state
-        return GateWish(
-            series=state.series,
-            quantile=state.quantile,
-            larger_than=state.wish.larger_than,
-            max_pairs=state.wish.max_pairs,
-            allowed_marks=state.allowed_marks,
         )
 
     def _record(self) -> Path:

@@ -9,7 +9,6 @@ import typer
 
 from rtgauge.cli.options import Json, RecordArgument
 from rtgauge.errors import InputError
-from rtgauge.suggest import nearest
 
 
 def explain(
@@ -30,17 +29,14 @@ def explain(
       rtgauge explain latest --json
     """
     from rtgauge.cli.console import Console
-    from rtgauge.cli.record_argument import open_record
+    from rtgauge.cli.record_argument import open_record, with_one_step
     from rtgauge.explain.analysis.culprits import explained_steps
     from rtgauge.explain.page.document import explained_document
     from rtgauge.explain.page.presenter import print_latencies
     from rtgauge.report.record_view import RecordView
 
     opened = open_record(record)
-    names = [known.id for known in opened.steps]
-    if step is not None and step not in names:
-        raise InputError(f"--step {step} is not one of {', '.join(names)}{nearest(step, names)}")
-    explained = explained_steps(opened, [known for known in opened.steps if step in {None, known.id}])
+    explained = explained_steps(opened, with_one_step(opened, step).steps)
     if not explained:
         raise InputError("no step here is explained: measure with --explain")
     if json:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,19 +81,14 @@ def export(
     Exit status: 0; with --require or --allow-left-out as of rtgauge run.
     """
     from rtgauge.cli.conclusion import judged
-    from rtgauge.cli.record_argument import open_record
+    from rtgauge.cli.record_argument import open_record, with_one_step
     from rtgauge.exporters.record_export import FORMATS
     from rtgauge.exporters.record_export import export as write
     from rtgauge.verdict.worst import exit_status
 
     if form not in FORMATS:
         raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")
-    source = judged(open_record(record), require, allow_left_out=allow_left_out)
-    if step is not None:
-        names = [known.id for known in source.steps]
-        if step not in names:
-            raise InputError(f"--step {step} is not one of {', '.join(names)}{nearest(step, names)}")
-        source = replace(source, steps=[known for known in source.steps if known.id == step])
+    source = with_one_step(judged(open_record(record), require, allow_left_out=allow_left_out), step)
     kernel = None if kernel_tree is None else _kernel_source(kernel_tree, origin)
     text = write(source, form, out, windows=windows, source=kernel)
     if text is not None:

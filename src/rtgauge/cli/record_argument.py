@@ -9,11 +9,22 @@ from pathlib import Path
 
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record, find_record
+from rtgauge.suggest import nearest
 
 
 def open_record(named: Path) -> Record:
     """Open the record of this name. Raises RecordError if there is none, or it is damaged."""
     return Record.open(find_record(named))
+
+
+def with_one_step(record: Record, step: str | None) -> Record:
+    """The record with only the step of `--step`, or with all. Raises InputError if it has no such step."""
+    if step is None:
+        return record
+    names = [known.id for known in record.steps]
+    if step not in names:
+        raise InputError(f"--step {step} is not one of {', '.join(names)}{nearest(step, names)}")
+    return replace(record, steps=[known for known in record.steps if known.id == step])
 
 
 def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]:

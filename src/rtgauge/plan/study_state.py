@@ -6,11 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.plan import Overrides, Plan
-from rtgauge.record.model import Model, Run
+from rtgauge.record.model import Model, Run, kept_in_plan
 from rtgauge.record.reader import Record
 
 KEY = "study"
@@ -33,15 +31,7 @@ def study_of(run: Run) -> StudyState | None:
     """Return the study that a record was made by; None if no study made it. Raises RecordError if it is
     damaged.
     """
-    written = run.plan.get(KEY)
-    if written is None:
-        return None
-    try:
-        return StudyState.model_validate(written)
-    except ValidationError:
-        raise RecordError(
-            f"the record {run.id} is damaged: its plan does not say which study it is of"
-        ) from None
+    return kept_in_plan(run, KEY, StudyState, "which study it is of")
 
 
 def newest_record(out: Path, name: str) -> Path:

@@ -8,10 +8,7 @@ odd numbers belong to the first side.
 
 from __future__ import annotations
 
-from pydantic import ValidationError
-
-from rtgauge.errors import RecordError
-from rtgauge.record.model import Run
+from rtgauge.record.model import Run, kept_in_plan
 from rtgauge.record.strict_model import Model
 
 KEY = "alternate"
@@ -48,12 +45,4 @@ def alternation_of(run: Run) -> Alternation | None:
     """Return the sides of a record, or None if it did not alternate. Raises RecordError if they are
     damaged.
     """
-    written = run.plan.get(KEY)
-    if written is None:
-        return None
-    try:
-        return Alternation.model_validate(written)
-    except ValidationError:
-        raise RecordError(
-            f"the record {run.id} is damaged: its plan does not say which sides it alternates"
-        ) from None
+    return kept_in_plan(run, KEY, Alternation, "which sides it alternates")

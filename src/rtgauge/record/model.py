@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -13,16 +13,19 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializeAsAny,
+    ValidationError,
     ValidationInfo,
     WithJsonSchema,
 )
 
+from rtgauge.errors import RecordError
 from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.marks import Mark, MarkKind, Severity, worst_severity
 from rtgauge.record.parameters import OpenParameters, Parameters, check_clock, check_parameters
 from rtgauge.record.strict_model import Model
 
 SCHEMA_VERSION = 1
+ModelT = TypeVar("ModelT", bound=Model)
 
 
 def _utf8(value: object) -> object:
@@ -610,6 +613,18 @@ class Run(Model):
         default=False, description="whether the requirement may hold although something was left out"
     )
     marks: list[Mark] = Field(default_factory=list[Mark])
+
+
+def kept_in_plan(run: Run, key: str, model: type[ModelT], what: str) -> ModelT | None:
+    """Read what the plan of a record keeps under a key; None if it keeps nothing there.
+
+    `what`: what a damaged plan does not say. Raises RecordError.
+    """
+    written = run.plan.get(key)
+    try:
+        return None if written is None else model.model_validate(written)
+    except ValidationError:
+        raise RecordError(f"the record {run.id} is damaged: its plan does not say {what}") from None
 
 
 class RunDocument(Model):

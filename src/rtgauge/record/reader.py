@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
@@ -16,7 +16,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.input_file import MOST_JSON, parse_json
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, clean_name
-from rtgauge.record.model import SCHEMA_VERSION, Model, Run, RunDocument, Step
+from rtgauge.record.model import SCHEMA_VERSION, ModelT, Run, RunDocument, Step
 from rtgauge.record.parameters import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
 
@@ -36,7 +36,6 @@ PART = re.compile(r"windows-[^/]*\.parquet")
 """The name of a part file, which holds some windows of a long step."""
 STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
 SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
-ModelT = TypeVar("ModelT", bound=Model)
 
 
 def _read(file: RecordFile) -> tuple[bytes, Any]:

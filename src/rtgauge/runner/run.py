@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import rtgauge
 from rtgauge.build import commit
@@ -268,6 +267,7 @@ def all_targets(plan: Plan) -> list[str]:
 
 def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
     """Return the run.json of a plan before anything is measured."""
+    controller = plan.controller
     return Run(
         id=record,
         created=now_utc(),
@@ -278,8 +278,8 @@ def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
         plan={
             **plan.written,
             "load-warm-up-ns": plan.load_warm_up_ns,
-            **_controller_keys(plan.controller),
-            **_boot_keys(by_boot=plan.by_boot),
+            **({} if controller is None else {"controller": True, "raise": list(controller.raised)}),
+            **({"deployments-by": "boot"} if plan.by_boot else {}),
         },
         targets=all_targets(plan),
         seed=plan.seed,
@@ -307,17 +307,7 @@ def plan_of(run: Run) -> Plan:
     )
 
 
-def _controller_keys(controller: Controller | None) -> dict[str, Any]:
-    """Return the controller's entry in run.json, for resuming."""
-    return {} if controller is None else {"controller": True, "raise": list(controller.raised)}
-
-
 def controller_of(run: Run) -> Controller | None:
     """Read the controller from run.json."""
     raised = run.plan.get("raise", [])
     return Controller(tuple(raised)) if run.plan.get("controller") or raised else None
-
-
-def _boot_keys(*, by_boot: bool) -> dict[str, Any]:
-    """Return the entry in run.json that says how deployments take effect, for resuming."""
-    return {"deployments-by": "boot"} if by_boot else {}
