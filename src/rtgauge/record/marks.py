@@ -551,7 +551,7 @@ class MarkKind(Enum):
     )
     NO_REAL_TIME_PRIORITY = Entry(
         (DOUBTFUL,),
-        "The tool measured without real-time priority. Its latencies are an ordinary program's.",
+        "The tool measured without real-time priority. Its latencies are like an ordinary program's.",
         "measure at a real-time priority",
     )
     LOW_PRIORITY = Entry(

@@ -200,7 +200,7 @@ class DeploymentReport(Model):
     words: str
     by: Literal["settings", "boot"] = Field(
         default="settings",
-        description="boot: the machine was booted for it, and only what parameters cannot do was set",
+        description="boot: the machine was booted for it, only settings without a parameter were made",
     )
     boot_words: str | None = Field(
         default=None, description="what its kernel was booted with for it; null: it was not booted"

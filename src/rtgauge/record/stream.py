@@ -189,8 +189,8 @@ class ThrottledGroup(BaseModel):
     group: str
     times: int = Field(description="periods in which it was throttled")
     ns: int = Field(description="for how long, all CPUs together")
-    after_ns: int = Field(description="when the counters were read before that")
-    until_ns: int = Field(description="when they were read with it")
+    after_ns: int = Field(description="time of the previous reading of the counters")
+    until_ns: int = Field(description="time of the reading that shows it")
 
 
 class MomentLine(Line):

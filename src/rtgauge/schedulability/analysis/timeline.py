@@ -86,7 +86,7 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
     """Run the tasks of one CPU (the highest priority first) preemptively from their offsets, each for its
     whole execution time.
 
-    Jitter and blocking are left out: they are bounds, not a schedule. Late activations run on; a task's
+    Jitter and blocking are left out: they are bounds, not a schedule. Late activations continue; a task's
     activations run in order. Raises InputError as `horizon_ns` does.
     """
     end_ns = horizon_ns(ordered, hyperperiods)
