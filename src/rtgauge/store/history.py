@@ -19,6 +19,7 @@ from rtgauge.record.model import Model
 from rtgauge.store import queries
 from rtgauge.store.database import clear_problems
 from rtgauge.store.tables import CONFIGURATION, LABEL, RECORD
+from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -102,7 +103,7 @@ def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, b
     if quantile not in QUANTILES:
         raise InputError(f"--quantile {quantile} is not one of {', '.join(QUANTILES)}")
     if by not in GROUPS and not by.startswith((LABEL_OF, SETTING_OF)):
-        raise InputError(f"--by {by} is not one of {', '.join(GROUPS)}, label:KEY, setting:NAME")
+        raise InputError(f"--by {by} is unknown{nearest(by, (*GROUPS, 'label:KEY', 'setting:NAME'))}")
     shared = {row.key: row.shared for row in queries.machines(store)}
     found: list[History] = []
     for course in queries.courses(store, asked, pattern):

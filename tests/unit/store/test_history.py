@@ -83,6 +83,7 @@ def test_the_terminal_names_the_change(store: str) -> None:
     [
         (("nothing",), "no series"),
         ((SERIES, "--by", "kernle"), "did you mean 'kernel'"),
+        ((SERIES, "--by", "hour"), "there are: boot, commit, day, kernel, label:KEY, machine, setting:NAME"),
         ((SERIES, "--quantile", "p98"), "is not one of p50"),
     ],
 )
