@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from tests.e2e.cli import COMMAND, PATIENCE_S, Done, end, environment, error_lin
 from tests.e2e.conftest import document
 from tests.e2e.processes import find
 from tests.support.labgrid import BIN, Labgrid
-from tests.support.machine import Machine, free_port
+from tests.support.machine import Machine, client, free_port
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 QUICK = ("--load", "idle", "--set", "warm-up=100ms", "--duration", "500ms")
@@ -192,3 +193,20 @@ def test_a_reservation_is_made_again_when_the_coordinator_restarts(farm: Farm, t
         end(waiting)
     if "somebody" in farm.labgrid.holders():
         farm.labgrid.client("-p", "bench", "release")
+
+
+def test_a_board_behind_its_exporter_is_reached_through_it(tmp_path: Path) -> None:
+    """The exporter is isolated: what it exports has its host as a proxy."""
+    with Machine(tmp_path) as board, Machine(tmp_path, "gate", busybox=False) as gate:
+        alias = f"Host {socket.getfqdn()}\nHostName 127.0.0.1\nPort {gate.port}\nUser root\nHost *\n"
+        known = client(tmp_path, [board, gate], alias)
+        with Labgrid(tmp_path, {"bench": board.port}, free_port(), isolated=True) as labgrid:
+            env = {
+                "LG_COORDINATOR": labgrid.address,
+                "XDG_STATE_HOME": str(tmp_path / "state"),
+                "PATH": f"{known}:{BIN}:{os.environ['PATH']}",
+            }
+            done = good(rtgauge("system", "--target", "labgrid:bench", env=env))
+            wait_until(lambda: labgrid.holders() == [], "the place to be free")
+        assert "board" in done.stdout
+        assert "Accepted publickey" in (tmp_path / "gate" / "sshd.log").read_text()

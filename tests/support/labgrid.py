@@ -16,22 +16,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BIN = Path(sys.executable).parent
+SERVICE = "NetworkService: {{address: 127.0.0.1, username: root, port: {port}}}"
 BOARD = """
 {name}:
-  NetworkService: {{address: 127.0.0.1, username: root, port: {port}}}
+  {resource}
   NetworkPowerPort: {{model: simplerest, host: "http://127.0.0.1:{power}/{name}/{{value}}", index: 1}}
 """
 
 
 class Labgrid:
-    """Use as a context. `boards`: name of each place -> port of its SSH server; `power`: of the power switch."""
+    """Use as a context. `boards`: name of each place -> port of its SSH server, or its resource; `power`: port
+    of the power switch; `isolated`: resources are reached through a proxy, this host.
+    """
 
-    def __init__(self, folder: Path, boards: Mapping[str, int], power: int) -> None:
+    def __init__(
+        self, folder: Path, boards: Mapping[str, int | str], power: int, *, isolated: bool = False
+    ) -> None:
         self.folder = folder
         self.address = f"127.0.0.1:{free_port()}"
         self._boards = boards
         self._services: list[subprocess.Popen[bytes]] = []
-        text = "".join(BOARD.format(name=name, port=port, power=power) for name, port in boards.items())
+        self._exporter = ["-c", self.address, "-n", "desk", *(["-i"] if isolated else []), "boards.yaml"]
+        text = ""
+        for name, board in boards.items():
+            resource = board if isinstance(board, str) else SERVICE.format(port=board)
+            text += BOARD.format(name=name, resource=resource, power=power)
         (folder / "boards.yaml").write_text(text)
 
     def __enter__(self) -> Self:
@@ -51,7 +60,7 @@ class Labgrid:
                 subprocess.Popen([BIN / name, *words], cwd=self.folder, stdout=log, stderr=log)
                 for name, words in (
                     ("labgrid-coordinator", ("-l", self.address)),
-                    ("labgrid-exporter", ("-c", self.address, "-n", "desk", "boards.yaml")),
+                    ("labgrid-exporter", self._exporter),
                 )
             ]
         wait_until(self._exported, "the exporter")
@@ -65,12 +74,11 @@ class Labgrid:
     def _exported(self) -> bool:
         if self._services[1].poll() is not None:  # it was faster than the coordinator
             with (self.folder / "labgrid.log").open("ab") as log:
-                words = ("-c", self.address, "-n", "desk", "boards.yaml")
                 self._services[1] = subprocess.Popen(
-                    [BIN / "labgrid-exporter", *words], cwd=self.folder, stdout=log, stderr=log
+                    [BIN / "labgrid-exporter", *self._exporter], cwd=self.folder, stdout=log, stderr=log
                 )
         done = self._client("resources")
-        return done.stdout.count("NetworkService") == len(self._boards)
+        return done.stdout.count("PowerPort") == len(self._boards)
 
     def _client(self, *words: str, user: str = "somebody") -> subprocess.CompletedProcess[str]:
         own = {"LG_COORDINATOR": self.address, "LG_USERNAME": user, "LG_HOSTNAME": "desk"}

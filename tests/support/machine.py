@@ -78,6 +78,12 @@ class Machine:
         """Its name for --target."""
         return f"ssh://root@127.0.0.1:{self.port}"
 
+    @property
+    def inside(self) -> list[str]:
+        """The words before a command that runs there."""
+        assert self._space is not None
+        return ["nsenter", "-t", str(self._space.pid), "--net", "--uts", "--mount"]
+
     def __enter__(self) -> Self:
         self._make_space()
         self.start_sshd()
@@ -130,12 +136,11 @@ class Machine:
         """Let it answer."""
         assert self._space is not None
         Path("/run/sshd").mkdir(exist_ok=True)
-        inside = ["nsenter", "-t", str(self._space.pid), "--net", "--uts", "--mount"]
         shell = f"chroot {self.folder}/root /bin/sh" if self._busybox else "sh"
         lines = [
             "#!/bin/sh",
             *([f"echo '{self._noise}'"] if self._noise else []),
-            f'exec {" ".join(inside)} {self._become} {shell} -c "$SSH_ORIGINAL_COMMAND"',
+            f'exec {" ".join(self.inside)} {self._become} {shell} -c "$SSH_ORIGINAL_COMMAND"',
             "",
         ]
         (self.folder / "enter").write_text("\n".join(lines))

@@ -39,6 +39,8 @@ class SshAddress:
     """The lab's guest at this address; its host is unknown until `located` asks the lab."""
     place: str | None = None
     """A place of a labgrid coordinator, or `TAG=VALUE[,TAG=VALUE]`; its host is unknown until `located`."""
+    jump: str | None = None
+    """The host of ssh through which it is reached."""
     options: tuple[tuple[str, str], ...] = ()
     """Options of ssh that replace the user's own configuration."""
 

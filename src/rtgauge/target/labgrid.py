@@ -24,12 +24,16 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, LockedError, MeasureError
+from rtgauge.target import serial_console
+from rtgauge.target.address import HOST, USER
+from rtgauge.target.serial_console import Console
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,13 +44,14 @@ CLIENT_S = 60.0
 PAUSE_S = 1.0
 CONNECT_S = 5.0
 BOOT_S = 300.0
-"""Time from power-on until a board's SSH server answers."""
+"""Time from power-on until a board answers."""
 RELEASE_S = 30.0
 """How long a process that ends waits for its guard."""
 GUARD_S = 600.0
 """How long a guard tries to reach a coordinator that is away."""
 NOT_OURS = {"LG_ENV", "LG_PLACE", "LG_STATE", "LG_INITIAL_STATE", "LG_TOKEN"}
 """Settings of the user's own work with labgrid."""
+LOGIN = re.compile(rf"(?:{USER}@)?{HOST}|[0-9A-Fa-f:.]{{2,45}}", re.ASCII)
 TOKEN = re.compile(r"LG_TOKEN=([A-Z0-9]+)")
 RESOURCE = re.compile(r"^Acquired resource .*:\n(?P<values>(?:  .*\n?)+)", re.MULTILINE)
 RESERVATION = re.compile(
@@ -54,13 +59,21 @@ RESERVATION = re.compile(
 )
 
 
-class Service(NamedTuple):
-    """The address of a board's SSH server, and whether labgrid can switch the board's power."""
+@dataclass(frozen=True)
+class Service:
+    """The address of a board's SSH server, and whether labgrid can switch the board's power.
+
+    `proxy`: the ssh host through which it is reached. `console`: of a board without a network; `options`: of
+    ssh, to log in over the console.
+    """
 
     host: str
     user: str | None
     port: int | None
     has_power: bool
+    proxy: str | None = None
+    console: Console | None = None
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,13 +83,18 @@ class Holder:
     host: str
     user: str
     coordinator: str | None
+    folder: str = ""
+    """Its private folder, with what logs in to consoles."""
 
     @classmethod
     def new(cls) -> Holder:
         """Return a holder that was never used before."""
         host = os.environ.get("LG_HOSTNAME", socket.gethostname())
         return cls(
-            host, f"{getpass.getuser()}.rtgauge-{secrets.token_hex(8)}", os.environ.get("LG_COORDINATOR")
+            host,
+            f"{getpass.getuser()}.rtgauge-{secrets.token_hex(8)}",
+            os.environ.get("LG_COORDINATOR"),
+            tempfile.mkdtemp(prefix="rtg-line-"),
         )
 
     @property
@@ -118,16 +136,20 @@ class Holder:
         return done.stdout
 
     def release_all(self) -> None:
-        """Release every place of this holder, and cancel its reservations.
+        """Release every place of this holder, and cancel its reservations. Consoles are restored first.
 
         Raises MeasureError, InputError.
         """
+        if self.folder:
+            serial_console.wait_for_end(Path(self.folder))
         for line in self.client("who").splitlines()[1:]:
             user, host, place, *_ = [*line.split(), "", "", ""]
             if f"{host}/{user}" == self.identity:
                 self.client("-p", place, "release-from", self.identity)
         for token in self.reservations():
             self.client("cancel-reservation", token)
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def reservations(self) -> dict[str, str]:
         """Token -> state of each reservation of this holder. Raises MeasureError, InputError."""
@@ -231,6 +253,8 @@ class Places:
 
     def _ready(self, name: str, word: str) -> Service:
         service = _service(name, self._holder.client("-p", word, "show"))
+        if service.console is not None:
+            return self._logged_in(name, word, service, service.console)
         if service.has_power and not _answers(service):
             self._holder.client("-p", word, "power", "cycle")
             end = time.monotonic() + BOOT_S
@@ -243,38 +267,78 @@ class Places:
                 time.sleep(PAUSE_S)
         return service
 
+    def _logged_in(self, name: str, word: str, service: Service, console: Console) -> Service:
+        folder = Path(self._holder.folder, str(len(self._held)))
+        folder.mkdir(mode=0o700)
+        login = serial_console.Login(folder, console)
+        trouble = login.begin()
+        if trouble is not None and service.has_power:
+            self._holder.client("-p", word, "power", "cycle")
+            trouble = login.begin(BOOT_S, serial_console.BOOT_QUIET_S)
+        if trouble is not None:
+            raise MeasureError(f"labgrid:{name}: {trouble}: look at its console (labgrid-client console)")
+        return replace(service, options=tuple(login.options.items()))
+
 
 def _service(name: str, text: str) -> Service:
-    """Parse the board's SSH server in the output of `labgrid-client show`. Raises InputError if it has
-    none.
+    """Parse the output of `labgrid-client show` into the board's SSH server, or else its console.
+
+    Raises InputError if the board has neither, or the address is not one.
     """
     resources: dict[str, dict[str, Any]] = {}
     for found in RESOURCE.finditer(text):
         resource = ast.literal_eval(found["values"].strip())
         resources[resource["cls"]] = resource["params"]
-    network = resources.get("NetworkService")
-    if network is None:
-        raise InputError(
-            f"labgrid:{name} has no NetworkService, only {', '.join(sorted(resources)) or 'nothing'}: let "
-            "its exporter export one (address, username, port)"
+    has_power = any(kind.endswith("PowerPort") for kind in resources)
+    network, line = resources.get("NetworkService"), resources.get("NetworkSerialPort")
+    if network is not None:
+        port, user, host = network.get("port"), network.get("username"), str(network["address"])
+        service = Service(
+            host, str(user) if user else None, int(port) if port else None, has_power, _proxy(network)
         )
-    port, user = network.get("port"), network.get("username")
-    return Service(
-        str(network["address"]),
-        str(user) if user else None,
-        int(port) if port else None,
-        any(kind.endswith("PowerPort") for kind in resources),
-    )
+    elif line is not None and line.get("port"):
+        host = str(line["host"])
+        console = Console(
+            host,
+            int(line["port"]),
+            int(line.get("speed") or 115200),
+            str(line.get("protocol") or "rfc2217"),
+            _proxy(line),
+        )
+        service = Service(host, "root", None, has_power, console=console)
+    else:
+        raise InputError(
+            f"labgrid:{name} has neither a NetworkService nor a NetworkSerialPort, only "
+            f"{', '.join(sorted(resources)) or 'nothing'}: let its exporter export one"
+        )
+    for each in (service.host, _proxy(network or line or {})):
+        if each is not None and LOGIN.fullmatch(each) is None:
+            raise InputError(f"labgrid:{name}: its exporter names a host that is none: {each[:80]!r}")
+    return service
+
+
+def _proxy(params: dict[str, Any]) -> str | None:
+    """Return the ssh host through which a resource is reached (labgrid's manual, "Proxy Mechanism")."""
+    extra: dict[str, Any] = params.get("extra") or {}
+    proxy = extra.get("proxy") if extra.get("proxy_required") else os.environ.get("LG_PROXY")
+    return str(proxy) if proxy else None
 
 
 def _answers(service: Service) -> bool:
     """Return whether an SSH server sends its version. A port forwarder accepts connections before the board
     has booted.
     """
+    port = service.port or 22
     try:
-        with socket.create_connection((service.host, service.port or 22), CONNECT_S) as connection:
+        if service.proxy is not None:
+            words = ["ssh", "-o", "BatchMode=yes", "-W", f"[{service.host}]:{port}", "--", service.proxy]
+            done = subprocess.run(
+                words, stdin=subprocess.DEVNULL, capture_output=True, timeout=2 * CONNECT_S, check=False
+            )
+            return done.stdout.startswith(b"SSH-")
+        with socket.create_connection((service.host, port), CONNECT_S) as connection:
             return connection.recv(4, socket.MSG_WAITALL) == b"SSH-"
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return False
 
 

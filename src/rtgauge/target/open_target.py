@@ -78,7 +78,14 @@ def located(address: SshAddress) -> SshAddress:
         from rtgauge.target.labgrid import board
 
         service = board(address.place)
-        return replace(address, host=service.host, user=service.user, port=service.port)
+        return replace(
+            address,
+            host=service.host,
+            user=service.user,
+            port=service.port,
+            jump=service.proxy,
+            options=service.options,
+        )
     if address.guest is None:
         return address
     from rtgauge.lab.boot_guest import ready_guest

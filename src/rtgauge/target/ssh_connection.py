@@ -353,6 +353,7 @@ class SshConnection:
             *own,
             *(word for name, value in options.items() for word in ("-o", f"{name}={value}")),
         ]
+        command += ["-J", self.address.jump] if self.address.jump is not None else []
         command += ["-l", self.address.user] if self.address.user is not None else []
         command += ["-p", str(self.address.port)] if self.address.port is not None else []
         return [*command, "--", self.address.host]

@@ -29,6 +29,8 @@ class ConnectionBroken(MeasureError):  # noqa: N818 - the name says what happene
 def _login(address: SshAddress) -> str:
     if address.guest is not None:
         return f"rtgauge lab shell {address.guest}"
+    if address.options:
+        return f"labgrid-client -p {address.place} console"
     port = f"-p {address.port} " if address.port is not None else ""
     return f"ssh {port}{address.user + '@' if address.user is not None else ''}{address.host}"
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PLACES = ("tmp", "/var/tmp", "home")  # noqa: S108 - a folder of our own, 0700, with a name that nobody knows before
 ENGINE = "engine"
+INSTALL_S = 600.0
+"""Time to copy the engine: over a serial line it takes a minute and more."""
 
 NO_FOLDER, NO_ROOM, NO_EXEC, NOT_KEPT = 10, 11, 12, 13
 REASONS = {NO_FOLDER: "no folder can be made", NO_ROOM: "no room", NO_EXEC: "programs cannot be run from it"}
@@ -121,7 +123,7 @@ def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
     """
     machine, path = _engine_of(connection)
     with path.open("rb") as engine:
-        answer = connection.run(FIND, [folder_name], engine)
+        answer = connection.run(FIND, [folder_name], engine, INSTALL_S)
     folder = answer.stdout.decode(errors="replace").rstrip("\n")
     if answer.status == NO_ROOM:
         reason = _plain(answer.stderr.splitlines())
@@ -189,7 +191,7 @@ def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:
         if answer.status != NOT_KEPT:
             return answer
     with path.open("rb") as engine:
-        return connection.run(INSTALL, [*words, ""], engine)
+        return connection.run(INSTALL, [*words, ""], engine, INSTALL_S)
 
 
 def _plain(lines: list[str]) -> str:
