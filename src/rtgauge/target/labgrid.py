@@ -313,7 +313,7 @@ def _service(name: str, text: str) -> Service:
         )
     for each in (service.host, _proxy(network or line or {})):
         if each is not None and LOGIN.fullmatch(each) is None:
-            raise InputError(f"labgrid:{name}: its exporter names a host that is none: {each[:80]!r}")
+            raise InputError(f"labgrid:{name}: its exporter names {each[:80]!r}, which is not a host")
     return service
 
 
