@@ -99,7 +99,7 @@ def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _least_change(counts: npt.NDArray[np.float64], level: float) -> float:
-    """The lower bound of the change of the rate at this one-sided level, half of which is for the ratios
+    """The lower bound of the change of the rate at this one-sided level. Half of the level is for the ratios
     within pairs.
     """
     effect = dispersion(counts, level / 2)

@@ -23,7 +23,7 @@ from rtgauge.store.store import Outcome, Store
 
 @dataclass(frozen=True)
 class Said:
-    """What the user says about a record: an empty text takes a label, or the commit, away.
+    """What the user says about a record; an empty text removes a label or the commit.
 
     `machines`: target -> name; "" is the run's first target.
     """
@@ -60,16 +60,16 @@ class Added(NamedTuple):
 
 
 def add(store: Store, path: Path, said: Said | None = None, *, again: bool = False) -> Added:
-    """Add the record in the folder `path`; what is said about it is kept in the record, too.
+    """Add the record in the folder `path`, and keep in it what `said` has.
 
     `again`: read it again although nothing changed. Raises RecordError for a damaged record, InputError or
-    MeasureError for what cannot be written.
+    MeasureError if a file or the store cannot be written.
     """
     folder = opened_folder(path)
     run = read_model(folder.file(RUN), Run)
     if said is not None:
         _say(folder, run, said)
-    # The checksum comes first: what changes from here on is seen when the record is added again.
+    # The checksum comes first: if the record changes from here on, adding it again finds the change.
     try:
         sha256 = checksum_of(folder)
     except OSError as error:
@@ -91,7 +91,7 @@ def _say(folder: RecordFolder, run: Run, said: Said) -> None:
 
 @dataclass
 class Rebuilt:
-    """What a rebuild did. `missing`: records whose folder is gone; `aside`: where a damaged store is now."""
+    """What a rebuild did. `missing`: records whose folder is gone; `aside`: the damaged store's new place."""
 
     read: int = 0
     failed: list[tuple[Path, str]] = field(default_factory=list[tuple["Path", str]])
@@ -106,11 +106,12 @@ def rebuild(
     drop_missing: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Rebuilt:
-    """Make the store `path` anew from the records that it knows and every record in `folders`; without any,
-    in the folder of the store.
+    """Make the store `path` anew from the records that it knows and every record in `folders`, by default the
+    folder of the store.
 
-    Each record is replaced by itself, so that other writers go on, and what a kill leaves is whole. A damaged
-    store is put aside. Of a record whose folder is gone the store keeps what it has, but with `drop_missing`.
+    Each record is replaced in a transaction of its own: other writers go on, and a kill leaves a whole store.
+    A damaged store is put aside. If a record's folder is gone, the store keeps its figures, unless
+    `drop_missing` is given.
     """
     rebuilt, place = Rebuilt(), place_of(path)
     if not folders and not isinstance(place, Server):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens the store's database, makes it if it is not there, and says in one line what is wrong with it.
+"""Opens the store's database or makes a new one, and turns each of its errors into one line.
 
 PostgreSQL is in `postgresql`. SQLite is in WAL mode: readers never wait, a writer waits for the one before,
 and a transaction is whole or absent, also after kill -9 and a power cut.
@@ -28,12 +28,12 @@ from rtgauge.store.tables import METADATA, SCHEMA_VERSION, STORE
 BUSY_S = 120.0
 """How long a writer waits for the others."""
 TRIES = 100
-"""WAL mode is asked for so often while another process opens the store: SQLite does not wait here."""
+"""The most requests for WAL mode while another process opens the store: SQLite does not wait here."""
 MODES = {"read": "ro", "write": "rw", "make": "rwc"}
 
 
 Place = Path | Server
-"""Where a store is."""
+"""The place of a store."""
 
 
 def place_of(store: str | Path) -> Place:
@@ -82,7 +82,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _can_write(path: Path) -> bool:
-    """Whether SQLite can make its files next to the store, which readers need too."""
+    """Whether SQLite can make its files next to the store. Readers need them too."""
     return os.access(path.parent, os.W_OK) and not os.statvfs(path.parent).f_flag & os.ST_RDONLY
 
 
@@ -141,7 +141,7 @@ def clear_problems(path: Place) -> Generator[None]:
 
 
 def _into_wal_mode(path: Path) -> None:
-    """Ask for WAL mode, which the file keeps; where it cannot be had, SQLite's own journal stays."""
+    """Ask for WAL mode, which the file keeps. If SQLite refuses it, its rollback journal stays."""
     connection = _connect(path, "make")
     try:
         for left in reversed(range(TRIES)):

@@ -3,7 +3,8 @@
 
 A folder and an SSH server get a tar stream and the SHA-256 sums of its files: a shell unpacks it aside,
 checks the sums and renames the folder. If the stream is cut, the shell removes what came. rsync cannot rename
-a folder on every server: it sends `run.json`, without which a folder is no record, after the rest is checked.
+a folder on every server: it sends `run.json`, without which a folder is not a record, after the rest is
+checked.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def _files(folder: RecordFolder) -> list[str]:
 
 
 class Destination(Protocol):
-    """Where records go."""
+    """A place for records."""
 
     def send(self, parcel: Parcel) -> Sent:
         """Raises InputError if another record of its name is there, MeasureError if it did not arrive."""
@@ -280,7 +281,10 @@ def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
 
 
 def destination(text: str) -> Destination:
-    """Where records go: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or what rsync takes. Raises InputError."""
+    """The place that `--to` names: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or one for rsync.
+
+    Raises InputError.
+    """
     if not text.isprintable() or text.startswith("-") or not text.strip():
         raise InputError("name a folder, ssh://[USER@]HOST/PATH, rsync://HOST/MODULE or [USER@]HOST:PATH")
     if text.startswith("ssh://"):
