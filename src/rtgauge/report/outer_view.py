@@ -20,8 +20,10 @@ from rtgauge.report.text import NONE, capital, us, whole
 
 OUTER = "from outside"
 DIFFERENCE = "outside less inside"
-FIGURES = {"min_ns": "min", "mean_ns": "mean", "std_ns": "std", "p50_ns": "p50", "p99_ns": "p99"}
-FIGURES |= {"p99_9_ns": "p99.9", "max_ns": "max"}
+FIGURES = {
+    "min_ns": "min", "mean_ns": "mean", "std_ns": "std", "p50_ns": "p50", "p99_ns": "p99",
+    "p99_9_ns": "p99.9", "max_ns": "max",
+}  # fmt: skip
 NOTE = (
     "In us. The difference is between figures, not between single samples: it is what the machine's own "
     "clock does not see. The difference of the means is also the mean of the differences if both counted "
