@@ -52,9 +52,9 @@ for _ in range(16):
 there = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 there.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
 while True:
-    for _ in range(20):
+    for _ in range(60):
         there.sendto(b"x", PLACE)
-    time.sleep(0.02)
+    time.sleep(0.03)
 """
 LOOP_DISK = f"""
 import fcntl, mmap

@@ -303,6 +303,20 @@ static void wait_for_more(struct guard *guard, int timeout_ms)
 		take_input(guard);
 }
 
+/* Whether the lease is over. What waits to be read counts as heard: the guard itself may have had no CPU for
+ * longer than the lease. */
+static bool lease_is_over(struct guard *guard)
+{
+	struct pollfd input = {.fd = guard->input_over ? -1 : STDIN_FILENO, .events = POLLIN};
+
+	if (guard->phase != PHASE_RUN || clock_now_ns(CLOCK_MONOTONIC) < guard->lease_end)
+		return false;
+	if (poll(&input, 1, 0) <= 0)
+		return true;
+	take_input(guard);
+	return false;
+}
+
 static void end_waiter(struct guard *guard)
 {
 	if (guard->waiter <= 0)
@@ -341,7 +355,7 @@ int guard_take_lock(struct guard *guard, void (*tell)(const struct guard *guard,
 					   (NS_PER_S / 1000)) +
 					     1);
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
-		if (now_ns >= guard->lease_end)
+		if (lease_is_over(guard))
 			begin_end(guard, "lease");
 	}
 	end_waiter(guard);
@@ -390,7 +404,7 @@ void guard_loop(struct guard *guard)
 			}
 		}
 		wait_for_more(guard, wait_ms(guard));
-		if (guard->phase == PHASE_RUN && clock_now_ns(CLOCK_MONOTONIC) >= guard->lease_end)
+		if (lease_is_over(guard))
 			begin_end(guard, "lease");
 		else if (guard->phase != PHASE_RUN && guard->phase < PHASE_KILL &&
 			 clock_now_ns(CLOCK_MONOTONIC) >= guard->phase_end)

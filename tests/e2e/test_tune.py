@@ -68,6 +68,23 @@ def test_kill_9_in_a_trial_is_put_back(tmp_path: Path) -> None:
     assert MIGRATION.read_text() == before
 
 
+@pytest.mark.engine
+@pytest.mark.root
+def test_what_a_hung_tuning_has_set_is_put_back_by_the_guard(tmp_path: Path) -> None:
+    before, out = MIGRATION.read_text(), tmp_path / "out"
+    process = start(*TUNE, "--duration", "1s", "--budget", "5min", "--out", out, log=tmp_path / "stderr")
+    try:
+        wait_until(lambda: MIGRATION.read_text() != before, "a trial in force")
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: MIGRATION.read_text() == before, "the guard to put it back", 2 * PATIENCE_S)
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    finally:
+        end(process)
+    assert MIGRATION.read_text() == before
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -74,7 +74,7 @@ class Lab:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.env = {"XDG_DATA_HOME": str(home)}
+        self.env: dict[str, str | None] = {"XDG_DATA_HOME": str(home)}
         self.up: str | None = None
         self.append = ""
         self.smp: str | None = None
