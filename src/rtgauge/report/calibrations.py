@@ -25,9 +25,8 @@ def _gravity(step: Step, role: str) -> str:
     """Return the gravity in words: "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
     found = [result for result in _results(step, "gravity") if result.labels.get("role") == role]
     values = [pair for result in found for pair in result.values.items()]
-    return ", ".join(
-        f"{us(ns if isinstance(ns, int) else None)} us {name.removesuffix('_ns')}" for name, ns in values
-    )
+    known = [(name.removesuffix("_ns"), ns if isinstance(ns, int) else None) for name, ns in values]
+    return ", ".join(f"{us(ns)} us {name}" for name, ns in known)
 
 
 def _tuned(steps: Sequence[Step]) -> list[Step]:

@@ -71,9 +71,8 @@ def _largest(view: RecordView, quantity: str) -> str | None:
         tail = "; how many were missed is not known"
     what = "activation" if all(has_releases(step) for step, _ in measured) else "sample"
     bound = "≥" if any("max_ns" in total.lower_bounds for step, total in measured if step is worst) else ""
-    return (
-        f"largest {quantity} {bound}{format_time(value)}{under}{place}, of {plural(count, what)}{among}{tail}"
-    )
+    largest = f"largest {quantity} {bound}{format_time(value)}{under}{place}"
+    return f"{largest}, of {plural(count, what)}{among}{tail}"
 
 
 def _searches(view: RecordView) -> list[str]:
@@ -163,11 +162,9 @@ def repeat_lines(view: RecordView) -> list[str]:
         largest = sorted(total.max_ns for total in totals if total is not None and total.max_ns is not None)
         if len(largest) > 1:
             quantity = quantity_of(condition.steps[0])
-            spread = f"{format_time(largest[0])} to {format_time(largest[-1])}"
-            lines.append(
-                f"{condition.label}: largest {quantity} of {len(largest)} repeats: median "
-                f"{format_time(median(largest))}, {spread}"
-            )
+            middle, least, most = map(format_time, (median(largest), largest[0], largest[-1]))
+            of = f"largest {quantity} of {len(largest)} repeats"
+            lines.append(f"{condition.label}: {of}: median {middle}, {least} to {most}")
     return lines
 
 
@@ -192,12 +189,11 @@ def cross_check_lines(view: RecordView) -> list[str]:
                 lines.append(f"{begin}mean {theirs / mean_ns:.2f} ({ways})")
         if step.total is None:
             continue
-        pairs = (
-            ("mean", step.total.mean_ns, mean_ns),
-            ("largest", step.total.max_ns, pair.total.max_ns),
-        )
+        pairs = {"mean": (step.total.mean_ns, mean_ns), "largest": (step.total.max_ns, pair.total.max_ns)}
         ratios = [
-            f"{name} {theirs / ours:.2f}" for name, theirs, ours in pairs if theirs is not None and ours
+            f"{name} {theirs / ours:.2f}"
+            for name, (theirs, ours) in pairs.items()
+            if theirs is not None and ours
         ]
         if ratios:
             lines.append(f"{begin}{', '.join(ratios)}")

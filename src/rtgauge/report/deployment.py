@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rtgauge.record.model import DeploymentReport, SettingMade
-from rtgauge.report.table import Cell, Column, Table, texts
+from rtgauge.report.table import Cell, Column, Table, applying, texts
 from rtgauge.report.terminal_table import rich_table
 from rtgauge.report.text import printable
 from rtgauge.system.deployment.apply import WHY, Applied, explain_refusal, why_refused
@@ -165,25 +165,18 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         parts.append(f"{plural(report.moved, 'task')} moved, {report.not_moved_count} could not be moved")
     left = bool(report.not_put_back) or any(map(_is_left, report.settings))
     parts += ["not all put back" if left else "all put back"]
-    notes: list[str] = []
-    if report.by == "boot":
-        words = f"with {report.boot_words}" if report.boot_words else "without parameters for it"
-        notes.append(
-            f"The machine was booted for it, {words}. Its facts then said {report.recognised or 'nothing'}."
-        )
-    if report.not_in_effect:
-        notes.append(f"This kernel was built without {', '.join(report.not_in_effect)}.")
-    if report.isolated:
-        notes.append(f"CPU {report.isolated} was set aside for measuring.")
-    if report.noted:
-        noted = f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change"
-        notes.append(f"{noted}: noted before, and put back afterwards.")
-    if report.controller:
-        notes.append(
-            "The priorities of the controller, other real-time threads and IRQ threads were also set."
-        )
-    if report.not_found:
-        notes.append(f"No IRQ thread was found to raise for: {', '.join(report.not_found)}.")
+    words = f"with {report.boot_words}" if report.boot_words else "without parameters for it"
+    booted = f"The machine was booted for it, {words}. Its facts then said {report.recognised or 'nothing'}."
+    noted = f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change"
+    also = "The priorities of the controller, other real-time threads and IRQ threads were also set."
+    notes = applying(
+        (report.by == "boot", booted),
+        (report.not_in_effect, f"This kernel was built without {', '.join(report.not_in_effect)}."),
+        (report.isolated, f"CPU {report.isolated} was set aside for measuring."),
+        (report.noted, f"{noted}: noted before, and put back afterwards."),
+        (report.controller, also),
+        (report.not_found, f"No IRQ thread was found to raise for: {', '.join(report.not_found)}."),
+    )
     rows = [_setting(setting) for setting in report.settings]
     settings = Table("Settings of the deployment", COLUMNS, rows)
     return DeploymentTable(report, ", ".join(parts), settings, left, notes)

@@ -12,7 +12,7 @@ from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
 from rtgauge.errors import InputError
 from rtgauge.record.marks import is_doubt
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Table, applying, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_time, parse_duration_ns
 
@@ -64,19 +64,16 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         median = _time(line.median_ns, at_most=line.median_at_most)
         limits = [_time(limit.ns, at_most=limit.at_most) for limit in map(line.limit, HARDNESS)]
         rows.append([_name(line), *samples, median, *limits])
+    at_most = any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines)
     largest = "100 % is the largest of the samples: it grows with their number"
-    notes = [f"In us. {largest}, so a longer run finds larger ones."] if first else []
-    if table.metric == "jitter":
-        notes.append(
-            "The median is signed; 95 % and 100 % are of absolute values, also of a periodic task's latency."
-        )
-    if any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines):
-        notes.append("≤: these samples are not in the file's histogram: they are at most this late.")
-    if lost:
-        notes.append(
-            "missed: a missed activation counts with the latency it would have had, a lost answer "
-            "as later than any."
-        )
+    signed = "The median is signed; 95 % and 100 % are of absolute values"
+    counts = "a missed activation counts with the latency it would have had, a lost answer as later than any."
+    notes = applying(
+        (first, f"In us. {largest}, so a longer run finds larger ones."),
+        (table.metric == "jitter", f"{signed}, also of a periodic task's latency."),
+        (at_most, "≤: these samples are not in the file's histogram: they are at most this late."),
+        (lost, f"missed: {counts}"),
+    )
     missed = ["missed"] if lost else []
     columns = [*texts(""), *numbers("samples", *missed, "median", "95 %", "100 %")]
     return Table(table.title, columns, rows, [*notes, *_marked(table.lines)])
@@ -112,21 +109,17 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         limits = [cell for limit in line.limits for cell in _with_bounds(limit, line)]
         rows.append([_name(line), *limits, *([_extreme(line, rare)] if rare else [])])
     allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
-    bounds = (
-        f"Bounds: each with confidence {table.confidence:.3g}, by order statistics, and by how windows, "
-        "or runs if there are several, differ."
-    )
-    bound = "100 % has no lower bound on the lateness: no sample rules out a later one."
-    notes = [f"{allowed} {bounds}", bound] if first else []
+    bounds = f"Bounds: each with confidence {table.confidence:.3g}, by order statistics"
     supposed = [line.label for line in table.lines if line.supposes_independence]
-    if supposed:
-        whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
-        notes.append(
-            f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds assume independent samples, "
-            f"and samples in bursts say less."
-        )
-    if rare and first:
-        notes.append("once in ...: the lateness that is exceeded that rarely, by the extreme-value estimate.")
+    whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
+    few = f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds assume independent samples"
+    rarely_noted = "once in ...: the lateness that is exceeded that rarely, by the extreme-value estimate."
+    notes = applying(
+        (first, f"{allowed} {bounds}, and by how windows, or runs if there are several, differ."),
+        (first, "100 % has no lower bound on the lateness: no sample rules out a later one."),
+        (supposed, f"{few}, and samples in bursts say less."),
+        (rare and first, rarely_noted),
+    )
     for line in table.lines:
         of_rare = (extreme for extreme in line.extremes if extreme.activations == rare)
         doubtful = next((extreme for extreme in of_rare if extreme.disagree), None)

@@ -9,7 +9,7 @@ from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.text import NONE
+from rtgauge.report.text import NONE, printable
 from rtgauge.units import format_change, format_count, format_time, plural
 from rtgauge.verdict.gate_result import GateResult, SeriesChange
 
@@ -64,40 +64,26 @@ def notes(result: GateResult) -> list[str]:
 def series_table(result: GateResult) -> Table:
     """Return the change of every series; the first one decides."""
     shown = [result.primary, *result.others] if result.primary is not None else result.others
-    return Table(
-        f"Change of {_measure(result)}, candidate against baseline",
-        [*texts(""), *numbers("change", "95 % interval", "spread", "pairs"), *texts("")],
-        [[*_cells(change), "decides" if change is result.primary else "not judged"] for change in shown],
-        ["The intervals of series that are not judged are not corrected for the number of series."]
-        if result.others
-        else [],
-    ).without_empty()
+    columns = [*texts(""), *numbers("change", "95 % interval", "spread", "pairs"), *texts("")]
+    rows = [[*_cells(change), "decides" if change is result.primary else "not judged"] for change in shown]
+    uncorrected = "The intervals of series that are not judged are not corrected for the number of series."
+    notes = [uncorrected] if result.others else []
+    title = f"Change of {_measure(result)}, candidate against baseline"
+    return Table(title, columns, rows, notes).without_empty()
 
 
 def pairs_table(result: GateResult) -> Table:
     """Return each pair of the primary series."""
-    return Table(
-        f"Pairs: {result.endpoint} of {result.series}",
-        [
-            *texts(""),
-            *numbers(*(side if result.require is None else f"{side}, largest" for side in SIDES), "change"),
-            *numbers(*(f"{side}, events" for side in SIDES)),
-            *texts("first", "does not count because"),
-        ],
-        [
-            [
-                str(pair.pair),
-                format_time(pair.baseline_ns),
-                format_time(pair.candidate_ns),
-                "" if pair.change is None else format_change(pair.change),
-                "" if pair.baseline_events is None else str(pair.baseline_events),
-                "" if pair.candidate_events is None else str(pair.candidate_events),
-                pair.first,
-                pair.why_not or "",
-            ]
-            for pair in result.pairs
-        ],
-    ).without_empty()
+    values = [side if result.require is None else f"{side}, largest" for side in SIDES]
+    figures = numbers(*values, "change", *(f"{side}, events" for side in SIDES))
+    rows: list[list[str]] = []
+    for pair in result.pairs:
+        times = [format_time(ns) for ns in (pair.baseline_ns, pair.candidate_ns)]
+        change = "" if pair.change is None else format_change(pair.change)
+        events = ["" if n is None else str(n) for n in (pair.baseline_events, pair.candidate_events)]
+        rows.append([str(pair.pair), *times, change, *events, pair.first, pair.why_not or ""])
+    columns = [*texts(""), *figures, *texts("first", "does not count because")]
+    return Table(f"Pairs: {result.endpoint} of {result.series}", columns, rows).without_empty()
 
 
 def markdown(result: GateResult) -> str:
@@ -152,14 +138,8 @@ def _figure(result: GateResult) -> Figure:
         tooltip=vega.tips("pair:Q", "change:Q", "order:N"),
     )
     rules = vega.layer(limits, vega.mark("rule", strokeDash=[5, 3]), y=vega.shown("limit:Q"))
-    spec = vega.layered([rules, points], height=240, description=description)
-    return Figure(
-        "pairs",
-        "Each pair",
-        description,
-        [spec],
-        notes=[f"The upper line is the change that matters, {format_change(result.larger_than)}."],
-    )
+    notes = [f"The upper line is the change that matters, {format_change(result.larger_than)}."]
+    return Figure.single("pairs", "Each pair", description, [rules, points], 240, notes)
 
 
 def _events_figure(result: GateResult) -> Figure:
@@ -181,31 +161,18 @@ def _events_figure(result: GateResult) -> Figure:
         color=vega.shown("side:N", legend={"title": None}),
         tooltip=vega.tips("events:Q", "side:N"),
     )
-    return Figure(
-        "pairs",
-        "Each pair",
-        description,
-        [vega.layered([points], height=240, description=description)],
-        notes=["An event is a stretch of time in which the bound was exceeded."],
-    )
+    notes = ["An event is a stretch of time in which the bound was exceeded."]
+    return Figure.single("pairs", "Each pair", description, [points], 240, notes)
 
 
 def _cells(change: SeriesChange) -> list[str]:
-    interval = (
-        NONE
-        if change.low is None or change.high is None
-        else f"{format_change(change.low)} … {format_change(change.high)}"
-    )
-    return [
-        change.series,
-        NONE if change.change is None else format_change(change.change),
-        interval,
-        "" if change.spread is None else f"{change.spread * 100:.1f} %",
-        str(change.pairs),
-    ]
+    interval = NONE
+    if change.low is not None and change.high is not None:
+        interval = f"{format_change(change.low)} … {format_change(change.high)}"
+    changed = NONE if change.change is None else format_change(change.change)
+    spread = "" if change.spread is None else f"{change.spread * 100:.1f} %"
+    return [change.series, changed, interval, spread, str(change.pairs)]
 
 
 def _escaped(text: str) -> str:
-    from rtgauge.report.text import printable
-
     return printable(text).replace("|", "\\|").replace("<", "&lt;")

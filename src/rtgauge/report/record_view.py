@@ -117,9 +117,8 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
     """Return the name of each target's machine, or the target itself if machines share a name."""
     targets = sorted({target for key in keys for target in key.targets.values()})
     hosts = {target: record.system(target).host or target for target in targets}
-    return {
-        target: host if list(hosts.values()).count(host) == 1 else target for target, host in hosts.items()
-    }
+    counts = Counter(hosts.values())
+    return {target: host if counts[host] == 1 else target for target, host in hosts.items()}
 
 
 @dataclass(frozen=True)
@@ -196,11 +195,9 @@ def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
     differences = _differences(list(conditions_of.values()))
     machines = {target: target for key in keys for target in key.targets.values()}
     repeated = any(key.repeat > 1 for key in keys)
-    return {
-        key.id: f"{key.probe} "
-        f"{_label(key, replace(differences, probes=False), machines)}{f' #{key.repeat}' if repeated else ''}"
-        for key in keys
-    }
+    differences = replace(differences, probes=False)
+    labels = {key.id: f"{key.probe} {_label(key, differences, machines)}" for key in keys}
+    return {key.id: labels[key.id] + (f" #{key.repeat}" if repeated else "") for key in keys}
 
 
 def folds(step: Step) -> bool:
@@ -252,9 +249,8 @@ class RecordView:
         all.
         """
         most = probe_of(step).shown.folded_above
-        return (
-            most is not None and sum(other.key.probe == step.key.probe for other in self.record.steps) > most
-        )
+        alike = sum(other.key.probe == step.key.probe for other in self.record.steps)
+        return most is not None and alike > most
 
     @cached_property
     def singly(self) -> RecordView:

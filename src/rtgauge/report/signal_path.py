@@ -38,6 +38,26 @@ PARTS = {
 }
 """The paper's four parts in order, and in kernel space the wake-up of a kernel thread."""
 OVERALL = "Overall response latency"
+OVERALL_NOTES = (
+    (
+        "In us, the variance in us². On the wire: min/max between the two edges by the time stamps "
+        "of the wire's kernel module, as an oscilloscope shows it."
+    ),
+    (
+        "cyclictest: min/max of wake-ups in the same record under the same load, if the plan has it; "
+        "it measures no line and no answer."
+    ),
+)
+PARTS_NOTES = (
+    (
+        "In us. In user space from the kernel's tracepoints: four consecutive parts; the rest is the "
+        "time that the running task needs for its answer."
+    ),
+    (
+        "In kernel space from the module's time stamps: from the stimulus to the top half, to the "
+        "thread that answers, and from its entry to the answer."
+    ),
+)
 WIDE = 180
 MOST = 24
 """A table has at most this many rows; a search over the period has more steps."""
@@ -118,21 +138,11 @@ def response_grid(records: Sequence[Record]) -> Table | None:
         samples = [whole(total.count), whole(total.missed)]
         names = [f"{host}, {kernel}", step.key.load, _place(step), path, rt]
         rows.append([*names, *samples, *figures, _on_the_wire(step), cyclictest])
-    notes = [
-        (
-            "In us, the variance in us². On the wire: min/max between the two edges by the time stamps "
-            "of the wire's kernel module, as an oscilloscope shows it."
-        ),
-        (
-            "cyclictest: min/max of wake-ups in the same record under the same load, if the plan has it; "
-            "it measures no line and no answer."
-        ),
-    ]
     columns = [
         *texts("system", "load", "space", "path", "PREEMPT_RT"),
         *numbers("samples", "lost", "min", "mean", "max", "std", "variance", "on the wire", "cyclictest"),
     ]
-    return Table(OVERALL, columns, rows, notes)
+    return Table(OVERALL, columns, rows, [*OVERALL_NOTES])
 
 
 def parts_grid(records: Sequence[Record]) -> Table | None:
@@ -149,18 +159,8 @@ def parts_grid(records: Sequence[Record]) -> Table | None:
                     rows.append([words, where, whole(part.count), *figures])
     if not rows:
         return None
-    notes = [
-        (
-            "In us. In user space from the kernel's tracepoints: four consecutive parts; the rest is the "
-            "time that the running task needs for its answer."
-        ),
-        (
-            "In kernel space from the module's time stamps: from the stimulus to the top half, to the "
-            "thread that answers, and from its entry to the answer."
-        ),
-    ]
     columns = [*texts("part", "load, space, path"), *numbers("samples", "min", "mean", "99 %", "max")]
-    return Table("Parts of a response", columns, rows, notes)
+    return Table("Parts of a response", columns, rows, [*PARTS_NOTES])
 
 
 def _counts(result: Result) -> str:

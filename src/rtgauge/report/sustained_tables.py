@@ -11,7 +11,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report import frequency_tables
 from rtgauge.report.frequency_tables import format_hz
 from rtgauge.report.presenter import frequency_grids
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Table, applying, numbers, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_share, format_time
 
@@ -68,31 +68,27 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
         period = NONE if curve.sustained_ns is None else f"{short}{format_time(curve.sustained_ns)}"
         found = [_spread(curve), _fails(curve), whole(len(curve.found)), whole(curve.cycles)]
         rows.append([curve.label, period, f"{'≥ ' if short else ''}{hz}", *found])
-        known = sum(result.sustained_ns is not None for result in curve.found)
-        if known > 1:
-            spread = f"the spread of {known} repeats holds the median of many"
-            notes.append(f"{curve.label}: {spread} with a probability of {curve.coverage:.0%}.")
-        if curve.loss_at_most is not None:
-            share = format_share(curve.loss_at_most)
-            notes.append(
-                f"{curve.label}: at {format_time(curve.sustained_ns)}, at 95 % confidence fewer "
-                f"than {share} cycles are lost; more cycles would say more."
-            )
-        if any(result.by_master for result in curve.found):
-            notes.append(
-                f"{curve.label}: below, the master was late and the slave lost nothing: its limit "
-                "may be higher; measure with a master on another machine."
-            )
-        if curve.no_end:
-            notes.append(
-                f"{curve.label}: nothing was lost at the shortest period either, so a shorter one "
-                "may be sustained."
-            )
-        unfinished = [str(result.repeat) for result in curve.found if not result.complete]
-        if unfinished:
-            notes.append(f"{curve.label}: the search of repeat {', '.join(unfinished)} is not finished.")
+        notes += [f"{curve.label}: {note}" for note in _notes(curve)]
     columns = [*texts(""), *numbers("period", "frequency", "spread", "loses", "repeats", "cycles")]
     return Table("Highest sustained frequency", columns, rows, notes)
+
+
+def _notes(curve: Curve) -> list[str]:
+    known = sum(result.sustained_ns is not None for result in curve.found)
+    spread = f"the spread of {known} repeats holds the median of many"
+    by_master = any(result.by_master for result in curve.found)
+    late = "below, the master was late and the slave lost nothing: its limit may be higher"
+    shortest = "nothing was lost at the shortest period either, so a shorter one may be sustained."
+    unfinished = [str(result.repeat) for result in curve.found if not result.complete]
+    notes = applying((known > 1, f"{spread} with a probability of {curve.coverage:.0%}."))
+    if curve.loss_at_most is not None:
+        lost = f"fewer than {format_share(curve.loss_at_most)} cycles are lost; more cycles would say more."
+        notes.append(f"at {format_time(curve.sustained_ns)}, at 95 % confidence {lost}")
+    return notes + applying(
+        (by_master, f"{late}; measure with a master on another machine."),
+        (curve.no_end, shortest),
+        (unfinished, f"the search of repeat {', '.join(unfinished)} is not finished."),
+    )
 
 
 def _share(count: int, cycles: int) -> str:

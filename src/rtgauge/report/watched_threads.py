@@ -62,13 +62,13 @@ def _shares(counted: list[_Counted], least: float = 0.0) -> str:
 
 def _inversions(results: list[Result], task: str) -> list[str]:
     """Return lines like "task control, priority inversion: 12 times blocked on a lock of logger, ..."."""
-    return [
-        f"task {task}, priority inversion: {plural(entry.count, 'time')} blocked on a lock of "
-        f"{entry.who}, which has a lower priority, "
-        f"at most {us(entry.longest_ns)} us; {lends}"
-        for name, lends in LOCKS.items()
-        for entry in _counted(results, name, task, "by")
-    ]
+    lines: list[str] = []
+    for name, lends in LOCKS.items():
+        for entry in _counted(results, name, task, "by"):
+            blocked = f"{plural(entry.count, 'time')} blocked on a lock of {entry.who}"
+            longest = f"which has a lower priority, at most {us(entry.longest_ns)} us; {lends}"
+            lines.append(f"task {task}, priority inversion: {blocked}, {longest}")
+    return lines
 
 
 def _number(result: Result, name: str) -> int:

@@ -53,9 +53,8 @@ def _parsed(data: bytes, path: Source) -> TireState:
     if magic != MAGIC:
         raise RecordError(f"{path} is in format {magic[7]}, known is {MAGIC[7]}: update rtgauge")
     if nodes < 4 or nodes % 4 or steps < 0 or len(data) - HEADER.size != nodes * len(COLUMNS) * 8:
-        raise RecordError(
-            f"{path} is damaged: {nodes} nodes after {steps} steps do not fit {len(data)} bytes"
-        )
+        state = f"{nodes} nodes after {steps} steps"
+        raise RecordError(f"{path} is damaged: {state} do not fit {len(data)} bytes")
     import numpy as np  # imported late, as every command imports the probe
 
     values = np.frombuffer(data, dtype="<f8", offset=HEADER.size).astype(np.float64)

@@ -21,18 +21,9 @@ def tire_entry(
     aims: Aims, solver: str, nodes: int, threads: str | int, policy: str, **more: Any
 ) -> dict[str, Any]:
     """Return a real-fast step of the tire for a plan; `more` replaces or adds keys."""
-    base = {
-        "probe": "tire",
-        "solver": solver,
-        "nodes": nodes,
-        "threads": threads,
-        "policy": policy,
-        "warm-up": "50ms",
-        "duration": aims.fast_duration,
-    }
-    if "steps" in more:
-        del base["duration"]
-    return {**base, **more}
+    base = {"probe": "tire", "solver": solver, "nodes": nodes, "threads": threads, "policy": policy}
+    duration = {} if "steps" in more else {"duration": aims.fast_duration}
+    return {**base, "warm-up": "50ms", **duration, **more}
 
 
 def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: str) -> dict[str, Any]:
@@ -63,9 +54,8 @@ def keys_of(
     """Return the step keys for one target of a begun record, in the record's random order."""
     if not entries:
         return []
-    return plan_of(
-        name, entries, overrides, aims, targets=[target], repeats=repeats, seed=record.run.seed
-    ).steps
+    changes = {"targets": [target], "repeats": repeats, "seed": record.run.seed}
+    return plan_of(name, entries, overrides, aims, **changes).steps
 
 
 def fast_entries(aims: Aims, threads: Sequence[str | int]) -> list[dict[str, Any]]:

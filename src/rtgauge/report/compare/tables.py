@@ -21,7 +21,7 @@ from rtgauge.analysis.sides import EMULATED
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Distribution
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Table, applying, numbers, texts
 from rtgauge.report.text import NONE, capital, us, whole
 from rtgauge.units import format_count, format_time, plural
 
@@ -310,16 +310,14 @@ def selection_grid(result: Comparison) -> Table:
         if pair.paper.empty_bins_merged:
             bins = plural(pair.paper.empty_bins_merged, "empty bin")
             notes.append(f"{pair.side}: {bins} of the baseline merged with the filled bin below.")
+    percent = any(pair.paper.scale.value == "percent" for pair in result.pairs)
+    paper = "paper: 1 us bins, reshaped to the baseline's range, as many degrees of freedom as bins."
+    threshold = "a fixed threshold for the size of a difference, not a test at a level."
     notes += selection_notes(result.selections, result.pairs)
-    notes.append(
-        "paper: 1 us bins, reshaped to the baseline's range, as many degrees of freedom as bins. "
-        "textbook: homogeneity of two samples, sparse bins merged, bins - 1."
+    notes += applying(
+        (True, f"{paper} textbook: homogeneity of two samples, sparse bins merged, bins - 1."),
+        (percent, f"From percentages the critical value is {threshold}"),
     )
-    if any(pair.paper.scale.value == "percent" for pair in result.pairs):
-        notes.append(
-            "From percentages the critical value is a fixed threshold for the size of a "
-            "difference, not a test at a level."
-        )
     figures = numbers("chi-square", "DOF", f"critical ({result.alpha:g})", "p")
     columns = [*texts("", "convention", "scale"), *figures, *texts("result")]
     return Table(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
@@ -363,18 +361,13 @@ def effect_grid(result: Comparison) -> Table:
         cells = [distance, _distance_interval(pair)] if intervals else [distance]
         association = NONE if pair.cramers_v is None else f"{pair.cramers_v:.4f}"
         rows.append([pair.side, pair.baseline, *cells, association])
-    notes = [
-        (
-            "Wasserstein: how far, on average, a value of one side is from its counterpart on the other. "
-            "Cramer's V: 0: not associated, 1: completely associated."
-        )
-    ]
+    distance = "how far, on average, a value of one side is from its counterpart on the other."
+    over = "The interval is over the runs. Cramer's V has none"
+    notes = applying(
+        (True, f"Wasserstein: {distance} Cramer's V: 0: not associated, 1: completely associated."),
+        (intervals, f"{over}: it also counts differences between runs of one system."),
+    )
     interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []
-    if intervals:
-        notes.append(
-            "The interval is over the runs. Cramer's V has none: it also counts differences between runs of "
-            "one system."
-        )
     columns = [*texts("", "against"), *numbers("Wasserstein (us)", *interval, "Cramer's V")]
     return Table("Size of the difference", columns, rows, notes)
 
@@ -425,19 +418,17 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
         intervals = "intervals over the pairs" if paired else "Welch's intervals over the runs"
         means = f"means over {runs} runs a side, with {intervals}, the width of bins included"
         notes.append(f"In us, side minus baseline: {means}.")
-    if any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested):
-        notes.append(
-            "In us, side minus baseline, between two single runs: the intervals cover what varies "
-            "within a run, and not what varies from run to run."
-        )
-    if any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested):
-        notes.append(
-            "In us, side minus baseline: a single run is assumed to vary like the runs of the other side, "
-            "which was not measured."
-        )
-    if any(row.low_ns is None or row.high_ns is None for row in tested):
-        notes.append("no limit: too few independent samples lie beyond that quantile; a longer run has more.")
-    return notes
+    single = any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested)
+    uneven = any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested)
+    endless = any(row.low_ns is None or row.high_ns is None for row in tested)
+    within = "the intervals cover what varies within a run, and not what varies from run to run."
+    assumed = "a single run is assumed to vary like the runs of the other side, which was not measured."
+    few = "no limit: too few independent samples lie beyond that quantile; a longer run has more."
+    return notes + applying(
+        (single, f"In us, side minus baseline, between two single runs: {within}"),
+        (uneven, f"In us, side minus baseline: {assumed}"),
+        (endless, few),
+    )
 
 
 def quantile_grid(result: Comparison) -> Table:

@@ -81,9 +81,8 @@ def _number(key: str, word: str, most: int) -> int:
 
 def _threads(value: Any) -> tuple[str, ...]:
     words = _listed("threads", value)
-    return tuple(
-        dict.fromkeys(word if word in THREAD_WORDS else str(_number("threads", word, 1024)) for word in words)
-    )
+    known = (word if word in THREAD_WORDS else str(_number("threads", word, 1024)) for word in words)
+    return tuple(dict.fromkeys(known))
 
 
 def _duration_ns(key: str, value: Any) -> int:
@@ -119,10 +118,8 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
         sizes = sorted({_number("nodes", word, MOST_NODES) for word in _listed("nodes", rest.pop("nodes"))})
         aims = replace(aims, sizes=tuple(sizes))
     if aims.duration_ns < aims.period_ns:
-        raise InputError(
-            f"a run of {format_duration(aims.duration_ns)} has not one period of "
-            f"{format_duration(aims.period_ns)}: give a longer --duration"
-        )
+        duration, period = format_duration(aims.duration_ns), format_duration(aims.period_ns)
+        raise InputError(f"a run of {duration} has not one period of {period}: give a longer --duration")
     return replace(aims, repeats=overrides.repeats, rest=rest)
 
 

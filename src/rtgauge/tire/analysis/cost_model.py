@@ -92,14 +92,14 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
     for run in runs:
         configuration = run.configuration
         if not configuration.free_running:
-            groups.setdefault(
-                (configuration.solver, configuration.policy, configuration.without, configuration.threads), []
-            ).append(run)
-    lines = {
-        key: fit([run.configuration.nodes for run in group], [run.step_ns for run in group])
-        for key, group in sorted(groups.items())
-    }
-    return {key: line for key, line in lines.items() if line is not None}
+            solver, policy, without = configuration.solver, configuration.policy, configuration.without
+            groups.setdefault((solver, policy, without, configuration.threads), []).append(run)
+    lines: dict[LineKey, Line] = {}
+    for key, group in sorted(groups.items()):
+        line = fit([run.configuration.nodes for run in group], [run.step_ns for run in group])
+        if line is not None:
+            lines[key] = line
+    return lines
 
 
 def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
@@ -190,21 +190,19 @@ def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> lis
         place = (solver, policy, threads)
         alike = [(run.configuration, run) for run in runs]
         same = [run for own, run in alike if (own.solver, own.policy, own.threads) == place]
-        voluntary = [(run.voluntary_switches, run.steps) for run in same]
-        involuntary = [(run.involuntary_switches, run.steps) for run in same]
-        synchronisations.append(
-            Synchronisation(
-                solver=solver,
-                policy=policy,
-                threads=threads,
-                extra_ns=extra,
-                barrier_ns=_mean([run.barrier_ns for run in same]),
-                voluntary_per_step=_mean([None if count is None else count / n for count, n in voluntary]),
-                involuntary_per_step=_mean(
-                    [None if count is None else count / n for count, n in involuntary]
-                ),
-            )
+        voluntary = [run.voluntary_switches / run.steps for run in same if run.voluntary_switches is not None]
+        counted = [run for run in same if run.involuntary_switches is not None]
+        involuntary = [(run.involuntary_switches or 0) / run.steps for run in counted]
+        synchronisation = Synchronisation(
+            solver=solver,
+            policy=policy,
+            threads=threads,
+            extra_ns=extra,
+            barrier_ns=_mean([run.barrier_ns for run in same]),
+            voluntary_per_step=_mean(voluntary),
+            involuntary_per_step=_mean(involuntary),
         )
+        synchronisations.append(synchronisation)
     return synchronisations
 
 
@@ -230,21 +228,17 @@ def cost_model(
         for solver in solvers:
             terms += _terms_of(solver, policy, lines, springs_per_node)
     for policy in policies:
-        switch = switch_ns.get(policy)
-        missing = (
-            None if switch is not None else "the probe switch was not run under this policy in this record"
+        term = Term(
+            name="T_switch",
+            solver="",
+            policy=policy,
+            how="probe switch",
+            per="switch",
+            estimate=switch_ns.get(policy),
         )
-        terms.append(
-            Term(
-                name="T_switch",
-                solver="",
-                policy=policy,
-                how="probe switch",
-                per="switch",
-                estimate=switch,
-                missing=missing,
-            )
-        )
+        if term.estimate is None:
+            term.missing = "the probe switch was not run under this policy in this record"
+        terms.append(term)
     solver_lines = [
         SolverLine(
             solver=solver,

@@ -77,16 +77,14 @@ def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
     """Return the ratio of two means of positive values, with an interval by their logarithms (Welch); never
     below zero.
     """
-    top, bottom = moments([math.log(value) for value in above]), moments([math.log(value) for value in below])
+    top, bottom = (moments(list(map(math.log, values))) for values in (above, below))
     dof = combined_dof([top[1:], bottom[1:]])
     value = math.fsum(above) / len(above) / (math.fsum(below) / len(below))
     number = len(above) + len(below)
     if dof <= 0:
         return Estimate(value=value, measurements=number)
-    half = student(dof) * math.sqrt(top[1] + bottom[1])
-    return Estimate(
-        value=value, low=value * math.exp(-half), high=value * math.exp(half), measurements=number
-    )
+    factor = math.exp(student(dof) * math.sqrt(top[1] + bottom[1]))
+    return Estimate(value=value, low=value / factor, high=value * factor, measurements=number)
 
 
 @dataclass(frozen=True)

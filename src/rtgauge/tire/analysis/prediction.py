@@ -87,9 +87,8 @@ def against_serial(
     for run in runs:
         configuration = run.configuration
         if configuration.without == WHOLE and not configuration.free_running:
-            steps.setdefault(
-                (configuration.solver, configuration.policy, configuration.threads, configuration.nodes), []
-            ).append(run.step_ns)
+            key = (configuration.solver, configuration.policy, configuration.threads, configuration.nodes)
+            steps.setdefault(key, []).append(run.step_ns)
     ratios: dict[tuple[str, str, int, int], Estimate] = {}
     for point in points:
         key = (point.solver, point.policy, point.threads, point.nodes)
@@ -150,9 +149,8 @@ def predictions(
     lines = lines_of(runs)
     predicted: list[Prediction] = []
     for point in points:
-        single, line = (
-            lines.get((point.solver, point.policy, WHOLE, threads)) for threads in (1, point.threads)
-        )
+        keys = ((point.solver, point.policy, WHOLE, threads) for threads in (1, point.threads))
+        single, line = map(lines.get, keys)
         if point.free_running or single is None or line is None:
             continue
         step = line.intercept_ns + single.slope_ns * busiest_share(point.nodes, point.threads, cpus)
@@ -202,9 +200,8 @@ def _frontier(line: Line, single: Line, budget_ns: float, threads: int, cpus: in
     budget = Uncertain(budget_ns - line.intercept_ns, float(line.covariance[0, 0]), line.dof)
     slope = Uncertain(single.slope_ns * share, float(single.covariance[1, 1]) * share**2, single.dof)
     covariance = -float(single.covariance[0, 1]) * share if line is single else 0.0
-    return quotient(
-        budget, slope, covariance, single.measurements + (0 if line is single else line.measurements)
-    )
+    measurements = single.measurements + (0 if line is single else line.measurements)
+    return quotient(budget, slope, covariance, measurements)
 
 
 def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:

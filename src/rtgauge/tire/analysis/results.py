@@ -105,9 +105,8 @@ def edge(cells: Sequence[Cell], threads: int) -> Edge:
     held = [cell.nodes for cell in row if cell.held]
     below = [nodes for nodes in held if misses is None or nodes < misses]
     beyond = [nodes for nodes in held if misses is not None and nodes > misses]
-    return Edge(
-        threads=threads, holds=max(below, default=None), misses=misses, held_beyond=max(beyond, default=None)
-    )
+    holds, held_beyond = max(below, default=None), max(beyond, default=None)
+    return Edge(threads=threads, holds=holds, misses=misses, held_beyond=held_beyond)
 
 
 def _order(group: tuple[tuple[int, str, str, bool], object]) -> tuple[object, ...]:
@@ -125,9 +124,12 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
     for run in runs:
         configuration = run.configuration
         if configuration.without == WHOLE and run.deadlines:
-            group = groups.setdefault(
-                (-run.period_ns, configuration.solver, configuration.policy, configuration.free_running), {}
+            solver, policy, free_running = (
+                configuration.solver,
+                configuration.policy,
+                configuration.free_running,
             )
+            group = groups.setdefault((-run.period_ns, solver, policy, free_running), {})
             group.setdefault((configuration.threads, configuration.nodes), []).append(run)
     maps: list[RealTimeMap] = []
     for (negative_period, solver, policy, free_running), runs_of_cell in sorted(groups.items(), key=_order):
@@ -142,17 +144,16 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
             )
             for (threads, nodes), repeats in sorted(runs_of_cell.items())
         ]
-        frontier = [edge(cells, threads) for threads in sorted({cell.threads for cell in cells})]
-        maps.append(
-            RealTimeMap(
-                solver=solver,
-                policy=policy,
-                period_ns=-negative_period,
-                free_running=free_running,
-                cells=cells,
-                frontier=frontier,
-            )
+        plot = RealTimeMap(
+            solver=solver,
+            policy=policy,
+            period_ns=-negative_period,
+            free_running=free_running,
+            cells=cells,
+            frontier=[],
         )
+        plot.frontier = [edge(cells, threads) for threads in plot.threads]
+        maps.append(plot)
     return maps
 
 
@@ -228,25 +229,20 @@ def frontier_rows(
     predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]
 ) -> list[FrontierRow]:
     """Prediction, map and search together, for each solver, policy, period and number of threads."""
-    model = {
-        (frontier.solver, frontier.policy, frontier.period_ns, frontier.threads): frontier
-        for frontier in predicted
-    }
+    model = {(each.solver, each.policy, each.period_ns, each.threads): each for each in predicted}
+    paced = [plot for plot in maps if not plot.free_running]
     mapped = {
         (plot.solver, plot.policy, plot.period_ns, edge.threads): edge
-        for plot in maps
-        if not plot.free_running
+        for plot in paced
         for edge in plot.frontier
     }
     search = {
-        (finished.solver, finished.policy, finished.period_ns, finished.frontier.threads): finished.frontier
-        for finished in searched
+        (each.solver, each.policy, each.period_ns, each.frontier.threads): each.frontier for each in searched
     }
     rows: list[FrontierRow] = []
     # A map with another period than the searches, such as the pretest's, does not reach its frontier.
-    periods = {period_ns for _, _, period_ns, _ in search} or {
-        max((period_ns for _, _, period_ns, _ in mapped), default=0)
-    }
+    longest = max((period_ns for _, _, period_ns, _ in mapped), default=0)
+    periods = {period_ns for _, _, period_ns, _ in search} or {longest}
 
     def order(key: tuple[str, str, int, int]) -> tuple[str, int, int, int]:
         solver, policy, period_ns, threads = key
@@ -255,20 +251,19 @@ def frontier_rows(
     for key in sorted({key for key in {*mapped, *search} if key[2] in periods}, key=order):
         solver, policy, period_ns, threads = key
         expected, edge = model.get(key), mapped.get(key)
-        rows.append(
-            FrontierRow(
-                solver=solver,
-                policy=policy,
-                threads=threads,
-                period_ns=period_ns,
-                mean=None if expected is None else expected.mean,
-                worst=None if expected is None else expected.worst,
-                delay_ns=None if expected is None else expected.delay_ns,
-                map_holds=None if edge is None else edge.holds,
-                map_misses=None if edge is None else edge.misses,
-                searched=search.get(key),
-            )
+        row = FrontierRow(
+            solver=solver,
+            policy=policy,
+            threads=threads,
+            period_ns=period_ns,
+            mean=None if expected is None else expected.mean,
+            worst=None if expected is None else expected.worst,
+            delay_ns=None if expected is None else expected.delay_ns,
+            map_holds=None if edge is None else edge.holds,
+            map_misses=None if edge is None else edge.misses,
+            searched=search.get(key),
         )
+        rows.append(row)
     return rows
 
 

@@ -152,22 +152,20 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
         if not count or wall_ns < SHORTEST_RUN_NS:
             continue
         barrier = result.values.get("barrier_ns")
-        runs.append(
-            FastRun(
-                configuration=_configuration(step, result),
-                repeat=step.key.repeat,
-                steps=count,
-                wall_ns=wall_ns,
-                step_max_ns=_longest(result, wall_ns / count),
-                voluntary_switches=_optional(result, "voluntary_switches"),
-                involuntary_switches=_optional(result, "involuntary_switches"),
-                barrier_ns=float(barrier)
-                if isinstance(barrier, int | float) and not isinstance(barrier, bool)
-                else None,
-                worst_mark=step.worst,
-                cpu_ns=_optional(result, "cpu_ns"),
-            )
+        timed = isinstance(barrier, int | float) and not isinstance(barrier, bool)
+        run = FastRun(
+            configuration=_configuration(step, result),
+            repeat=step.key.repeat,
+            steps=count,
+            wall_ns=wall_ns,
+            step_max_ns=_longest(result, wall_ns / count),
+            voluntary_switches=_optional(result, "voluntary_switches"),
+            involuntary_switches=_optional(result, "involuntary_switches"),
+            barrier_ns=float(barrier or 0) if timed else None,
+            worst_mark=step.worst,
+            cpu_ns=_optional(result, "cpu_ns"),
         )
+        runs.append(run)
     return runs
 
 
@@ -175,15 +173,12 @@ def too_short(steps: Sequence[Step]) -> int:
     """Return the number of real-fast runs that computed for less than a millisecond and are left out of
     figures.
     """
-    results = [
-        (step, _result(step)) for step in steps if is_tire(step) and not step.key.parameters.get("state")
-    ]
-    fast = [
-        (step, result)
-        for step, result in results
-        if result is not None and result.values.get("mode") == "real-fast"
-    ]
-    return sum(_number(step, result, "wall_ns") < SHORTEST_RUN_NS for step, result in fast)
+    number = 0
+    for step in steps:
+        result = _result(step) if is_tire(step) and not step.key.parameters.get("state") else None
+        if result is not None and result.values.get("mode") == "real-fast":
+            number += _number(step, result, "wall_ns") < SHORTEST_RUN_NS
+    return number
 
 
 def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[PacedRun]:
@@ -193,20 +188,13 @@ def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[Paced
     runs: list[PacedRun] = []
     for step in steps:
         result = _result(step) if is_tire(step) else None
-        if (
-            result is None
-            or result.values.get("mode") != "real-time"
-            or (whole_only and step.end_reason in STOPPED_EARLY)
-        ):
+        if result is None or result.values.get("mode") != "real-time":
             continue
         deadlines = _number(step, result, "activations")
-        if not deadlines:
+        if not deadlines or (whole_only and step.end_reason in STOPPED_EARLY):
             continue
-        latest = [
-            series.max_ns
-            for series in step.series
-            if series.metric == "latency" and series.max_ns is not None
-        ]
+        releases = (series.max_ns for series in step.series if series.metric == "latency")
+        latest = [ns for ns in releases if ns is not None]
         runs.append(
             PacedRun(
                 configuration=_configuration(step, result),

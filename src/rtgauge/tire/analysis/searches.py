@@ -62,18 +62,12 @@ def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
     """
     target = steps[0].key.targets.get("self", "") if steps else ""
     total = record.system(target).memory.total_bytes
-    sizes = [
-        (result.values.get("step_bytes"), result.values.get("nodes"))
-        for step in steps
-        if is_tire(step)
-        for result in step.results
-    ]
-    solvers = [step.key.parameters.get("solver") for step in steps if is_tire(step) for _ in step.results]
-    bytes_per_node = [
-        taken / nodes
-        for (taken, nodes), own in zip(sizes, solvers, strict=True)
-        if own == solver and isinstance(taken, int) and isinstance(nodes, int)
-    ]
+    own = [step for step in steps if is_tire(step) and step.key.parameters.get("solver") == solver]
+    bytes_per_node: list[float] = []
+    for result in (result for step in own for result in step.results):
+        taken, nodes = result.values.get("step_bytes"), result.values.get("nodes")
+        if isinstance(taken, int) and isinstance(nodes, int):
+            bytes_per_node.append(taken / nodes)
     if total is None or not bytes_per_node:
         return MOST_NODES
     return whole_nodes(total / 2 / min(bytes_per_node), most=MOST_NODES)
@@ -83,10 +77,8 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
     """Return every search of one target, each starting at the frontier that the cost model predicts."""
     fast = fast_runs(steps)
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
-    predicted = {
-        (frontier.solver, frontier.policy, frontier.threads): frontier.mean
-        for frontier in predicted_frontiers(fast, aims.period_ns, cpus)
-    }
+    frontiers = predicted_frontiers(fast, aims.period_ns, cpus)
+    predicted = {(each.solver, each.policy, each.threads): each.mean for each in frontiers}
     wanted: list[Wanted] = []
     for policy in policies:
         for solver in aims.solvers:
@@ -133,7 +125,5 @@ def searched(record: Record) -> dict[Condition, list[Searched]]:
     groups: dict[Condition, list[Step]] = {}
     for step in record.steps:
         groups.setdefault(condition_of(step), []).append(step)
-    return {
-        condition: ended(record, steps, aims, searched_policies(study.name, aims))
-        for condition, steps in groups.items()
-    }
+    policies = searched_policies(study.name, aims)
+    return {condition: ended(record, steps, aims, policies) for condition, steps in groups.items()}

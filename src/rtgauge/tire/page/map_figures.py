@@ -17,7 +17,7 @@ from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.time_figures import nodes_axis
 from rtgauge.tire.probe import STEP_S
-from rtgauge.tire.state_file import STATE_FILE, TireState, read_state
+from rtgauge.tire.state_file import STATE_FILE, read_state
 
 ROW = 44
 SMALL_ROW = 26
@@ -223,24 +223,17 @@ def drop_of(record: Record) -> Drop | None:
     families: dict[str, dict[int, Step]] = {}
     for step in record.steps:
         steps = step.key.parameters.get("steps")
-        if (
-            is_tire(step)
-            and isinstance(steps, int)
-            and step.key.parameters.get("state")
-            and record.has(step, STATE_FILE)
-        ):
+        kept = step.key.parameters.get("state") and record.has(step, STATE_FILE)
+        if is_tire(step) and isinstance(steps, int) and kept:
             families.setdefault(_family(step), {})[steps] = step
     most = max(families.values(), key=len, default=dict[int, Step]())
-    states: list[tuple[Step, TireState]] = [
-        (step, read_state(record.file(step, STATE_FILE))) for _, step in sorted(most.items())
-    ]
+    steps_of = [step for _, step in sorted(most.items())]
+    states = [(step, read_state(record.file(step, STATE_FILE))) for step in steps_of]
     drawable = [(step, state) for step, state in states if len(state.nodes) <= MOST_NODES]
     if len(drawable) < LEAST_FRAMES:
         return None
-    frames = [
-        (state.steps, [round(float(value), DIGITS) for value in state.nodes[:, :2].ravel()])
-        for _, state in sorted(drawable, key=lambda pair: pair[1].steps)
-    ]
+    ordered = sorted((state for _, state in drawable), key=lambda state: state.steps)
+    frames = [(state.steps, state.nodes[:, :2].ravel().round(DIGITS).tolist()) for state in ordered]
     x, y = [value for _, at in frames for value in at[::2]], [value for _, at in frames for value in at[1::2]]
     first = drawable[0][0]
     solver = str(first.key.parameters.get("solver"))

@@ -63,10 +63,9 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
     if values["mode"] == "real-time":
         missed, activations = values["deadline_missed"], values["activations"]
         rows.append(["period", format_duration(TIRE.own(step.key).period_ns)])
-        missed_text = f"{whole(missed)} of {whole(activations)}" + (
-            f" ({_share(missed, activations)})" if missed else ""
-        )
+        missed_text = f"{whole(missed)} of {whole(activations)}"
         if missed:
+            missed_text += f" ({_share(missed, activations)})"
             missed_text += f": {whole(values['late'])} done late, {whole(values['missed'])} not begun"
         rows.append(["deadlines missed", missed_text])
         share = _share(values["wall_ns"], activations * TIRE.own(step.key).period_ns)
@@ -75,9 +74,8 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
         rest = f", without rests of {format_time(values['rest_ns'])}" if values["rest_ns"] else ""
         rows.append(["steps", f"{whole(values['steps'])} in {wall}{rest}"])
     if values["barrier_ns"] is not None:
-        rows.append(
-            ["barrier", f"{format_time(values['barrier_ns'])} a step, waiting for the other threads in it"]
-        )
+        barrier = format_time(values["barrier_ns"])
+        rows.append(["barrier", f"{barrier} a step, waiting for the other threads in it"])
     voluntary = f"{whole(values['voluntary_switches'])} voluntary"
     rows.append(["task switches", f"{voluntary}, {whole(values['involuntary_switches'])} involuntary"])
     rows.append(["CPU time", f"{format_time(values['cpu_ns'])} of all threads"])
@@ -100,9 +98,8 @@ def tire_grid(steps: Sequence[Step]) -> Table | None:
         return None
     if len(computed) == 1:
         step, values = computed[0]
-        return Table(
-            f"Tire: {_configuration(step, values)}, {values['mode']}", texts("", ""), _pairs(step, values)
-        )
+        title = f"Tire: {_configuration(step, values)}, {values['mode']}"
+        return Table(title, texts("", ""), _pairs(step, values))
     columns = [*texts(""), *numbers("node-steps/s", "step, mean", "step, max", "deadlines missed")]
     rows = [_row(*pair) for pair in computed]
     notes = [MARKED] if any(row[0].endswith("*") for row in rows) else []
@@ -114,21 +111,17 @@ def steps_in_short(steps: Sequence[Step]) -> str | None:
     steps.
     """
     values = [values for step in steps if (values := tire_values(step)) is not None]
-    deadlines = [
-        (value["deadline_missed"], value["activations"]) for value in values if value["mode"] == "real-time"
-    ]
-    if deadlines:
-        missed, activations = (sum(numbers) for numbers in zip(*deadlines, strict=True))
-        return (
-            f"{whole(missed)} of {whole(activations)} deadlines missed in "
-            f"{plural(len(deadlines), 'run')} of the tire"
+    paced = [value for value in values if value["mode"] == "real-time"]
+    if paced:
+        missed, activations = (
+            sum(value[key] for value in paced) for key in ("deadline_missed", "activations")
         )
-    rates = [value["node_steps_per_s"] for value in values]
-    return (
-        f"up to {_rate(max(rates))} node-steps a second in {plural(len(rates), 'run')} of the tire"
-        if rates
-        else None
-    )
+        runs = f"{plural(len(paced), 'run')} of the tire"
+        return f"{whole(missed)} of {whole(activations)} deadlines missed in {runs}"
+    if not values:
+        return None
+    fastest = _rate(max(value["node_steps_per_s"] for value in values))
+    return f"up to {fastest} node-steps a second in {plural(len(values), 'run')} of the tire"
 
 
 def _speed(results: TireResults) -> Table | None:

@@ -43,9 +43,8 @@ def colours(results: TireResults) -> vega.Part:
 
 
 def _row(point: SpeedPoint, estimate: Estimate, factor: float, results: TireResults) -> tuple[object, ...]:
-    low, high = (
-        None if bound is None else max(bound * factor, 0.0) for bound in (estimate.low, estimate.high)
-    )
+    bounds = (estimate.low, estimate.high)
+    low, high = (None if bound is None else max(bound * factor, 0.0) for bound in bounds)
     solver = solver_name(point.solver, free_running=point.free_running)
     return threads_name(point.threads, results), solver, point.nodes, estimate.value * factor, low, high
 
@@ -101,10 +100,8 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
                 if not shown:
                     continue
                 title = f"{solver_name(solver, free_running=free).capitalize()}, {policy_name(policy)}"
-                described = (
-                    f"Time for {SIMULATED_S} s of simulation over nodes, {title}. {_summary(results, shown)}"
-                )
-                charts[title] = _time_chart(results, shown, described)
+                over = f"Time for {SIMULATED_S} s of simulation over nodes, {title}"
+                charts[title] = _time_chart(results, shown, f"{over}. {_summary(results, shown)}")
     notes = [
         (
             f"The mean time of a step, {SIMULATED_STEPS} times: {SIMULATED_S} s of simulation in steps "
@@ -206,9 +203,8 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
     )
     data = vega.csv(MODEL_COLUMNS, rows)
     place = {"x": x, "color": colours(results)}
-    predicted, measured = (
-        vega.log_axis(f"{name}:Q", low, high, "step (us)", format="~g") for name in ("predicted", "measured")
-    )
+    fields = ("predicted:Q", "measured:Q")
+    predicted, measured = (vega.log_axis(field, low, high, "step (us)", format="~g") for field in fields)
     points = vega.mark("point", filled=True, size=42, opacity=1)
     dashed = vega.mark("line", strokeWidth=1.6, opacity=0.8, strokeDash=[6, 3])
     upper = [
@@ -236,11 +232,9 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
     """Predicted and measured step times over n with residuals, for each solver and policy; None if empty."""
     charts: dict[str, vega.Part] = {}
     for policy in sorted({prediction.policy for prediction in results.predictions}):
-        for solver in by_solver(
-            prediction.solver for prediction in results.predictions if prediction.policy == policy
-        ):
-            fitted = results.predictions
-            predictions = [each for each in fitted if (each.solver, each.policy) == (solver, policy)]
+        fitted = [each for each in results.predictions if each.policy == policy]
+        for solver in by_solver(each.solver for each in fitted):
+            predictions = [each for each in fitted if each.solver == solver]
             title = f"{solver.capitalize()}, {policy_name(policy)}"
             charts |= _charts(results, predictions, title)
     notes = [
@@ -267,9 +261,8 @@ def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tu
         if row.map_holds is not None:
             points.append((name, KINDS[2], row.map_holds, row.map_holds, row.map_misses))
         if row.searched is not None and row.searched.nodes is not None:
-            points.append(
-                (name, KINDS[3], row.searched.nodes, row.searched.low or None, row.searched.high or None)
-            )
+            low, high = row.searched.low or None, row.searched.high or None
+            points.append((name, KINDS[3], row.searched.nodes, low, high))
     return points
 
 
