@@ -47,12 +47,8 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
             notes.append(f"jitter: step {step.id} is marked doubtful")
         for series in step.series:
             cpu, largest_ns = series.labels.get("cpu"), _largest_ns(series)
-            if (
-                series.metric != "latency"
-                or series.unit != "ns"
-                or not isinstance(cpu, int)
-                or largest_ns is None
-            ):
+            is_latency = series.metric == "latency" and series.unit == "ns"
+            if not is_latency or not isinstance(cpu, int) or largest_ns is None:
                 continue
             if "max_ns" in series.lower_bounds or "max_ns" in series.filled.lower_bounds:
                 notes.append(f"jitter: the largest latency of step {step.id} on CPU {cpu} is a lower bound")
@@ -62,10 +58,8 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
     missing = sorted(cpus - set(largest))
     if missing:
         measured = f"CPU {format_cpu_list(list(largest))}" if largest else "no CPU"
-        raise InputError(
-            f"{record.path} has latencies of {measured}, not of CPU {format_cpu_list(missing)}: "
-            "measure it too, or give its tasks a jitter"
-        )
+        found = f"{record.path} has latencies of {measured}, not of CPU {format_cpu_list(missing)}"
+        raise InputError(f"{found}: measure it too, or give its tasks a jitter")
     notes += [
         f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency ({largest[cpu][1]})"
         for cpu in sorted(cpus)
@@ -86,9 +80,8 @@ def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, l
     largest: dict[str, tuple[int, str]] = {}
     notes: list[str] = []
     for step in record.steps:
-        executions = [
-            series for series in step.series if series.metric == "execution" and series.max_ns is not None
-        ]
+        measured = (series for series in step.series if series.max_ns is not None)
+        executions = [series for series in measured if series.metric == "execution"]
         if not executions:
             continue
         if step.worst is Severity.INVALID:
@@ -100,16 +93,12 @@ def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, l
                 largest[name] = (largest_ns, step.id)
     missing = [task.name for task in task_set.tasks if task.name not in largest]
     if missing:
-        measured = ", ".join(largest) or "no task"
-        raise InputError(
-            f"{record.path} has execution times of {measured}, not of '{missing[0]}': measure it "
-            "with rtgauge probe taskset in a plan"
-        )
-    notes += [
-        f"execution of {task.name}: {largest[task.name][0]} ns, the largest measured "
-        f"({largest[task.name][1]})"
-        for task in task_set.tasks
-    ]
+        found = f"{record.path} has execution times of {', '.join(largest) or 'no task'}"
+        measure = "measure it with rtgauge probe taskset in a plan"
+        raise InputError(f"{found}, not of '{missing[0]}': {measure}")
+    for task in task_set.tasks:
+        largest_ns, step_id = largest[task.name]
+        notes.append(f"execution of {task.name}: {largest_ns} ns, the largest measured ({step_id})")
     tasks = tuple(replace(task, execution_ns=max(1, largest[task.name][0])) for task in task_set.tasks)
     return replace(task_set, tasks=tasks), notes
 
@@ -143,15 +132,12 @@ def measured_set(step: Step) -> MeasuredSet:
     """
     result = analyse(PROBE.own(step.key).task_set)
     calculated = {task.name: task for cpu in result.cpus for task in cpu.tasks}
-    tasks = [
-        MeasuredTask(
-            calculated[counts.task],
-            counts,
-            {series.metric: series for series in step.series if series.labels.get("task") == counts.task},
-        )
-        for counts in step.tasks
-        if counts.task in calculated
-    ]
+    tasks: list[MeasuredTask] = []
+    for counts in step.tasks:
+        if counts.task in calculated:
+            own = [series for series in step.series if series.labels.get("task") == counts.task]
+            by_metric = {series.metric: series for series in own}
+            tasks.append(MeasuredTask(calculated[counts.task], counts, by_metric))
     return MeasuredSet(step, result, tasks)
 
 
@@ -171,26 +157,18 @@ def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
     last_of: dict[str, Segment] = {}
     for written in of_cpu:
         last = last_of.get(written.task)
-        if (
-            last is not None
-            and last.activation == written.activation
-            and written.start_ns - last.end_ns < end_ns // SHOWN
-        ):
+        continues = last is not None and last.activation == written.activation
+        if last is not None and continues and written.start_ns - last.end_ns < end_ns // SHOWN:
             last.end_ns = written.end_ns
             continue
         segments.append(Segment(**written.model_dump()))
         last_of[written.task] = segments[-1]
     finish = {(segment.task, segment.activation): segment.end_ns for segment in segments}
-    activations = [
-        _activation(tasks[name], number, finish_ns) for (name, number), finish_ns in finish.items()
-    ]
+    activations = [_activation(tasks[name], number, ns) for (name, number), ns in finish.items()]
     activations.sort(key=lambda activation: activation.release_ns)
-    return clipped(
-        TimelineResult(
-            end_ns=end_ns, segments=segments, preemptions=preemptions(segments), activations=activations
-        ),
-        end_ns,
-    )
+    gaps = preemptions(segments)
+    shown = TimelineResult(end_ns=end_ns, segments=segments, preemptions=gaps, activations=activations)
+    return clipped(shown, end_ns)
 
 
 def _activation(task: Task, number: int, finish_ns: int) -> ActivationResult:
@@ -222,11 +200,8 @@ def clipped(shown: TimelineResult, end_ns: int) -> TimelineResult:
     """Return the timeline up to `end_ns`."""
 
     def cut(segments: list[Segment]) -> list[Segment]:
-        return [
-            segment.model_copy(update={"end_ns": min(segment.end_ns, end_ns)})
-            for segment in segments
-            if segment.start_ns < end_ns
-        ]
+        begun = (segment for segment in segments if segment.start_ns < end_ns)
+        return [segment.model_copy(update={"end_ns": min(segment.end_ns, end_ns)}) for segment in begun]
 
     activations = [activation for activation in shown.activations if activation.release_ns < end_ns]
     return TimelineResult(

@@ -136,20 +136,15 @@ def exact_time(ns: int | None) -> str:
     for size, digits, unit in ((10**10, 9, "s"), (10**6, 6, "ms"), (10**3, 3, "us")):
         if abs(ns) >= size:
             whole, rest = divmod(abs(ns), 10**digits)
-            return (
-                f"{'-' if ns < 0 else ''}{whole}.{rest:0{digits}d}".rstrip("0").removesuffix(".") + f" {unit}"
-            )
+            number = f"{'-' if ns < 0 else ''}{whole}.{rest:0{digits}d}".rstrip("0").removesuffix(".")
+            return f"{number} {unit}"
     return f"{ns} ns"
 
 
 def print_set(result: SetResult, console: Console) -> None:
     """Print the answer, then every CPU with its tasks, bounds, growth and timeline."""
-    console.print(
-        Text.assemble(
-            (result.answer.value.upper(), STYLE[result.answer]),
-            f"  {printable(result.name)}: {printable(_conclusion(result))}",
-        )
-    )
+    answer = (result.answer.value.upper(), STYLE[result.answer])
+    console.print(Text.assemble(answer, f"  {printable(result.name)}: {printable(_conclusion(result))}"))
     console.print()
     for cpu in result.cpus:
         _print_cpu(cpu, console)
@@ -164,16 +159,13 @@ def _conclusion(result: SetResult) -> str:
     late = [task for task in tasks if task.answer is Answer.NOT_SCHEDULABLE]
     if late:
         worst = max(late, key=lambda task: task.late_by_ns if task.late_by_ns is not None else float("inf"))
-        return (
-            f"{len(late)} of {plural(len(tasks), 'task')} can miss a deadline; worst: {worst.name}, "
-            f"{_why(worst) or 'its response has no bound'}"
-        )
+        why = _why(worst) or "its response has no bound"
+        many = f"{len(late)} of {plural(len(tasks), 'task')} can miss a deadline"
+        return f"{many}; worst: {worst.name}, {why}"
     unknown = [task for task in tasks if task.answer is Answer.CANNOT_TELL]
     if unknown:
-        return (
-            f"{len(unknown)} of {plural(len(tasks), 'task')} cannot be decided; {unknown[0].name}: "
-            f"{_why(unknown[0])}"
-        )
+        many = f"{len(unknown)} of {plural(len(tasks), 'task')} cannot be decided"
+        return f"{many}; {unknown[0].name}: {_why(unknown[0])}"
     kept = f"all {plural(len(tasks), 'task')} meet their deadlines"
     kept = "the task meets its deadline" if len(tasks) == 1 else kept
     if not bounded:
@@ -190,9 +182,8 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
     console.print(rich_table(_table(cpu.tasks), console.width))
     for task in cpu.tasks:
         if task.answer is not Answer.SCHEDULABLE:
-            console.print(
-                Text.assemble((task.answer.value, STYLE[task.answer]), f": {task.name}: {_why(task)}")
-            )
+            answer = (task.answer.value, STYLE[task.answer])
+            console.print(Text.assemble(answer, f": {task.name}: {_why(task)}"))
     for bound in cpu.bounds:
         console.print(Text(_bound(bound)))
     console.print(Text(_growth(cpu.growth)))
@@ -201,9 +192,8 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
         console.print(Text(f"no timeline: {cpu.no_timeline}"))
     else:
         plain = "utf" not in (console.encoding or "").lower()
-        for line in timeline_lines(
-            cpu.timeline, [task.name for task in cpu.tasks], console.width, plain=plain
-        ):
+        names = [task.name for task in cpu.tasks]
+        for line in timeline_lines(cpu.timeline, names, console.width, plain=plain):
             console.print(Text(line), soft_wrap=True)
         if any(task.jitter_ns or task.blocking_ns for task in cpu.tasks):
             console.print(Text("The timeline is without jitter and blocking."))
@@ -217,14 +207,11 @@ GIVEN = ("blocking", "jitter", "offset")
 
 def _row(task: TaskResult) -> list[str]:
     tone = LOOKS.get(task.answer, "")
-    bounded = [
-        exact_time(ns) if ns is not None else "no bound" for ns in (task.response_ns, task.equation_1_ns)
-    ]
+    responses = (task.response_ns, task.equation_1_ns)
+    bounded = ["no bound" if ns is None else exact_time(ns) for ns in responses]
     left = exact_time(None if task.late_by_ns is None else -task.late_by_ns)
-    given = (
-        *(task.period_ns, task.execution_ns, task.deadline_ns),
-        *(task.blocking_ns, task.jitter_ns, task.offset_ns),
-    )
+    given = (task.period_ns, task.execution_ns, task.deadline_ns)
+    given += (task.blocking_ns, task.jitter_ns, task.offset_ns)
     outcome = [Cell(bounded[0], tone), Cell(left, tone), bounded[1]]
     return [task.name, str(task.priority), *map(exact_time, given), *outcome]
 
@@ -288,12 +275,8 @@ def print_ratio(result: RatioResult, console: Console) -> None:
     """Print the conclusion, then a row per utilisation."""
     console.print(Text(_ratio_conclusion(result), style="bold"))
     low, high = (format_duration(period) for period in result.periods_ns)
-    console.print(
-        Text(
-            f"{result.sets} random sets of {result.tasks} tasks at each utilisation, periods {low} "
-            f"... {high}, seed {result.seed}"
-        )
-    )
+    sets = f"{result.sets} random sets of {result.tasks} tasks at each utilisation"
+    console.print(Text(f"{sets}, periods {low} ... {high}, seed {result.seed}"))
     growth = any(point.growth_median is not None for point in result.points)
     rows = [
         [

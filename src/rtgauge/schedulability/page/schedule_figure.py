@@ -50,10 +50,9 @@ def _chart(cpu: CpuResult) -> vega.Part:
     if drawn is None:
         raise InputError(cpu.no_timeline)
     if len(drawn.segments) > MAX_SEGMENTS:
-        raise InputError(
-            f"the timeline of CPU {cpu.cpu} has {len(drawn.segments)} segments, more than "
-            f"{MAX_SEGMENTS}: no figure could show them; use --json"
-        )
+        segments = f"{len(drawn.segments)} segments, more than {MAX_SEGMENTS}"
+        timeline = f"the timeline of CPU {cpu.cpu} has {segments}"
+        raise InputError(f"{timeline}: no figure could show them; use --json")
     axes = _Axes(cpu, drawn)
     missed = axes.deadlines([late for late in drawn.activations if late.missed])
     text = vega.mark("text", text="missed", align="left", dx=3, dy=-16, fontSize=10, style="alarm")
@@ -67,10 +66,8 @@ def _chart(cpu: CpuResult) -> vega.Part:
     responses = "; ".join(
         f"{task.name}: response {task.response_ns} ns of {task.deadline_ns} ns" for task in cpu.tasks
     )
-    described = (
-        f"Timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}; releases are triangles, "
-        f"preemptions dashed. {responses}"
-    )
+    span = f"Timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}"
+    described = f"{span}; releases are triangles, preemptions dashed. {responses}"
     return vega.layered(layers, height=ROW * len(cpu.tasks), description=described)
 
 
@@ -113,19 +110,15 @@ class _Axes:
     def releases(self, timeline: TimelineResult, **look: object) -> vega.Part:
         """Return a triangle for each release."""
         ns = self.divisor
-        rows = (
-            (one.task, one.activation, one.release_ns / ns, one.deadline_ns / ns)
-            for one in timeline.activations
-        )
+        activations = timeline.activations
+        rows = ((one.task, one.activation, one.release_ns / ns, one.deadline_ns / ns) for one in activations)
         shape = {"shape": "triangle-up", "filled": True, "size": 36, "opacity": 1, "style": "ink"}
         return self.at(vega.csv(COLUMNS, rows), vega.mark("point", **shape, **look))
 
     def deadlines(self, activations: Sequence[ActivationResult]) -> vega.Data:
         """Return the deadlines of these activations, as data to draw."""
-        ns = self.divisor
-        return vega.csv(
-            COLUMNS, ((one.task, one.activation, *[one.deadline_ns / ns] * 2) for one in activations)
-        )
+        rows = ((one.task, one.activation, *[one.deadline_ns / self.divisor] * 2) for one in activations)
+        return vega.csv(COLUMNS, rows)
 
 
 def measured_figure(step: Step) -> Figure | None:
@@ -144,13 +137,9 @@ def measured_figure(step: Step) -> Figure | None:
     if not charts:
         return None
     title = f"The first hyperperiods of {measured.result.name}, {step.key.load}"
-    notes = [
-        (
-            "Coloured: measured; grey beneath: calculated, without jitter and blocking. Triangles are "
-            "releases, dashed is preempted."
-        ),
-        "Gaps shorter than a 2000th of the figure are not drawn.",
-    ]
+    looks = "Coloured: measured; grey beneath: calculated, without jitter and blocking."
+    notes = [f"{looks} Triangles are releases, dashed is preempted."]
+    notes.append("Gaps shorter than a 2000th of the figure are not drawn.")
     return Figure(figure_name(step), title, title, [*charts.values()], [*charts], notes)
 
 
@@ -169,10 +158,8 @@ def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: Timeli
         axes.releases(measured, yOffset=21),
         axes.at(axes.deadlines(late), vega.mark("tick", thickness=2, size=36, style="alarm")),
     ]
-    text = (
-        f"Measured timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}, over the calculated one; "
-        f"{len(late)} deadlines missed in it."
-    )
+    span = f"Measured timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}"
+    text = f"{span}, over the calculated one; {len(late)} deadlines missed in it."
     return vega.layered(layers, height=MEASURED_ROW * len(cpu.tasks), description=text)
 
 
@@ -185,9 +172,8 @@ def ratio_figure(result: RatioResult) -> Figure:
         for name, count in zip(names, (point.exact, point.hyperbolic, point.liu_layland), strict=True)
     ]
     span = [(point.utilisation, 100 * point.exact_low, 100 * point.exact_high) for point in result.points]
-    x = vega.shown(
-        "utilisation:Q", scale={"zero": False, "nice": False}, axis={"title": "utilisation", "tickCount": 10}
-    )
+    axis = {"title": "utilisation", "tickCount": 10}
+    x = vega.shown("utilisation:Q", scale={"zero": False, "nice": False}, axis=axis)
     y = vega.shown("share:Q", scale={"domain": [0, 100]}, axis={"title": "schedulable sets (%)"})
     colour = vega.kinds("test:N", names, sort=names)
     dash = vega.kinds("test:N", names, [[1, 0], [8, 4], [3, 3]], sort=names)
