@@ -365,7 +365,7 @@ def _after_boot(record: Record, options: RunOptions) -> Record:
         _boot_guest(target)
     else:
         with reader(target) as (_, read):
-            now = str(read([BOOT_ID]).get(BOOT_ID, {}).get("text", "")).strip()
+            now = read([BOOT_ID]).text(BOOT_ID)
         if now == record.system(target).boot_id:
             return record
     return measured_record(partial(resume_run, record.path, options, more=partial(next_runs, booted=True)))

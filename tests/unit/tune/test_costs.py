@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from rtgauge.record.model import DeploymentReport, LoadPart, LoadReport, Step
 from rtgauge.system.changes import changes
+from rtgauge.target.file_batch import Files
 from rtgauge.tune.costs import costs
 from tests.unit import records
 
@@ -28,7 +29,7 @@ def measured(deployment: str, rounds: int, used_uj: int) -> Step:
         "key": step.key.model_copy(update={"deployment": deployment}),
         "load": LoadReport(name="scheduler", parts=[part]),
         "deployment": report,
-        "changes": changes(energy_uj(1_000_000), energy_uj(1_000_000 + used_uj)),
+        "changes": changes(Files(energy_uj(1_000_000)), Files(energy_uj(1_000_000 + used_uj))),
     }
     return step.model_copy(update=update)
 
