@@ -81,11 +81,11 @@ class Fleet:
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """Every job of every board."""
+        """All jobs of all boards."""
         return [task for board in self.plan.boards for task in self.plan.tasks(board)]
 
     def run(self) -> int:
-        """Measure what is not measured yet; the exit status of the whole.
+        """Run all unfinished jobs and return the exit status of the fleet.
 
         Raises KeyboardInterrupt after the jobs that run have ended.
         """
@@ -140,7 +140,7 @@ class Fleet:
             self.say(f"[{done}/{len(self.tasks)}] {task.board.name} {task.name}: {what}{self._left()}")
 
     def _left(self) -> str:
-        """How long the rest will take, from what was measured since this start; nothing before that."""
+        """Return how long the rest will take, from the jobs of this start; empty before the first ended."""
         left = len(self.tasks) - len(self.statuses)
         if not self._measured_s or not left:
             return ""
@@ -149,7 +149,7 @@ class Fleet:
         return f" (about {format_span(seconds)} left)"
 
     def _job(self, task: Task) -> tuple[int, str]:
-        """Run one job to its end, and put its record into the store: exit status, and what to say."""
+        """Run one job to its end, store its record; return the exit status, and the text to show."""
         board, job = task.board, task.job
         folder = self.folder / board.name / task.name
         folder.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,7 @@ class Fleet:
 
     @staticmethod
     def _outlived(job: Job, folder: Path) -> int | None:
-        """The status of a run that ended after its fleet; None if there is none, or it is a gate."""
+        """Return the status of a run that ended after its fleet; None without one, or for a gate."""
         ended = [] if job.is_gate else _complete(folder)
         if not ended:
             return None
@@ -193,7 +193,7 @@ class Fleet:
 
     @staticmethod
     def _words(task: Task, folder: Path) -> list[str]:
-        """The job's command; it resumes a record that is there. A gate that is complete shows its result."""
+        """Return the job's command. It resumes an existing record; a complete gate shows its result."""
         records = record_folders(folder)
         begun = [record for record in records if record.suffix == PARTIAL]
         if task.job.is_gate and records:
@@ -243,7 +243,7 @@ def _complete(folder: Path) -> list[Path]:
 
 
 def _wrong_kernel(folder: Path, image: Image | None) -> str | None:
-    """Why the records in a job's folder are not of this image; None if they are."""
+    """Return why the records in a job's folder are not of this image; None if they are."""
     if image is None or image.kernel is None:
         return None
     for record in _complete(folder):
@@ -255,7 +255,7 @@ def _wrong_kernel(folder: Path, image: Image | None) -> str | None:
 
 
 def _said(folder: Path, status: int) -> str:
-    """What the run in a job's folder says: the word, or that nothing was required, and what is missing."""
+    """Return the run's verdict, or that nothing was required, and the loads that it left out."""
     runs = [read_run(record) for record in _complete(folder)]
     judged = status != EXIT_OK or any(verdict.step is None for run in runs for verdict in run.verdicts)
     missing = [reason for run in runs for reason in left_out_of(run)]
@@ -263,7 +263,7 @@ def _said(folder: Path, status: int) -> str:
 
 
 def _last_line(log: Path) -> str:
-    """What a process said last, e.g. its error."""
+    """Return the last line that a process printed, such as its error."""
     with log.open("rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_LOG))
         lines = file.read().decode(errors="replace").split("\n")

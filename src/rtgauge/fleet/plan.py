@@ -34,14 +34,14 @@ IMAGE = "{image}"
 
 
 class Image(_Part):
-    """What a board runs. `kernel`: a pattern for its release; a record of another kernel is a failure."""
+    """The software of a board. `kernel`: a pattern for its release; another kernel is a failure."""
 
     name: Name
     kernel: Word | None = None
 
 
 class Board(_Part):
-    """A machine. `name`: in the store and in the fleet's folder; `tags`: what jobs choose it by.
+    """A machine. `name`: in the store and in the fleet's folder; `tags`: the words by which jobs choose it.
 
     With `{image}` in its target, it does its jobs once with each image; `image`: the one that it has.
     """
@@ -81,7 +81,7 @@ class Job(_Part):
         return self.baseline is not None
 
     def words(self, target: str) -> list[str]:
-        """The command for a board, without the options that say where its record goes."""
+        """Return the command for a board, without the options that say where its record goes."""
         options = {
             "--target": target, "--duration": self.duration, "--load": self.load, "--require": self.require,
             "--baseline": self.baseline, "--candidate": self.candidate, "--max-pairs": self.max_pairs,
@@ -101,13 +101,13 @@ class Task:
 
     @property
     def name(self) -> str:
-        """Of its folder in the board's folder, and in lines of progress."""
+        """The name of its folder in the board's folder; lines of progress show it too."""
         several = self.image is not None and self.board.has_every_image
         return f"{self.job.name}-{self.image.name}" if several and self.image else self.job.name
 
     @property
     def words(self) -> list[str]:
-        """The command, without the options that say where its record goes."""
+        """Return the command without the options that say where its record goes."""
         image = "" if self.image is None else self.image.name
         return self.job.words(self.board.target.replace(IMAGE, image))
 
@@ -128,7 +128,7 @@ class FleetPlan(_Part):
     tries: int = Field(default=3, ge=1, le=100)
 
     def tasks(self, board: Board) -> list[Task]:
-        """What a board does, in this order: a job after the other, each with its images."""
+        """Return the board's tasks in their order: one job after the other, each with its images."""
         images = [each for each in self.images if board.has_every_image or each.name == board.image]
         return [
             Task(board, job, image)
@@ -140,7 +140,7 @@ class FleetPlan(_Part):
 
     @classmethod
     def read(cls, path: Path) -> FleetPlan:
-        """Raises InputError for a file that is not one, with the place."""
+        """Read a plan. Raises InputError, which names the place of the error in the file."""
         try:
             plan = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:
