@@ -19,7 +19,7 @@ from rtgauge.units import format_count, format_duration, plural
 
 if TYPE_CHECKING:
     from rtgauge.store.adding import Said
-    from rtgauge.store.document import Course, RecordPoint, RecordRow, SeriesRow
+    from rtgauge.store.document import Added, Course, RecordPoint, RecordRow, SeriesRow
     from rtgauge.store.history import History
     from rtgauge.store.store import Store
 
@@ -126,31 +126,30 @@ def add(
     """
     from rtgauge.record.reader import find_record
     from rtgauge.store import adding
+    from rtgauge.store.document import Added, StoreAdded
     from rtgauge.store.store import Store
 
     said = _said(commit, label, machine)
     folders = [folder for named in records for folder in adding.folders_of(find_record(named))]
     opened = Store.open(store, make=True)
-    added: list[dict[str, str | None]] = []
+    added: list[Added] = []
     problem: RtgaugeError | None = None
     for folder in folders:
         try:
             name, outcome = adding.add(opened, folder, said)
-            added.append({"path": str(folder), "record": name, "outcome": outcome})
+            added.append(Added(path=str(folder), record=name, outcome=outcome))
             if not json:
                 typer.echo(f"{outcome}: {name}")
         except RtgaugeError as error:
             if len(folders) == 1:
                 raise
             problem = error
-            added.append({"path": str(folder), "record": None, "outcome": None, "error": str(error)})
+            added.append(Added(path=str(folder), record=None, outcome=None, error=str(error)))
             typer.echo(f"rtgauge: {error}", err=True)
     if json:
-        from rtgauge.store.document import StoreAdded
-
-        _print_json(StoreAdded.model_validate({"store": store, "added": added}))
+        _print_json(StoreAdded(store=str(store), added=added))
     if problem is not None:
-        failed = sum("error" in each for each in added)
+        failed = sum(each.error is not None for each in added)
         rest = "; the others are" if failed < len(folders) else ""
         raise InputError(
             f"{failed} of {len(folders)} records could not be added, see above{rest}", problem.status
