@@ -169,15 +169,11 @@ class EdgeFile:
             if len(samples.times_ns) == 0:
                 continue
             if samples.times_ns[0] < last_ns or (np.diff(samples.times_ns) < 0).any():
-                raise InputError(
-                    f"{self.path.name}: its times run backwards; several segments in one file are "
-                    "not one line"
-                )
+                backwards = "its times run backwards; several segments in one file are not one line"
+                raise InputError(f"{self.path.name}: {backwards}")
             last_ns = float(samples.times_ns[-1])
-            edges = [
-                slicer.add(samples.times_ns, values)
-                for slicer, values in zip(slicers, samples.values, strict=True)
-            ]
+            each = zip(slicers, samples.values, strict=True)
+            edges = [slicer.add(samples.times_ns, values) for slicer, values in each]
             times_ns = np.rint(np.concatenate([times for times, _ in edges])).astype(np.int64)
             high = np.concatenate([rising for _, rising in edges])
             line = np.repeat(np.arange(len(edges), dtype=np.int8), [len(times) for times, _ in edges])

@@ -63,10 +63,8 @@ class Thresholds:
         """
         if threshold is None:
             if high - low < LEAST_SWING:
-                raise InputError(
-                    f"{name} stays between {low:g} and {high:g}: no edges; if that is a signal, give"
-                    " its threshold and hysteresis"
-                )
+                no_edges = f"{name} stays between {low:g} and {high:g}: no edges"
+                raise InputError(f"{no_edges}; if that is a signal, give its threshold and hysteresis")
             threshold = (low + high) / 2
         return cls.around(threshold, HYSTERESIS_SHARE * (high - low) if hysteresis is None else hysteresis)
 

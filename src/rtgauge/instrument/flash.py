@@ -59,10 +59,8 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
         if len(mounted) == 1:
             return mounted[0]
         if len(mounted) > 1:
-            raise MeasureError(
-                f"more than one board waits for firmware: {', '.join(map(str, mounted))}; leave one "
-                "plugged in"
-            )
+            boards = ", ".join(map(str, mounted))
+            raise MeasureError(f"more than one board waits for firmware: {boards}; leave one plugged in")
         if time.monotonic() >= deadline:
             break
         time.sleep(0.2)

@@ -95,9 +95,8 @@ class LatmonSession:
         try:
             connection = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
         except OSError as error:
-            raise MeasureError(
-                f"no latmon answers at {host}, port {port}: {error.strerror or error}"
-            ) from error
+            reason = error.strerror or error
+            raise MeasureError(f"no latmon answers at {host}, port {port}: {reason}") from error
         try:
             return cls(connection, period_us, cells, silence_s)
         except BaseException:
@@ -157,9 +156,8 @@ class LatmonSession:
                     "the latmon has gone silent: does the machine answer its pulses, is the board connected?"
                 ) from error
             except OSError as error:
-                raise MeasureError(
-                    f"the connection to the latmon broke: {error.strerror or error}"
-                ) from error
+                reason = error.strerror or error
+                raise MeasureError(f"the connection to the latmon broke: {reason}") from error
             if not part:
                 raise MeasureError("the latmon closed the connection")
             data += part

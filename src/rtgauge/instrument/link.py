@@ -58,11 +58,12 @@ def resolve(address: str) -> str:
         if name
         else "no instrument is plugged in"
     )
-    raise InputError(
-        f"{problem}; there: {there}"
+    remedy = (
+        f"there: {there}"
         if ports
-        else f"{problem}; a new board gets its firmware with: rtgauge instrument flash FILE.uf2"
+        else "a new board gets its firmware with: rtgauge instrument flash FILE.uf2"
     )
+    raise InputError(f"{problem}; {remedy}")
 
 
 class SerialLink:

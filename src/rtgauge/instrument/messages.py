@@ -203,10 +203,8 @@ class Configuration:
         def ticks(time_ns: int, what: str) -> int:
             value = time_ns * ticks_per_second // 10**9
             if not 0 <= value <= MAX_TICKS:
-                raise MeasureError(
-                    f"{what} of {time_ns} ns does not fit the instrument: 0 to "
-                    f"{MAX_TICKS * 10**9 // ticks_per_second} ns"
-                )
+                most_ns = MAX_TICKS * 10**9 // ticks_per_second
+                raise MeasureError(f"{what} of {time_ns} ns does not fit the instrument: 0 to {most_ns} ns")
             return value
 
         flags = (STREAM_EVENTS if self.stream_events else 0) | (
@@ -254,10 +252,9 @@ class Identity:
             raise MeasureError("the device at this port is not an rtgauge instrument")
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
         if protocol != PROTOCOL_VERSION or size != _CONFIGURATION.size or ticks_per_second == 0:
-            raise MeasureError(
-                f"the instrument speaks protocol {protocol}, this program {PROTOCOL_VERSION}: flash "
-                "the firmware that belongs to it (rtgauge instrument flash)"
-            )
+            flash = "flash the firmware that belongs to it (rtgauge instrument flash)"
+            spoken = f"the instrument speaks protocol {protocol}, this program {PROTOCOL_VERSION}"
+            raise MeasureError(f"{spoken}: {flash}")
         return cls(protocol, ticks_per_second, body[8:16].hex().upper(), body[16:].decode("ascii", "replace"))
 
 

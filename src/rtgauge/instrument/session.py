@@ -266,9 +266,8 @@ def self_test(
         pass
     state = session.current_state()
     if state.run is not RunState.FINISHED or state.edges_lost or state.voided:
-        raise MeasureError(
-            f"the instrument lost its own edges: {state.edges_lost} of {state.stimuli} stimuli"
-        )
+        lost = f"{state.edges_lost} of {state.stimuli} stimuli"
+        raise MeasureError(f"the instrument lost its own edges: {lost}")
     histogram = session.histogram()
     tick_ns = session.identity.tick_ns
     offset = None

@@ -156,9 +156,8 @@ def read_changes(
             elif word == b"$comment":
                 comment = b"$end" not in rest
             elif first not in b"01xXzZ$":
-                raise InputError(
-                    f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is not a change of a value"
-                )
+                shown = word[:30].decode("ascii", "replace")
+                raise InputError(f"{path.name}: '{shown}' is not a change of a value")
         yield Changes(times, which, highs)
 
 
