@@ -75,7 +75,7 @@ def notes(result: TuneResult) -> list[str]:
     lines = [f"Late because of: {', '.join(result.culprits[:5])}."] if result.culprits else []
     for name, verdict in (("Before", result.before), ("After", result.after)):
         if verdict is not None:
-            lines.append(f"{name}: {verdict.word}. {verdict.reason}")
+            lines.append(f"{name}: {verdict.word}: {verdict.reason}")
     lines += [f"Costs: {words}." for words in result.costs]
     lines += [f"{stopped(result.daemons)} Disable them if you keep such a setting."] if result.daemons else []
     lines += [f"Left out: {text}." for text in result.left_out]

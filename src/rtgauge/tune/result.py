@@ -221,12 +221,13 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             "rtgauge tune --dry-run lists what takes a boot",
         )
     if not tuned.final:
+        by_boot = record.run.plan.get("deployments-by") == "boot"
         end = "the budget ended" if tuned.out_of_budget else "no test showed a gain"
         return result.ending(
             TuneOutcome.NOTHING,
             before,
-            f"no live setting will do: {end} ({spent}); everything was put back",
-            "rtgauge tune --dry-run lists what takes a boot"
+            f"no {'' if by_boot else 'live '}setting will do: {end} ({spent}); everything was put back",
+            (None if by_boot else "rtgauge tune --dry-run lists what takes a boot")
             if not tuned.out_of_budget
             else "give a larger --budget, or fewer settings (--only)",
         )
