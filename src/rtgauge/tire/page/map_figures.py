@@ -233,7 +233,10 @@ def drop_of(record: Record) -> Drop | None:
     if len(drawable) < LEAST_FRAMES:
         return None
     ordered = sorted((state for _, state in drawable), key=lambda state: state.steps)
-    frames = [(state.steps, state.nodes[:, :2].ravel().round(DIGITS).tolist()) for state in ordered]
+    frames: list[tuple[int, list[float]]] = []
+    for state in ordered:
+        at = state.nodes[:, :2].ravel().tolist()
+        frames.append((state.steps, [round(value, DIGITS) for value in at]))
     x, y = [value for _, at in frames for value in at[::2]], [value for _, at in frames for value in at[1::2]]
     first = drawable[0][0]
     solver = str(first.key.parameters.get("solver"))
