@@ -13,7 +13,7 @@ help:
 	@echo 'make test   all tests; of those in the lab, only the main ones'
 	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour)'
 	@echo 'make test-farm  three guests as boards of labgrid, a fleet, PostgreSQL (half an hour)'
-	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai and rtai'
+	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai, rtai and rtgroup'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
 	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
