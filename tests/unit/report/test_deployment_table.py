@@ -35,7 +35,7 @@ def test_made_refused_and_moved_are_counted():
     table = deployment_table(
         report(MADE, REFUSED, moved=110, not_moved=["kthreadd: EINVAL"], not_moved_count=40, isolated="1")
     )
-    assert table.summary == "1 setting made, 1 refused, 110 tasks moved, 40 would not, all put back"
+    assert table.summary == "1 setting made, 1 refused, 110 tasks moved, 40 could not be moved, all put back"
     assert [[(cell, tone_of(cell)) for cell in row[3:]] for row in table.settings.rows] == [
         [("set", ""), ("yes", "")],
         [("refused: the kernel manages this interrupt itself", "alarm"), ("it was not changed", "")],

@@ -126,7 +126,7 @@ class Board:
         self.tmp = tmp
         self.address = type("Address", (), {"name": "ssh://board"})
 
-    def run(self, body: str, words: Any = (), send: Any = b"") -> Answer:
+    def run(self, body: str, words: Any = (), send: Any = b"", timeout_s: float | None = None) -> Answer:
         """Like SshConnection.run."""
         environment = {**os.environ, "TMPDIR": str(self.tmp), "HOME": str(self.tmp / "home")}
         given = {"input": send} if isinstance(send, bytes) else {"stdin": send}
@@ -135,6 +135,7 @@ class Board:
             capture_output=True,
             env=environment,
             check=False,
+            timeout=timeout_s,
             **given,
         )
         return Answer(done.returncode, done.stdout, done.stderr.decode())
