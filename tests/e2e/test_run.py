@@ -71,7 +71,9 @@ def test_the_record_and_the_page_are_where_it_says(tmp_path: Path) -> None:
     assert f"record  {record}\n" in done.stdout
     assert f"page    {record}/report.html\n" in done.stdout
     assert (record / "report.html").read_text().startswith("<!DOCTYPE html>")
-    assert {"run.json", "steps", "targets", "report.html"} == {entry.name for entry in record.iterdir()}
+    assert {"SHA256SUMS", "run.json", "steps", "targets", "report.html"} == {
+        entry.name for entry in record.iterdir()
+    }
     assert {"step.json", "stream.ndjson", "windows.parquet"} == {
         entry.name for entry in (record / "steps" / "01-wakeup-idle").iterdir()
     }
