@@ -62,7 +62,7 @@ def standard_deviation(m2_ns2: float, count: int) -> float:
 
 
 def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], list[str]]:
-    """Return the quantiles by nearest rank, and the names of those that are lower bounds."""
+    """Return the quantiles (nearest rank, in ns), and the names of the quantiles that are lower bounds."""
     # A bin counts as its largest value, at the resolution of the measurement.
     values = [upper_ns(merged.bins) // resolution_ns * resolution_ns]
     counts = [merged.counts]

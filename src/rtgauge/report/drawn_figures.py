@@ -25,7 +25,7 @@ from rtgauge.report.record_view import RecordView
 
 
 def figures(source: Source) -> dict[str, Figure]:
-    """Return the figures by name, in the page's order, without those that have no data."""
+    """Return every figure that has data, by name, in the page's order."""
     several = len(source.conditions) > 1  # a single condition would be one bar
     drawn = [spread_figure(source) if several else None, histogram(source)]
     drawn += [exceedance_figure(source), course_figure(source)]

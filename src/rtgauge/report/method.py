@@ -112,7 +112,7 @@ def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
 
 
 def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
-    """Return the CPUs that were measured, and those that were not, with the reason."""
+    """Return rows for the measured CPUs, and for each CPU that was left out and why."""
     measured = sorted({cpu for step in view.record.steps for cpu in step.cpus})
     entries = [entry for step in view.record.steps for entry in step.cpus_not_measured]
     left = {(str(entry.get("cpu", "?")), str(entry.get("reason", "unknown"))) for entry in entries}

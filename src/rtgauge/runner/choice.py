@@ -271,8 +271,10 @@ def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_come
 
 
 def check_watching(key: StepKey, context: TargetContext) -> None:
-    """Arm a step of `watch` with everything that it records before its program starts; the target's guard
-    stands in for the program.
+    """Check that the engine can arm a step of `watch`, before its program starts.
+
+    The engine arms with everything that the step records, and watches the target's guard instead of the
+    program.
 
     Raises InputError or MeasureError if the engine refuses.
     """

@@ -176,7 +176,7 @@ class Trial(Strict):
     deployment: Annotated[str, Field(pattern=r"^[a-z-]{1,20}=[a-z{}-]{1,20}$")] | None = None
     """A part of a deployment, such as `c-states=off`; `{cpus}` are the real-time CPUs."""
     boot: bool = False
-    """Whether the rule's boot parameters are tried, where rtgauge boots the machine."""
+    """If true, `tune` tries the rule's boot parameters on a machine that rtgauge boots."""
     cost: Annotated[str, Field(min_length=3)]
     """What the user gives up for it."""
     against: Annotated[str, Field(min_length=3)] | None = None

@@ -520,7 +520,7 @@ def tail_grid(result: Comparison) -> Table:
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
-    """Return all tables in order, the folded ones last, without those that were not wanted.
+    """Return the wanted tables in order; folded tables come last.
 
     `width`: characters of a line, for a table with several forms.
     """
