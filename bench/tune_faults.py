@@ -350,7 +350,8 @@ def a_kill(number: int) -> dict[str, Any]:
     return {"after_s": round(after_s, 2), "changed": len(changed), "different": different}
 
 
-PARTS = {"fault": (a_fault, 10), "kill": (a_kill, 50), "nothing": (nothing, 60)}
+PARTS = {"fault": (a_fault, 10 * len(faults())), "kill": (a_kill, 50), "nothing": (nothing, 60)}
+"""Ten tries of each fault."""
 
 
 def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
