@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge deploy` and `rtgauge restore`."""
+"""`rtgauge deploy`."""
 
 from __future__ import annotations
 
 import sys
-from shlex import quote
 from typing import Annotated
 
 import typer
 
 from rtgauge.cli.console import Console
-from rtgauge.cli.options import Target
-from rtgauge.errors import EXIT_CANNOT_MEASURE, InputError, MeasureError
+from rtgauge.cli.options import Target, target_option
+from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import UNKNOWN
-from rtgauge.report.deployment import print_applied, print_deployments, print_put_back, print_settings
+from rtgauge.report.deployment import print_applied, print_deployments, print_settings
 from rtgauge.system.cpus import knows_nohz_full
 from rtgauge.system.deployment.apply import Refused, read_machine
 from rtgauge.system.deployment.apply import apply as apply_deployment
@@ -22,7 +21,7 @@ from rtgauge.system.deployment.current import read_held, run_id
 from rtgauge.system.deployment.definition import AS_IS, NAMED, parse_deployment, why_not
 from rtgauge.system.deployment.stages import preview
 from rtgauge.system.facts import facts_by
-from rtgauge.target.open_target import open_target, reader, release_target
+from rtgauge.target.open_target import open_target, reader
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -59,11 +58,6 @@ Name = Annotated[
         metavar="NAME", help="CHM, HM, HMI, M, MI, Single, or settings (see `rtgauge deploy --help`)."
     ),
 ]
-
-
-def _on(target: str) -> str:
-    """Return the --target option for a suggested command."""
-    return "" if target == "local" else f" --target {quote(target)}"
 
 
 @app.command()
@@ -109,14 +103,15 @@ def apply(name: Name, target: Target = "local") -> None:
     deployment = parse_deployment(name)
     if deployment.name == AS_IS:
         raise InputError(
-            f"as-is changes nothing; to undo an applied deployment: rtgauge restore --applied{_on(target)}"
+            "as-is changes nothing; to undo an applied deployment: rtgauge restore "
+            f"--applied{target_option(target)}"
         )
     with open_target(target, run_id(deployment.name), f"rtgauge deploy apply {deployment.name}") as opened:
         machine, held = read_machine(opened.read), read_held(opened.read)
         if held is not None:
             raise MeasureError(
                 f"deployment {held.name} is already applied; undo it first: rtgauge restore "
-                f"--applied{_on(target)}"
+                f"--applied{target_option(target)}"
             )
         cannot = why_not(deployment, machine)
         if cannot is not None:
@@ -129,66 +124,7 @@ def apply(name: Name, target: Target = "local") -> None:
             raise MeasureError(
                 f"this machine does not support {deployment.name}: {error}; nothing was changed"
             ) from None
-    print_applied(applied, Console(), _on(target))
-
-
-def _put_back(target: str, *options: str) -> None:
-    """Restore stale settings and the settings that `options` select; print the outcome of each."""
-    with open_target(target, "restore", "rtgauge restore") as opened:
-        # locking the machine has already restored what dead runs left
-        answers = [
-            *opened.restored_before,
-            *(
-                answer
-                for answer in (opened.agent("restore", *options) if options else [])
-                if answer.get("type") == "restore"
-            ),
-        ]
-        held = read_held(opened.read)
-    failed = print_put_back(answers, Console())
-    if held is not None:
-        typer.echo(
-            f"{held.name} is still applied, by rtgauge deploy apply; undo it with: rtgauge restore "
-            f"--applied{_on(target)}"
-        )
-    if failed:
-        raise typer.Exit(EXIT_CANNOT_MEASURE)
-
-
-def restore(
-    target: Target = "local",
-    applied: Annotated[bool, typer.Option("--applied", help="Also undo `rtgauge deploy apply`.")] = False,
-    release: Annotated[
-        bool,
-        typer.Option(
-            "--release",
-            help="First end a run on the target whose host is gone, instead of waiting for its lease to end.",
-        ),
-    ] = False,
-) -> None:
-    """Restore settings that a killed run left changed.
-
-    This also works after a power failure. A deployment applied by `rtgauge deploy apply` stays, unless you
-    add --applied.
-
-    \b
-    Examples:
-      rtgauge restore
-          this machine; the next run also does it by itself
-      rtgauge restore --target ssh://root@board
-          on another machine
-      rtgauge restore --release --target ssh://root@board
-          end a run there whose host is gone
-      rtgauge restore --applied
-          also undo `rtgauge deploy apply`
-
-    \b
-    Exit status 3: something could not be restored, or the run could not be ended.
-    """
-    if release:
-        run = release_target(target)
-        typer.echo(f"ended    run {run}" if run is not None else "no run holds this machine")
-    _put_back(target, *(("--stale", "--held") if applied else ()))
+    print_applied(applied, Console(), target_option(target))
 
 
 @app.command()

@@ -59,7 +59,7 @@ COMMANDS = {
     "selftest": ("selftest:selftest", "Stall a CPU in known ways, and check the explanations."),
     "watch": ("watch:watch", "Watch the threads of your own program."),
     "deploy": ("deploy:app", "Show or change the deployment of the cores."),
-    "restore": ("deploy:restore", "Restore settings that a killed run left changed."),
+    "restore": ("restore:restore", "Restore settings that a killed run left changed."),
     "show": ("show:show", "Print the summary of a record, or check a requirement."),
     "list": ("show:list_records", "List the records in a folder, the oldest first."),
     "marks": ("marks:marks", "Explain marks: what each one means, and what to do about it."),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import typer
@@ -82,6 +83,11 @@ RUNS = Path("rtgauge-runs")
 SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter in every step.")
 ]
+
+
+def target_option(target: str) -> str:
+    """Return the --target option for a suggested command, after a space; empty for this machine."""
+    return "" if target == "local" else f" --target {quote(target)}"
 
 
 def grouped(function: Callable[..., None]) -> Callable[..., None]:

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge restore`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rtgauge.cli.console import Console
+from rtgauge.cli.options import Target, target_option
+from rtgauge.errors import EXIT_CANNOT_MEASURE
+from rtgauge.report.deployment import print_put_back
+from rtgauge.system.deployment.current import read_held
+from rtgauge.target.open_target import open_target, release_target
+
+
+def _put_back(target: str, *options: str) -> None:
+    """Restore stale settings and the settings that `options` select; print the outcome of each."""
+    with open_target(target, "restore", "rtgauge restore") as opened:
+        # locking the machine has already restored what dead runs left
+        answers = [
+            *opened.restored_before,
+            *(
+                answer
+                for answer in (opened.agent("restore", *options) if options else [])
+                if answer.get("type") == "restore"
+            ),
+        ]
+        held = read_held(opened.read)
+    failed = print_put_back(answers, Console())
+    if held is not None:
+        typer.echo(
+            f"{held.name} is still applied, by rtgauge deploy apply; undo it with: rtgauge restore "
+            f"--applied{target_option(target)}"
+        )
+    if failed:
+        raise typer.Exit(EXIT_CANNOT_MEASURE)
+
+
+def restore(
+    target: Target = "local",
+    applied: Annotated[bool, typer.Option("--applied", help="Also undo `rtgauge deploy apply`.")] = False,
+    release: Annotated[
+        bool,
+        typer.Option(
+            "--release",
+            help="First end a run on the target whose host is gone, instead of waiting for its lease to end.",
+        ),
+    ] = False,
+) -> None:
+    """Restore settings that a killed run left changed.
+
+    This also works after a power failure. A deployment applied by `rtgauge deploy apply` stays, unless you
+    add --applied.
+
+    \b
+    Examples:
+      rtgauge restore
+          this machine; the next run also does it by itself
+      rtgauge restore --target ssh://root@board
+          on another machine
+      rtgauge restore --release --target ssh://root@board
+          end a run there whose host is gone
+      rtgauge restore --applied
+          also undo `rtgauge deploy apply`
+
+    \b
+    Exit status 3: something could not be restored, or the run could not be ended.
+    """
+    if release:
+        run = release_target(target)
+        typer.echo(f"ended    run {run}" if run is not None else "no run holds this machine")
+    _put_back(target, *(("--stale", "--held") if applied else ()))
