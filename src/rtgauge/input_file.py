@@ -136,6 +136,24 @@ def parse_json(data: bytes) -> Any:
     return document
 
 
+def json_object(data: bytes) -> dict[str, Any] | None:
+    """Parse a JSON object as `parse_json` does; None for anything else."""
+    try:
+        document = parse_json(data)
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", document) if isinstance(document, dict) else None
+
+
+def json_objects(data: bytes) -> list[dict[str, Any]]:
+    """Parse a JSON object in each line. Raises ValueError if a line is something else."""
+    parsed = [json_object(line) for line in data.split(b"\n") if line]
+    objects = [line for line in parsed if line is not None]
+    if len(objects) < len(parsed):
+        raise ValueError("a line is not a JSON object")
+    return objects
+
+
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML within the limits above. Raises ValueError (tomllib.TOMLDecodeError for wrong syntax)."""
     if len(text) > MOST_TOML:

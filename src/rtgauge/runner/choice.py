@@ -22,9 +22,8 @@ from rtgauge.record.model import COKERNELS, LeftOut, Mark, StepKey
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.runner.context import NotHere, NotOnCokernel, TargetContext, step_context, steps_on
 from rtgauge.runner.deployments import as_left_out, held_deployment, isolated_in
-from rtgauge.runner.engine import as_exception, check_engine_starts
-from rtgauge.runner.measurer import measurer_of
-from rtgauge.runner.measurers import one_engine
+from rtgauge.runner.engine import arm, as_exception, check_engine_starts
+from rtgauge.runner.measurer import ONE_ENGINE, measurer_of
 from rtgauge.runner.scope import in_deployment, with_modules
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.kernel_modules import NoModules
@@ -237,7 +236,7 @@ def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
     if len(steps) != 1:
         return False
     (key,) = steps
-    own = measurer_of(key) is one_engine and key.rt == "linux" and key.space == "user"
+    own = measurer_of(key) is ONE_ENGINE and key.rt == "linux" and key.space == "user"
     return own and key.load == "idle" and set(key.targets.values()) == {LOCAL}
 
 
@@ -282,7 +281,7 @@ def check_watching(key: StepKey, context: TargetContext) -> None:
     probe = probes.get(key.probe)
     try:
         with in_deployment(key, context) as (own, _):
-            one_engine.arm(own, probe.arguments(probe.own(guard), None))
+            arm(own, probe.arguments(probe.own(guard), None))
     except Refused as error:
         missing = as_left_out(key.deployment, error)
         raise MeasureError(f"{missing.reason}; {missing.remedy}") from None

@@ -267,6 +267,26 @@ def arm_and_stop(program: Guarded, target: Target, probe: str) -> None:
         )
 
 
+def arm(context: StepContext, arguments: Sequence[str]) -> None:
+    """Start the step's engine with these arguments and stop it once it is armed.
+
+    Raises InputError or MeasureError if it refuses.
+    """
+    arm_and_stop(start_engine(context, arguments), context.target, context.key.probe)
+
+
+def arm_trial(context: StepContext) -> None:
+    """Arm the step's probe as far as that works before the step's settings are made. Raises as `arm` does."""
+    key = context.key
+    probe = probes.get(key.probe)
+    # the tracefs instance is created only for the step itself; a co-kernel's engine refuses to trace
+    parameters = probe.own(key)
+    arm(
+        context,
+        probe.trial_arguments(parameters) if key.rt == "linux" else probe.arguments(parameters, None),
+    )
+
+
 class BackgroundEngine:
     """The engine of a role, from its start; `stream` reads it."""
 

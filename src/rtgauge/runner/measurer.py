@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""Defines a way to measure a step, and finds the one for each step."""
+"""Defines a way to measure a step, measures with one engine on the target (the ordinary way), and finds the
+way for each step.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
-from rtgauge.runner.context import StepContext, StepInProgress
-from rtgauge.runner.measurers import one_engine
-from rtgauge.runner.put_together import Outcome
+from rtgauge.runner.context import StepContext, StepInProgress, step_files
+from rtgauge.runner.engine import STREAM, EngineStream, arm_trial, follow, start_engine
+from rtgauge.runner.put_together import Measured, Outcome
 from rtgauge.system.rt_core import CLOCK
 from rtgauge.target.target import Target
+from rtgauge.units import NS_PER_S
 
 
 class Measurer(Protocol):
-    """A way to measure; each is a module in runner/measurers."""
+    """A way to measure: OneEngine, or a module in runner/measurers."""
 
     arms: bool
     """Whether it arms rtgauge's engine, which is timed and may need kernel modules."""
@@ -41,8 +45,52 @@ class Measurer(Protocol):
         ...
 
 
+class OneEngine:
+    """Measures with one engine on the target."""
+
+    arms = True
+    goes_on_alone = True
+
+    def why_not(self, key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG002 - of every measurer
+        """Return None: the engine comes with rtgauge."""
+        return None
+
+    def try_arm(self, context: StepContext) -> None:
+        """Arm and stop the probe. Raises InputError or MeasureError if the engine refuses."""
+        arm_trial(context)
+
+    def measure(self, step: StepInProgress) -> Measured:
+        """Measure with the engine; it already runs if the step was picked up.
+
+        Raises InputError, MeasureError.
+        """
+        context = step.context
+        files = step_files(step.key, context.target, step.folder)
+        probe = probes.get(step.key.probe)
+        program = step.picked_up or start_engine(context, probe.arguments(probe.own(step.key), files))
+
+        def begin(armed: EngineStream) -> None:
+            expected_ns = step.expected_ns
+            armed.table.expect(
+                math.inf if expected_ns is None else expected_ns / NS_PER_S * len(armed.result.series)
+            )
+            step.begin()
+            state = step.state(program, files)
+            if state is not None:
+                context.on.save_step(state)
+
+        stream = follow(
+            program, step, step.folder / STREAM, begin=None if step.picked_up is not None else begin
+        )
+        stream.check(context.target)
+        return Measured(stream.result, stream.table.windows(), (program,), context.target)
+
+
+ONE_ENGINE = OneEngine()
+
+
 def measurer_of(key: StepKey) -> Measurer:
-    """Import and return the measurer of a step."""
+    """Return the measurer of a step; its module is imported if it is not the ordinary one."""
     if key.tool != "rtgauge":
         from rtgauge.runner.measurers import other_tool
 
@@ -60,4 +108,4 @@ def measurer_of(key: StepKey) -> Measurer:
         from rtgauge.runner.measurers import instrument
 
         return instrument
-    return one_engine
+    return ONE_ENGINE

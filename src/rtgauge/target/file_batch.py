@@ -8,8 +8,9 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+from rtgauge.input_file import json_object
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 LARGEST_UNPACKED = 4 << 20
@@ -154,3 +155,30 @@ def glob_pattern(glob: str) -> str:
 
 Read = Callable[[Iterable[str]], Files]
 """Reads files and globs on a target in one batch, as `Target.read` does."""
+
+
+class FilesRead(NamedTuple):
+    """The answer of the verb `read`: the files, and CLOCK_MONOTONIC on the target."""
+
+    time_ns: int
+    files: Files
+
+
+def files_of(output: bytes) -> FilesRead:
+    """Parse an answer of the verb `read`. Raises ValueError if it is something else."""
+    answer = json_object(output) or {}
+    time_ns, files = answer.get("time_ns"), answer.get("files")
+    if not isinstance(time_ns, int) or isinstance(time_ns, bool) or not isinstance(files, dict):
+        raise ValueError("it has no time, or no files")
+    for file in cast("dict[str, object]", files).values():
+        if not isinstance(file, dict):
+            raise ValueError("a file is not an object")
+        for name, value in cast("dict[str, object]", file).items():
+            listed = isinstance(value, list) and all(
+                isinstance(entry, str) for entry in cast("list[object]", value)
+            )
+            if (name == "directory" and not listed) or (
+                name in {"text", "base64", "link"} and not isinstance(value, str)
+            ):
+                raise ValueError("a file has a value of another kind")
+    return FilesRead(time_ns, Files(cast("dict[str, Any]", files)))

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import HungError, MeasureError
-from rtgauge.target.answers import answer_of, answers_of, files_of
+from rtgauge.input_file import json_object, json_objects
 from rtgauge.target.engine_path import engine_path
-from rtgauge.target.file_batch import Files
+from rtgauge.target.file_batch import Files, files_of
 from rtgauge.target.guard import (
     LEASE_NS,
     LOOK_EVERY_S,
@@ -194,7 +194,7 @@ class LocalTarget:
         Raises MeasureError if another run holds it, or the engine does not answer as expected.
         """
         for text in answers:
-            line = answer_of(text)
+            line = json_object(text)
             if line is None:
                 break
             if line.get("type") == "restore":
@@ -285,7 +285,7 @@ class LocalTarget:
         owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
         done = engine_verb(verb, *run, *owner, *arguments)
         try:
-            answers = answers_of(done.stdout)
+            answers = json_objects(done.stdout)
         except ValueError:
             raise MeasureError(f"the engine's verb {verb} failed (exit status {done.returncode})") from None
         for answer in answers:

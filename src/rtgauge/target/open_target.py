@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.errors import InputError, LockedError, MeasureError
+from rtgauge.input_file import json_object
 from rtgauge.target.address import LOCAL, SshAddress, parse_address
-from rtgauge.target.answers import answer_of
 from rtgauge.target.engine_path import installed_engines
 from rtgauge.target.guard import LEASE_NS, held_text
 from rtgauge.target.local import LocalTarget, engine_verb, read_local
@@ -169,7 +169,7 @@ def release_target(name: str) -> str | None:
     else:
         with _installed(address) as (connection, installed):
             output = connection.run('exec "$@"', [installed.engine, "release"]).stdout
-    line = answer_of(output) or {}
+    line = json_object(output) or {}
     if line.get("type") != "release":
         raise MeasureError(str(line.get("message", "the engine's verb release failed")))
     return None if line.get("run") is None else str(line["run"])

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
+from rtgauge.input_file import json_object, json_objects
 from rtgauge.lab.image import ENGINES
-from rtgauge.target.answers import FilesRead, answer_of, answers_of, files_of
-from rtgauge.target.file_batch import Files
+from rtgauge.target.file_batch import Files, FilesRead, files_of
 from rtgauge.target.guard import (
     LEASE_NS,
     GuardWatch,
@@ -204,7 +204,7 @@ class SshTarget:
 
     def _take_answers(self, guard: SshGuarded) -> None:
         for text in guard.lines(SESSION_S + self._wait_s):
-            line = answer_of(text)
+            line = json_object(text)
             if line is None:
                 break
             holder = holder_of(line)
@@ -384,7 +384,7 @@ class SshTarget:
         owner = ["--owner-pid", str(self._guard.pid)] if verb == "set" and self._guard is not None else []
         answer = self._connection.run('exec "$@"', [self._here.engine, verb, *run, *owner, *arguments])
         try:
-            answers = answers_of(answer.stdout)
+            answers = json_objects(answer.stdout)
         except ValueError:
             raise MeasureError(
                 f"{self.name}: the engine's verb {verb} failed (exit status {answer.status})"

@@ -19,8 +19,7 @@ from rtgauge.record.model import LeftOut, Result, StepKey
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.windows import Windows
 from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
-from rtgauge.runner.engine import EngineStream, follow, start_engine
-from rtgauge.runner.measurers import one_engine
+from rtgauge.runner.engine import EngineStream, arm_trial, follow, start_engine
 from rtgauge.runner.put_together import Measured
 from rtgauge.system import rt_core
 from rtgauge.system.cokernel_needs import PROGRAMS
@@ -111,7 +110,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - o
 def try_arm(context: StepContext) -> None:
     """Look for autotune, then arm and stop the probe. Raises NotHere, InputError or MeasureError."""
     find_autotune(context.target)
-    one_engine.try_arm(context)
+    arm_trial(context)
 
 
 def measure(step: StepInProgress) -> Measured:
