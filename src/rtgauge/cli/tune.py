@@ -80,6 +80,16 @@ def tune(
     cpus: Annotated[
         str | None, typer.Option(metavar="LIST", help="The real-time CPUs, e.g. 1 or 2-3; default: all.")
     ] = None,
+    isolate: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=4096,
+            metavar="N",
+            help="Instead of --cpus: measure on the last CPU, isolate up to N of the last ones, and find how "
+            "few are enough.",
+        ),
+    ] = None,
     only: Annotated[
         str | None, typer.Option(metavar="SETTINGS", help="Try only these settings, e.g. thp,c-states.")
     ] = None,
@@ -179,7 +189,11 @@ def tune(
         raise InputError('say what the program must keep: --require "latency<=100us"')
     with _program(command, watch, target) as pid:
         by_boot = reboot and target.startswith(LAB)
-        scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without), by_boot)
+        if isolate is not None and (cpus is not None or pid is not None):
+            raise InputError(
+                "--isolate N chooses the CPUs, and moves no program: leave out --cpus or --watch"
+            )
+        scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without), by_boot, isolate)
         offer = read_offer(target, scope)
         if dry_run:
             _print_offer(offer, details=details)
@@ -307,7 +321,8 @@ def _plan(
         parse_requirement(require),
         offer.candidates,
         daemons=offer.daemons,
-        cpus=scope.cpus,
+        fewer=offer.fewer,
+        cpus=offer.cpus,
         pid=scope.pid,
         loads=names_option(loads[0]),
         confirm_loads=names_option(loads[1]),

@@ -6,7 +6,7 @@ can undo.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import UNKNOWN, Facts
@@ -23,7 +23,7 @@ from rtgauge.system.facts import facts_by
 from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import reader
-from rtgauge.units import format_cpu_list, parse_cpu_list
+from rtgauge.units import format_cpu_list, parse_cpu_list, plural
 
 NEVER = (
     "the network by which the machine is reached",
@@ -33,6 +33,7 @@ NEVER = (
 )
 """What no rule may touch. A test compares the rules with it."""
 ISOLATED = "cpu.isolated"
+TAKEN_CPUS = "{cpus}"
 SEVERITIES = ("serious", "moderate", "minor")
 
 
@@ -51,6 +52,15 @@ class Candidate:
         """The rule's."""
         return self.rule.id
 
+    @property
+    def takes_cpus(self) -> bool:
+        """Whether it takes the real-time CPUs from everything else."""
+        return TAKEN_CPUS in (self.trial.deployment or "")
+
+    def fewer(self, lists: Sequence[str]) -> dict[str, str]:
+        """Forms of the setting that take only these CPUs: name -> part of a deployment."""
+        return {f"{self.id}={cpus}": _part(self.rule, self.trial, cpus) for cpus in lists}
+
 
 @dataclass(frozen=True)
 class NotTried:
@@ -64,19 +74,23 @@ class NotTried:
 class Offer:
     """What can be tried on a machine, the likeliest first, and what cannot.
 
-    `daemons`: what runs there and would set a value back.
+    `daemons`: what runs there and would set a value back. `cpus`: the real-time CPUs; None: all. `fewer`: the
+    lists of fewer CPUs that may be isolated, the fewest first.
     """
 
     facts: Facts
     candidates: Sequence[Candidate]
     not_tried: Sequence[NotTried]
     daemons: Sequence[str] = ()
+    cpus: str | None = None
+    fewer: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What the user lets be tried. `cpus`: the real-time CPUs as a list; `pid`: the watched program; `only`,
-    `without`: ids of rules; `by_boot`: the machine may be booted for each set of settings.
+    """What the user lets be tried. `cpus`: the real-time CPUs as a list; `isolate`: instead, so many of the
+    last ones, and fewer may do; `pid`: the watched program; `only`, `without`: ids of rules;
+    `by_boot`: the machine may be booted for each set of settings.
     """
 
     cpus: str | None = None
@@ -84,6 +98,7 @@ class Scope:
     only: Collection[str] = ()
     without: Collection[str] = ()
     by_boot: bool = False
+    isolate: int | None = None
 
 
 def read_offer(target: str, scope: Scope) -> Offer:
@@ -101,6 +116,10 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
 
     Raises InputError for a rule that is not there, and for CPUs that are not online.
     """
+    fewer: list[str] = []
+    if scope.isolate is not None:
+        *fewer, last = _last_cpus(scope.isolate, machine)
+        scope = replace(scope, cpus=last)
     cpus = scope.cpus
     for name in [*scope.only, *scope.without]:
         if name not in tried_rules():
@@ -131,7 +150,17 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
             not_tried.append(NotTried(rule, why))
     fighting = {name for each in candidates for name in _fought_by(each)}
     daemons = sorted({thread.name for thread in running(fighting, machine)})
-    return Offer(facts, candidates, not_tried, daemons)
+    return Offer(facts, candidates, not_tried, daemons, cpus, fewer)
+
+
+def _last_cpus(most: int, machine: Machine) -> list[str]:
+    """The last CPU, the last two, ..., as lists; CPUs of one core are next to each other."""
+    in_order = [cpu for core in machine.cores for cpu in core]
+    if not 1 <= most < len(in_order):
+        raise InputError(
+            f"--isolate {most}: {plural(len(in_order), 'CPU')} online, and one has to be left for the rest"
+        )
+    return [format_cpu_list(sorted(in_order[-count:])) for count in range(1, most + 1)]
 
 
 def _fought_by(candidate: Candidate) -> Collection[str]:
@@ -148,7 +177,7 @@ def _as_isolated(facts: Facts, cpus: list[int]) -> Facts:
 def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
     if trial.deployment is None:
         return f"settings={rule.id}"
-    return trial.deployment.replace("{cpus}", cpus or "")
+    return trial.deployment.replace(TAKEN_CPUS, cpus or "")
 
 
 def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, architecture: str) -> str | None:

@@ -27,11 +27,21 @@ COUNTS = {
 
 def costs(steps: Sequence[Step], deployment: str) -> list[str]:
     """A line each; empty if nothing is known. `deployment`: the kept settings."""
+    isolated = isolated_in(steps, deployment)
+    taken = [f"CPU {isolated} is taken from everything else"] if isolated else []
+    return [*taken, *of_the_rest(steps, deployment)]
+
+
+def isolated_in(steps: Sequence[Step], deployment: str) -> str:
+    """The CPUs that were isolated in a deployment, as a list; empty: none."""
+    reports = (step.deployment for step in _of(steps, deployment))
+    return next((report.isolated for report in reports if report is not None), "")
+
+
+def of_the_rest(steps: Sequence[Step], deployment: str) -> list[str]:
+    """How the counts of each load, and the energy, changed from the machine as it is."""
     before, after = _of(steps, AS_IS), _of(steps, deployment)
     lines: list[str] = []
-    isolated = next((step.deployment.isolated for step in after if step.deployment is not None), "")
-    if isolated:
-        lines.append(f"CPU {isolated} is taken from everything else")
     for load in sorted({step.key.load for step in after}):
         both = [[step for step in side if step.key.load == load] for side in (before, after)]
         lines += [f"{load}: {words}" for words in _compared(both[0], both[1])]

@@ -43,7 +43,20 @@ def tables(result: TuneResult) -> list[Table]:
             f"A run keeps a setting that does not help at most once in {1 / result.false_keep:.0f} times.",
         ],
     )
-    return [*([kept] if result.kept else []), *([tests] if result.tests else [])]
+    fewest = Table(
+        "Isolated CPUs",
+        [*texts("isolated", "requirement", "the rest"), *texts("kept")],
+        [
+            [each.cpus or "none", each.verdict.word, "; ".join(each.rest) or NONE, "yes" if each.kept else ""]
+            for each in result.isolated
+        ],
+        [
+            "Measured on the CPU that is isolated first. The rest is compared with the machine as it is.",
+            *(["The budget ended before it was known how few are enough."] if result.out_of_budget else []),
+        ],
+    )
+    found = ((kept, result.kept), (fewest, result.isolated), (tests, result.tests))
+    return [table for table, rows in found if rows]
 
 
 def interval(test: TestFigures) -> str:

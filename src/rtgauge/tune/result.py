@@ -20,8 +20,8 @@ from rtgauge.errors import (
 from rtgauge.record.model import Verdict, VerdictWord
 from rtgauge.record.strict_model import Model
 from rtgauge.system.rules import tried_rules
-from rtgauge.tune.costs import costs
-from rtgauge.tune.search import FALSE_KEEP, Found, Purpose, Settings, Test
+from rtgauge.tune.costs import costs, isolated_in, of_the_rest
+from rtgauge.tune.search import FALSE_KEEP, Found, Purpose, Test, rule_id
 from rtgauge.tune.study import Played, deployment, play
 from rtgauge.tune.suspects import named
 from rtgauge.units import format_change, format_span, plural
@@ -29,6 +29,8 @@ from rtgauge.verdict.decision import judge
 from rtgauge.verdict.worst import worst
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rtgauge.record.reader import Record
 
 
@@ -69,6 +71,15 @@ class KeptSetting(Model):
     test: TestFigures | None
 
 
+class Level(Model):
+    """A number of isolated CPUs that was tried with the other kept settings."""
+
+    cpus: str = Field(description="the isolated CPUs; empty: none")
+    verdict: Verdict
+    rest: list[str] = Field(description="counts of the loads and energy, compared with the machine as it is")
+    kept: bool
+
+
 class TuneResult(Model):
     """The document of `rtgauge tune --json`."""
 
@@ -87,6 +98,7 @@ class TuneResult(Model):
     confirm_loads: list[str]
     daemons: list[str] = Field(default=[], description="they set values back, and are stopped in such trials")
     costs: list[str] = Field(description="of the kept settings: CPUs, throughput of the loads, energy")
+    isolated: list[Level] = Field(default=[], description="of a search for the fewest, the fewest first")
     runs: int
     out_of_budget: bool
     false_keep: float = FALSE_KEEP
@@ -116,6 +128,7 @@ class TuneResult(Model):
             confirm_loads=wish.confirm_loads,
             daemons=wish.daemons,
             costs=costs(record.steps, deployment(tuned.final, wish)) if tuned.final else [],
+            isolated=_levels(record, played),
             runs=len(played.runs),
             out_of_budget=tuned.out_of_budget,
             left_out=[f"{left.what}: {left.reason}" for left in record.run.left_out],
@@ -146,7 +159,26 @@ def figures(test: Test) -> TestFigures:
     )
 
 
+def _levels(record: Record, played: Played) -> list[Level]:
+    """Every number of isolated CPUs that was tried; empty: the fewest were not searched, or nothing helps."""
+    wish, tuned = played.wish, played.search.result
+    levels: list[Level] = []
+    for rule, forms in wish.fewer.items() if tuned.final or tuned.met_before else ():
+        kept = next((name for name in tuned.final if rule_id(name) == rule), None)
+        others = [name for name in tuned.final if name != kept]
+        for form in (None, *forms, rule):
+            settings = [*others, form] if form is not None else others
+            verdict = _verdict(record, played, settings)
+            if verdict is not None:
+                named = deployment(settings, wish)
+                cpus = isolated_in(record.steps, named)
+                rest = of_the_rest(record.steps, named) if settings else []
+                levels.append(Level(cpus=cpus, verdict=verdict, rest=rest, kept=form == kept))
+    return levels
+
+
 def _kept(name: str, played: Played) -> KeptSetting:
+    name = rule_id(name)
     rule = tried_rules()[name]
     proofs = [
         test
@@ -164,7 +196,7 @@ def _kept(name: str, played: Played) -> KeptSetting:
     )
 
 
-def _verdict(record: Record, played: Played, settings: Settings) -> Verdict | None:
+def _verdict(record: Record, played: Played, settings: Sequence[str]) -> Verdict | None:
     """The worst verdict on the runs with exactly these settings, the confirmation included; None: there are
     none.
     """

@@ -43,12 +43,18 @@ class Purpose(StrEnum):
     GROUP = "all together"
     PART = "a part of them"
     LEAVE_OUT = "left out"
+    FEWER = "fewer isolated CPUs"
     PROOF = "proof"
     CONFIRMATION = "under another load"
 
 
 Settings = tuple[str, ...]
-"""Ids of rules."""
+"""Ids of rules; `isolated-cpus=3` is a rule with fewer CPUs than all real-time ones."""
+
+
+def rule_id(setting: str) -> str:
+    """The id of the setting's rule."""
+    return setting.partition("=")[0]
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,7 @@ class Test:
     decision: Decision
     meets: bool
     """Whether every run of the candidate kept the requirement."""
+    baseline_meets: bool = False
 
     @property
     def changed(self) -> Settings:
@@ -107,6 +114,8 @@ class SearchWish:
     seed: int
     larger_than: float = 0.2
     max_pairs: int = 2 * BLOCK
+    fewer: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """Setting -> what costs less and may be enough, the cheapest first."""
 
 
 @dataclass
@@ -155,6 +164,7 @@ class Search:
         if self._wish.candidates and self.result.measured_before and not first.meets:
             try:
                 yield from self._search()
+                yield from self._fewest()
             except _OutOfBudget:
                 self.result.out_of_budget = True
             if self.result.final:
@@ -235,6 +245,26 @@ class Search:
                 self.result.kept = (*self.result.kept, name)
             self.result.together = left
 
+    def _fewest(self) -> Asked:
+        """Find the cheapest form of a setting that is as good, or keeps the requirement too, by halving."""
+        for name in [each for each in self.result.final if each in self._wish.fewer]:
+            full, forms = name, self._wish.fewer[name]
+            # A form below `low` is not enough; the setting itself comes after the last form.
+            low, high = 0, len(forms)
+            while low < high:
+                middle = (low + high) // 2
+                final = self.result.final
+                test = yield from self._test(
+                    Purpose.FEWER, final, _replaced(final, full, forms[middle]), OTHER_ERROR, aim=Found.WORSE
+                )
+                as_good = test.found in {Found.NO_DIFFERENCE, Found.BETTER}
+                if as_good and (test.meets or not test.baseline_meets):
+                    self.result.kept = _replaced(self.result.kept, full, forms[middle])
+                    self.result.together = _replaced(self.result.together, full, forms[middle])
+                    full, high = forms[middle], middle
+                else:
+                    low = middle + 1
+
     def _confirm(self) -> Asked:
         """The final settings under loads that the search did not use."""
         final = self.result.final
@@ -275,7 +305,8 @@ class Search:
         """
         wish = self._wish
         gains: list[float] = []
-        meets, planned = True, 0
+        meets = {0: True, 1: True}
+        planned = 0
         sign = 1 if aim is Found.BETTER else -1
         while True:
             if self._runs + 2 * BLOCK + reserved > wish.most_runs:
@@ -290,10 +321,10 @@ class Search:
             seen = yield from self._measured(visits)
             for at in range(0, len(seen), 2):
                 pair = {sides[at]: seen[at], sides[at + 1]: seen[at + 1]}
-                before, after = pair[0], pair[1]
-                if before.value_ns and after.value_ns:
-                    gains.append(math.log(before.value_ns / after.value_ns))
-                    meets = meets and after.meets
+                before_ns, after_ns = pair[0].value_ns, pair[1].value_ns
+                if before_ns and after_ns:
+                    gains.append(math.log(before_ns / after_ns))
+                    meets = {side: meets[side] and one.meets for side, one in pair.items()}
             if len(gains) >= BLOCK:
                 better, worse = self._decisions(gains, error)
                 mean = sum(gains) / len(gains)
@@ -308,7 +339,7 @@ class Search:
                 break
             if planned >= wish.max_pairs + wish.max_pairs // SPARE:
                 break
-        test = self._judged(purpose, baseline, candidate, gains, error, meets=meets)
+        test = self._judged(purpose, baseline, candidate, gains, error, meets)
         self.result.tests.append(test)
         return test
 
@@ -331,8 +362,7 @@ class Search:
         candidate: Settings,
         gains: Sequence[float],
         error: float,
-        *,
-        meets: bool,
+        meets: Mapping[int, bool],
     ) -> Test:
         better, worse = self._decisions(gains, error)
         found = Found.NO_DIFFERENCE
@@ -342,4 +372,10 @@ class Search:
             found = Found.BETTER
         elif worse.outcome is Outcome.WORSE:
             found = Found.WORSE
-        return Test(purpose, baseline, candidate, found, better, meets and bool(gains))
+        return Test(
+            purpose, baseline, candidate, found, better, meets[1] and bool(gains), meets[0] and bool(gains)
+        )
+
+
+def _replaced(settings: Settings, old: str, new: str) -> Settings:
+    return tuple(new if name == old else name for name in settings)

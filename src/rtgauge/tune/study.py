@@ -103,7 +103,9 @@ def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:
 
 def deployment(settings: Sequence[str], wish: TuneWish) -> str:
     """The name of the deployment that has these settings in force."""
-    parts = {choice.rule: choice.part for choice in wish.choices}
+    parts = {choice.rule: choice.part for choice in wish.choices} | {
+        setting: part for parts in wish.fewer.values() for setting, part in parts.items()
+    }
     return deployment_name([parts[name] for name in settings], wish.cpus, wish.pid)
 
 

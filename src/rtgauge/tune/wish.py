@@ -55,6 +55,10 @@ class TuneWish(Model):
     confirm_loads: list[str]
     most_runs: int = Field(description="the budget, in runs")
     run_s: float = Field(description="how long one run takes, about")
+    fewer: dict[str, dict[str, str]] = Field(
+        default={},
+        description="of a rule: forms that isolate fewer CPUs, the fewest first, each with its part",
+    )
     larger_than: float = Field(default=0.2, gt=0, description="the gain that matters: 0.2 is 20 %")
     confirm_after_boot: bool = Field(default=False, description="the confirmation is made after another boot")
 
@@ -71,7 +75,15 @@ class TuneWish(Model):
             for choice in self.choices
             if (rule := rules.get(choice.rule)) is not None and rule.trial is not None
         }
-        return SearchWish(conflicts, self.loads, self.confirm_loads, self.most_runs, seed, self.larger_than)
+        return SearchWish(
+            conflicts,
+            self.loads,
+            self.confirm_loads,
+            self.most_runs,
+            seed,
+            self.larger_than,
+            fewer={rule: [*forms] for rule, forms in self.fewer.items()},
+        )
 
 
 def wish_of(run: Run) -> TuneWish:
@@ -90,6 +102,7 @@ def tune_plan(
     candidates: Sequence[Candidate],
     *,
     daemons: Sequence[str] = (),
+    fewer: Sequence[str] = (),
     cpus: str | None,
     pid: int | None,
     loads: Sequence[str],
@@ -103,6 +116,8 @@ def tune_plan(
 ) -> Plan:
     """The first run: the machine as it is, explained. Raises InputError.
 
+    `fewer`: lists of fewer CPUs than `cpus` that may be isolated, the fewest first. The first is measured,
+    as it is isolated in all of them.
     `reboot`: a lab guest is booted for each set of settings; any other machine is booted by its user before
     the confirmation.
     """
@@ -114,7 +129,7 @@ def tune_plan(
         "probe": "wakeup",
         "interval": format_duration(requirement.period_ns or NS_PER_S // 1000),
         "window": "250ms",
-        **({} if cpus is None else {"cpu": cpus}),
+        **({} if cpus is None else {"cpu": next(iter(fewer), cpus)}),
     }
     defaults = ({"probe": "watch", "pid": pid} if pid is not None else measured) | {
         "duration": f"{duration_ns}ns",
@@ -146,6 +161,7 @@ def tune_plan(
         pid=pid,
         choices=[Choice(rule=each.id, found=each.found, part=each.part) for each in candidates],
         daemons=list(daemons),
+        fewer={each.id: each.fewer(fewer) for each in candidates if fewer and each.takes_cpus},
         loads=list(loads),
         confirm_loads=list(confirm_loads),
         most_runs=most_runs,

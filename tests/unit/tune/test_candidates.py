@@ -16,6 +16,7 @@ from rtgauge.tune.candidates import Offer, Scope, offer
 from rtgauge.tune.known import rule_of
 from rtgauge.tune.offer_tables import offer_tables
 from rtgauge.tune.study import deployment_name
+from rtgauge.units import format_cpu_list
 from tests.unit.system import machines
 
 
@@ -49,6 +50,21 @@ def test_only_and_without() -> None:
         offered(files, only=["thq"])
     with pytest.raises(InputError, match="online"):
         offered(files, cpus="77")
+
+
+def test_a_number_of_cpus_means_the_last_cores() -> None:
+    files = machines.badly_set_rt() | {
+        "/proc/mounts": {"text": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"}
+    }
+    found = offered(files, isolate=2)
+    online = Machine(files).online
+    assert found.cpus == format_cpu_list(online[-2:])
+    assert found.fewer == [str(online[-1])]
+    (isolation,) = (each for each in found.candidates if each.takes_cpus)
+    assert isolation.part == f"isolate={found.cpus}"
+    assert isolation.fewer(found.fewer) == {f"isolated-cpus={online[-1]}": f"isolate={online[-1]}"}
+    with pytest.raises(InputError, match="one has to be left for the rest"):
+        offered(files, isolate=len(online))
 
 
 def test_candidates_make_one_deployment() -> None:

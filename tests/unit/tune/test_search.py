@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -29,7 +29,10 @@ class Machine:
     spread: float = 0.25
     seed: int = 0
     drift: float = 0.0
+    least_ns: int = 60_000
     refused: Collection[str] = ()
+    forms: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+    """What a form of a setting mends."""
     visited: list[Visit] = field(default_factory=list[Visit])
 
     def run(self, visit: Visit) -> Seen:
@@ -37,9 +40,10 @@ class Machine:
         self.visited.append(visit)
         if set(visit.settings) & set(self.refused):
             return Seen(None)
-        largest = 60_000
+        largest = self.least_ns
+        in_force = {mended for name in visit.settings for mended in self.forms.get(name, [name])}
         for mended_by, fault_ns in self.faults:
-            if not set(mended_by) <= set(visit.settings):
+            if not set(mended_by) <= in_force:
                 largest = max(largest, fault_ns)
         if set(visit.settings) & set(self.hurt_by):
             largest *= 5
@@ -173,3 +177,35 @@ def test_the_same_values_give_the_same_search() -> None:
     searched(first)
     searched(second)
     assert first.visited == second.visited
+
+
+FORMS = [f"s3={cpus}" for cpus in ("7", "6-7", "5-7", "4-7")]
+
+
+@pytest.mark.parametrize("enough", range(len(FORMS) + 1))
+def test_the_fewest_that_are_enough_are_kept(enough: int) -> None:
+    machine = Machine([(["s3"], 2_000_000)], forms={form: ["s3"] for form in FORMS[enough:]})
+    found = searched(machine, replace(WISH, most_runs=400, fewer={"s3": FORMS}), suspects=["s3"])
+    assert found.final == (([*FORMS, "s3"])[enough],)
+    tried = [test for test in found.tests if test.purpose is Purpose.FEWER]
+    assert 1 <= len(tried) <= 3
+    assert found.confirmation is not None
+    assert found.confirmation.candidate == found.final
+
+
+def test_fewer_that_are_no_worse_but_miss_the_requirement_are_not_enough() -> None:
+    forms = {"s3": ["most", "rest"], "s3=7": ["most"]}
+    machine = Machine(
+        [(["most"], 2_000_000), (["rest"], 205_000)], least_ns=190_000, spread=0.001, forms=forms
+    )
+    wish = replace(WISH, fewer={"s3": ["s3=7"]})
+    assert searched(machine, wish, suspects=["s3"]).final == ("s3",)
+
+
+def test_a_budget_that_ends_keeps_the_setting_as_it_was_proven() -> None:
+    wish = replace(WISH, most_runs=1 + 4 * BLOCK, fewer={"s3": FORMS})
+    machine = Machine([(["s3"], 2_000_000)], forms={form: ["s3"] for form in FORMS})
+    found = searched(machine, wish, suspects=["s3"])
+    assert found.final == ("s3",)
+    assert found.out_of_budget
+    assert found.confirmation is not None

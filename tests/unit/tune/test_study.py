@@ -11,10 +11,13 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Plan
 from rtgauge.record.alternation import BLOCK
-from rtgauge.record.model import Mark, Run, Severity, Step
+from rtgauge.record.model import DeploymentReport, LoadPart, LoadReport, Mark, Run, Severity, Step
 from rtgauge.record.reader import Record
+from rtgauge.record.windows import Windows
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.candidates import Candidate
+from rtgauge.tune.page import tables
+from rtgauge.tune.result import TuneResult
 from rtgauge.tune.search import Visit
 from rtgauge.tune.study import Played, next_runs, play, seen_of, value_ns
 from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan
@@ -38,12 +41,14 @@ MINUTE_NS = 60 * NS_PER_S
 def candidates(*names: str) -> list[Candidate]:
     rules = [tried_rules()[name] for name in names]
     return [
-        Candidate(rule, rule.trial, "1", f"settings={rule.id}") for rule in rules if rule.trial is not None
+        Candidate(rule, rule.trial, "1", f"settings={rule.id}" if rule.trial.set else "isolate=2-3")
+        for rule in rules
+        if rule.trial is not None
     ]
 
 
-def planned(requirement: str = "period=1ms latency<=100us", **changes: Any) -> Plan:
-    options: dict[str, object] = {
+def planned(requirement: str = "period=1ms latency<=100us", *names: str, **changes: Any) -> Plan:
+    options: dict[str, Any] = {
         "cpus": None,
         "pid": None,
         "loads": ["cpu"],
@@ -54,7 +59,9 @@ def planned(requirement: str = "period=1ms latency<=100us", **changes: Any) -> P
         "target": "local",
         "seed": 3,
     }
-    return tune_plan(parse_requirement(requirement), candidates("thp", "ksm"), **{**options, **changes})  # pyright: ignore[reportArgumentType]
+    return tune_plan(
+        parse_requirement(requirement), candidates(*names or ("thp", "ksm")), **{**options, **changes}
+    )
 
 
 def test_the_first_run_is_the_machine_as_it_is_explained() -> None:
@@ -116,24 +123,70 @@ def test_the_worst_load_counts_and_a_missing_one_leaves_no_value() -> None:
     assert seen_of([invalid], Visit((), ["idle"]), requirement).value_ns is None
 
 
+def no_facts(_: str) -> None:
+    """Nothing is known of the machine."""
+
+
 def no_moments(_: Step) -> None:
     """Nothing was explained."""
 
 
-def searched(plan: Plan, *, booted: bool) -> Played:
-    """A search on a machine where thp takes 2/3 of the latency away."""
+def simulated(plan: Plan, mended_by: str = "thp", *, booted: bool = True) -> Record:
+    """The record of a search on a machine where a setting takes 4/5 of the latency away."""
     plain_run = records.run().model_dump()  # pyright: ignore[reportUnknownMemberType]
     run = Run.model_validate(plain_run | {"plan": plan.written, "planned": plan.steps, "seed": plan.seed})
     steps: list[Step] = []
-    record = cast("Record", SimpleNamespace(run=run, steps=steps, moments=no_moments))
+    made: dict[int, Windows] = {}
+
+    def windows(step: Step) -> Windows:
+        return made[step.key.repeat]
+
+    record = cast(
+        "Record",
+        SimpleNamespace(
+            run=run, steps=steps, moments=no_moments, windows=windows, system=no_facts, path="record"
+        ),
+    )
     planned = [*plan.steps]
     while planned:
         for key in planned:
-            latency_ns = 100_000 if "thp" in key.deployment else 300_000
-            steps.append(measured([latency_ns] * 100).model_copy(update={"key": key}))
+            isolated = key.deployment.removeprefix("isolate=") if "isolate=" in key.deployment else ""
+            latency_ns = 60_000 if mended_by in key.deployment else 300_000
+            step, made[key.repeat] = records.step([latency_ns] * 100)  # pyright: ignore[reportUnknownMemberType]
+            part = LoadPart(program="hackbench", argv=[], reached={"rounds": 120 - 30 * len(isolated)})
+            update = {
+                "key": key,
+                "load": LoadReport(name=key.load, parts=[part]),
+                "deployment": DeploymentReport(name=key.deployment, words=key.deployment, isolated=isolated),
+            }
+            steps.append(step.model_copy(update=update))
         planned = [*next_runs(record, booted=booted)]
         run.planned += planned
-    return play(record)
+    return record
+
+
+def searched(plan: Plan, *, booted: bool) -> Played:
+    return play(simulated(plan, booted=booted))
+
+
+def test_how_few_isolated_cpus_are_enough_and_what_they_cost_the_rest() -> None:
+    plan = planned("latency<=100us hardness=50%", "isolated-cpus", cpus="2-3", fewer=["3"])
+    assert {key.parameters.get("cpu") for key in plan.steps} == {"3"}
+    result = TuneResult.of(simulated(plan, mended_by="isolate="))
+    assert result.deployment == "isolate=3"
+    assert result.conclusion.startswith("isolated-cpus=3: ")
+    assert [(level.cpus, level.kept) for level in result.isolated] == [
+        ("", False),
+        ("3", True),
+        ("2-3", False),
+    ]
+    assert [level.verdict.word for level in result.isolated][:2] == ["fails", "holds"]
+    assert [level.rest for level in result.isolated] == [
+        [],
+        ["cpu: rounds of hackbench -25.0 %", "memory: rounds of hackbench -25.0 %"],
+        ["cpu: rounds of hackbench -75.0 %"],
+    ]
+    assert [table.title for table in tables(result)] == ["Kept", "Isolated CPUs", "Tests"]
 
 
 @pytest.mark.parametrize(("target", "reboot"), [("lab:debian", False), ("local", True)])
