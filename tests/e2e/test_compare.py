@@ -128,7 +128,7 @@ def test_figures_are_the_records_own(old, new):
         assert side.measured.std_ns == pytest.approx(step.total.std_ns)
         assert side.missed == step.total.missed
         assert side.filled.count == step.total.count + step.total.missed
-    assert all(row.no_interval == "intervals are not wanted" for row in result.quantiles)
+    assert all(row.no_interval == "intervals were switched off" for row in result.quantiles)
 
 
 def test_deployments_of_one_record_are_compared_with_single(tmp_path):
@@ -212,7 +212,7 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     assert "HM: paper: the sample is empty" in out
     assert "MI: paper: the baseline has a single bin, 5 us" in out
     assert (
-        "Single: cannot be estimated from this sample: the largest values take only 1 different value" in out
+        "Single: cannot be estimated from this sample: the largest values have only 1 different value" in out
     )
     assert "no side" not in out
     status, out, _ = run(monkeypatch, capsys, record, "--no-intervals", "--details", "--baseline", "HM")

@@ -2,8 +2,8 @@
 """Decides from a few runs which end of a range a commit behaves like: a sequential likelihood ratio test
 (Wald 1945).
 
-A round runs the commit, the last good end and the first bad end once each in random order, so that drift
-affects all three. The spread of runs is estimated, not known, so the ratio uses Student's t.
+A round runs the commit, the good end and the bad end once each, in random order, so that drift affects all
+three. The spread of runs is estimated, not known, so the ratio uses Student's t.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rtgauge.analysis.gate import ALARM, RESOLUTION
 ERROR = 0.02
 """The chance that the whole search ends at a wrong commit, if one commit made the change."""
 MOST_ROUNDS = 12
-"""A commit that this many rounds do not place lies between the ends."""
+"""The most rounds for one commit; if they do not place it, it lies between the ends."""
 
 
 class Place(enum.StrEnum):
@@ -41,9 +41,9 @@ class Round(NamedTuple):
 
 
 def error_of_each(commits: int) -> float:
-    """Return the allowed chance of a wrong place per decision, in a search among `commits` commits.
+    """Return the allowed chance of placing one commit wrongly, in a search among `commits` commits.
 
-    Together with the gate between the ends, all decisions have ERROR (Bonferroni).
+    The chance of any error, including one of the gate between the ends, is then at most ERROR (Bonferroni).
     """
     return (ERROR - ALARM) / (math.ceil(math.log2(max(commits, 2))) + 1)
 
@@ -51,13 +51,13 @@ def error_of_each(commits: int) -> float:
 def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: float) -> Place:
     """Decide which end the commit of `rounds` behaves like.
 
-    `ends`: (good, bad) in ns for each pair of runs of the ends outside these rounds, at least 2. `error`: the
-    allowed chance of a wrong place.
+    `ends`: (good, bad) in ns for each pair of runs of the ends outside these rounds; at least 2 pairs.
+    `error`: the allowed chance of a wrong place.
     """
     pairs = np.log([*ends, *((each.good, each.bad) for each in rounds)])
     steps = pairs[:, 1] - pairs[:, 0]
     half, degrees = steps.mean() / 2, len(steps) - 1
-    # A value that is rounded to a bin has at least the standard deviation of a uniform distribution.
+    # A value rounded to a bin has at least the standard deviation of a uniform distribution over the bin.
     spread = max(steps.std(ddof=1) / math.sqrt(2), RESOLUTION / math.sqrt(12))
     values = np.log(rounds)
     offset = float((values[:, 0] - values[:, 1:].mean(axis=1)).mean())

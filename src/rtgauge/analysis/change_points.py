@@ -3,10 +3,10 @@
 
 The statistic is the largest squared difference between the values before and after a place, divided by the
 spread of the partial sums on both sides (Shao and Zhang, Testing for change points in time series, Journal of
-the American Statistical Association 105, 2010, eq. 4). This needs no estimate of a variance or of a length of
-dependence. It is computed from the values, which show a large change within few boots, and from their ranks,
-where a few slow boots hide no change. The critical values were simulated for dependent values (AR(1), 0.5),
-with one false mark in 500 series: `bench/change_points.py`.
+the American Statistical Association 105, 2010, eq. 4). It needs no estimate of the variance or of how long
+dependence lasts. It is computed from the values, which show a large change within a few boots, and from their
+ranks, in which a few slow boots cannot hide a change. The critical values were simulated for dependent values
+(AR(1), 0.5), with one false mark in 500 series: `bench/change_points.py`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ length.
 """
 CRITICAL_OF_RANKS = (254.0, 249.3, 204.6, 152.3, 132.2, 127.2, 117.6)
 NEAR, AROUND = 10, 30
-"""The place of a change is sought among so many values on each side of the largest statistic, by the ranks of
-so many.
+"""The place of a change is at most NEAR values from the largest statistic; the ranks of AROUND values on each
+side decide it.
 """
 OF_PARTS = 1.7
 """The largest ratio of statistic to critical value among all parts must exceed this."""
 
 
 def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> float:
-    """Return the statistic that one in 500 series of this length exceeds without a change; infinite if the
+    """Return the statistic that one in 500 series of this length without a change exceeds; infinite if the
     series is too short to show one. `critical`: the values at LENGTHS.
     """
     if length < LENGTHS[0]:
@@ -68,7 +68,7 @@ def ranks(values: Doubles) -> Doubles:
 
 
 def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
-    """For each series: the largest ratio of statistic to critical value over its parts, and its place.
+    """Return the largest ratio of statistic to critical value over the parts of each series, and its place.
 
     A place is the number of values before it. Testing parts keeps one change from hiding another.
     """
@@ -127,7 +127,7 @@ def _parts(length: int) -> list[tuple[int, int]]:
 
 
 def _spread_of_sums(values: Doubles) -> Doubles:
-    """For each k: the sum over t <= k of (S_t - t/k S_k)², where S are the partial sums."""
+    """Return for each k the sum over t <= k of (S_t - t/k S_k)², with the partial sums S."""
     numbers = np.arange(1, values.shape[1] + 1, dtype=np.float64)
     sums = np.cumsum(values, axis=1)
     squares, mixed = np.cumsum(sums**2, axis=1), np.cumsum(numbers * sums, axis=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the distribution nearest to a baseline: the chi-square test as Delgado and Choi use it, and the
+"""Finds the distribution nearest to a baseline, by the chi-square test as Delgado and Choi use it and by the
 textbook's.
 
 Delgado and Choi, New Insights Into the Real-Time Performance of a Multicore Processor, IEEE Access 8 (2020),

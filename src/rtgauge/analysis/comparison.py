@@ -119,7 +119,7 @@ def _says(corrected: tuple[float, float, float], options: Options, row: Quantile
         return f"differs by more than {within} at {where}"
     if different < options.alpha:
         return f"differs at {where}; whether by more than {within} is not shown"
-    return f"neither a difference at {where} nor that it is within {within} is shown"
+    return f"shows neither a difference at {where} nor that it is within {within}"
 
 
 def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
@@ -177,7 +177,7 @@ def _row(side: Side, baseline: Side, quantile: str, options: Options) -> Quantil
         baseline_is_at_least=open_baseline,
         difference_ns=None if open_side or open_baseline else side_ns - baseline_ns,
         bin_ns=max(_bin_width(side, side_ns), _bin_width(baseline, baseline_ns)),
-        no_interval="intervals are not wanted" if not options.intervals else "; ".join(texts) or None,
+        no_interval="intervals were switched off" if not options.intervals else "; ".join(texts) or None,
         says=f"no interval at {quantile}",
     )  # fmt: skip
 
@@ -199,7 +199,7 @@ def _bounds(side: Side, runs_ns: Sequence[int]) -> RunFigures:
 def quantile_differences(
     pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None
 ) -> list[QuantileDifference]:
-    """Return the quantiles of each side minus its baseline's, with intervals if possible. `progress(done,
+    """Return each quantile of each side minus its baseline's, with intervals if possible. `progress(done,
     all)`.
     """
     rows: list[QuantileDifference] = []

@@ -45,7 +45,7 @@ def word(kind: Finding, *, repeated: bool) -> str:
 
 
 def finding(row: QuantileDifference, *, alpha: float) -> Finding:
-    """What one quantile shows at level `alpha`. Less is better for every compared quantity."""
+    """Return what one quantile shows at level `alpha`. Lower is better for every compared quantity."""
     if row.p_different is None or row.p_not_within is None or row.p_not_beyond is None:
         return Finding.UNKNOWN
     if row.difference_ns is None:
@@ -79,7 +79,7 @@ def _and(parts: Sequence[str]) -> str:
 
 
 def _of_pair(findings: Sequence[Finding]) -> Finding:
-    """What the quantiles of one pair show together."""
+    """Return what the quantiles of one pair show together."""
     different = set(findings) & {Finding.WORSE, Finding.BETTER}
     if len(different) == 2:
         return Finding.MIXED
@@ -207,7 +207,7 @@ def conclude(
     if all(row.repeated for row in rows):
         return f"{sentence}."
     if repeat is None:
-        return f"{sentence}; one run a side shows no more than that."
+        return f"{sentence}; one run per side shows no more than that."
     return f"{sentence}; repeated runs show whether that is chance: {repeat}"  # no full stop after a command
 
 
@@ -251,6 +251,7 @@ def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
     distinct = list(dict.fromkeys(shlex.join(words) for words in commands))
     again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
     return (
-        f"on each, {REPEATS} times, alternately:  {again}; then, with one NAME for all records of a side: "
+        f"run on each machine, {REPEATS} times, alternately:  {again}; then, with one NAME for all records "
+        "of a side: "
         "rtgauge compare --label NAME=RECORD ..."
     )

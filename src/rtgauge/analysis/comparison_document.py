@@ -74,8 +74,8 @@ class QuantileDifference(Model):
     """One quantile of a side minus that of its baseline (ns).
 
     The p-values are corrected for all comparisons of this document (Holm); the interval is not. If both sides
-    have several runs, runs are the units and a figure is the mean over the runs. Otherwise nothing follows
-    for other runs.
+    have several runs, runs are the units and a figure is the mean over the runs. Otherwise the difference
+    says nothing about other runs.
     """
 
     side: str

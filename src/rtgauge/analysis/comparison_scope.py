@@ -40,11 +40,11 @@ class Scope:
         return self.task is None or any(counts.task == self.task for counts in step.tasks)
 
     def quantity(self, step: Step) -> str:
-        """Return the metric of the step that is compared."""
+        """Return which metric of the step is compared."""
         return self.metric or (step.total.metric if step.total is not None else "none")
 
     def series(self, step: Step) -> list[SeriesSummary]:
-        """Return the series of the step that are compared."""
+        """Return which series of the step are compared."""
         if self.task is None and self.metric is None:
             return step.main_series
         metric = self.quantity(step)

@@ -2,8 +2,8 @@
 """Calculates what a number of activations supports: exact bounds on the probability that one is too late.
 
 Counts may be divided by a design effect (Kish, Survey Sampling, 1965): the number of dependent activations
-worth one independent one. Without it activations count as independent, which gives the tightest bounds
-possible for their number.
+that are worth one independent activation. Without one, activations count as independent, which gives the
+tightest bounds possible for their number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CON
     `confidence` (one-sided).
 
     Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the
-    binomial, Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), near 3/count at
+    binomial, Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), about 3/count at
     95 % (the rule of three). 1 if nothing was counted. Raises ValueError for impossible counts.
     """
     _check(violations, count, confidence)
@@ -106,13 +106,12 @@ def activations_needed(
 def design_effect(
     violations: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
 ) -> float:
-    """Return the factor by which to divide counts because bursts of violations widen a one-sided bound; at
-    least 1.
+    """Return the factor, at least 1, by which to divide counts: bursts of violations widen a one-sided bound.
 
     `violations` among `counts` in each window of one run, in order. It is the variance of their sum relative
-    to independent violations, widened by Student's t because the variance is estimated (Korn and Graubard,
-    Confidence intervals for proportions with small expected number of positive counts, 1998). 1 for fewer
-    than LEAST_WINDOWS windows or no violation: neither shows bursts.
+    to that of independent violations, widened by Student's t because the variance is estimated (Korn and
+    Graubard, Confidence intervals for proportions with small expected number of positive counts, 1998). 1 for
+    fewer than LEAST_WINDOWS windows or no violation: neither can show bursts.
     """
     from scipy.special import ndtri, stdtrit
 

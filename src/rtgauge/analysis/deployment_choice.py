@@ -43,7 +43,8 @@ def _least(tested: list[Pair]) -> Pair | None:
 
 
 def choose(comparison: Comparison) -> Choice:
-    """Choose the deployment with the smallest statistic of those not rejected against Single (sec. IV).
+    """Choose the deployment with the smallest statistic among all that are not rejected against Single (sec.
+    IV).
 
     If all are rejected, choose the smallest anyway and say so in the reason. Raises MeasureError if no
     deployment could be tested.
@@ -60,9 +61,9 @@ def choose(comparison: Comparison) -> Choice:
         causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in comparison.pairs)
         raise MeasureError(f"no deployment can be chosen: {causes}")
     reason = (
-        f"every deployment is rejected against Single; its statistic, {least.paper.statistic:.1f}, is the "
-        f"smallest (critical"
-        f": {least.paper.critical:.1f})"
+        "every deployment is rejected against Single; "
+        f"this one's statistic, {least.paper.statistic:.1f}, is the smallest "
+        f"(critical: {least.paper.critical:.1f})"
     )
     return Choice(deployments[least.side], reason)
 

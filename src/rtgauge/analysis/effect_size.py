@@ -17,8 +17,8 @@ Histogram = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 def wasserstein(
     values_a: npt.ArrayLike, counts_a: npt.ArrayLike, values_b: npt.ArrayLike, counts_b: npt.ArrayLike
 ) -> float:
-    """Return the mean distance that samples of one side must move to become the other: the area between the
-    two distribution functions, in the unit of the values.
+    """Return the mean distance that the samples of one side must move to match the other: the area between
+    the two distribution functions, in the unit of the values.
 
     Each value is weighted by its count. Raises ValueError if a side is empty. wasserstein_distance of
     scipy.stats gives the same, but takes 0.5 s longer to import, almost half the time of a comparison of six
@@ -39,8 +39,8 @@ def _together(runs: Sequence[Histogram]) -> Histogram:
 
 
 def _variance(runs: Sequence[Histogram]) -> float:
-    """Return the mean square distance of the pooled runs from what endless runs would give, estimated from
-    the distance of each run to the others.
+    """Return the mean square distance of the pooled runs from what infinitely long runs would give, estimated
+    from the distance of each run to the others.
 
     For runs that differ only by a shift it is the variance of the mean shift. Any other difference adds to
     it.
@@ -54,7 +54,7 @@ def wasserstein_interval(
     side: Sequence[Histogram], baseline: Sequence[Histogram], *, alpha: float
 ) -> tuple[float, float]:
     """Return the interval of the distance between two sides, at confidence 1 - alpha. Each side has at least
-    two runs, each given as (values, counts).
+    two runs; give each run as (values, counts).
 
     By the triangle inequality, the true distance differs from the samples' by at most the samples' distance
     from the truth. No distance is below 0.
@@ -72,7 +72,8 @@ def wasserstein_interval(
 
 
 def cramers_v(statistic: float, count: int, rows: int, columns: int) -> float | None:
-    """Cramer's V of a table of counts, from its chi-square statistic: 0 (no association) to 1 (complete).
+    """Return Cramer's V of a table of counts, from its chi-square statistic: 0 (no association) to 1
+    (complete).
 
     Cramer, Mathematical Methods of Statistics (1946), sec. 21.9: sqrt(chi2 / (n min(rows - 1, columns - 1))).
     None if the table has one row or column. Raises ValueError if `count` is not positive.

@@ -31,12 +31,14 @@ MOST_BLOCKS = 200
 this many are enough to estimate its shape.
 """
 LEAST_A_BLOCK = 100
-"""The maximum of fewer activations is not an extreme of many."""
+"""The smallest number of activations in a block: the maximum of fewer is not an extreme value."""
 ACTIVATIONS = (10**6, 10**7, 10**8, 10**9)
 FURTHEST = 1_000
-"""A level is not estimated for more than this many times the activations that were measured."""
+"""No level is estimated beyond this many times the number of measured activations."""
 ASSUMPTION_ALPHA = 0.05 / 3
-"""Three or four assumptions are tested: a sample that meets all is rejected in about 5 % or 7 % of cases."""
+"""Three or four assumptions are tested: a sample that meets them all is rejected in about 5 % or 7 % of
+cases.
+"""
 BROKEN = {
     "no drift": "the maxima drift over time",
     "independent blocks": "the maxima are serially correlated",
@@ -46,9 +48,9 @@ BROKEN = {
 """The message for each assumption that does not hold."""
 DRAWN = 999
 FARTHEST_BOUND = 1e9
-"""An interval is unbounded if it extends this many scales of the fit."""
+"""An interval counts as unbounded if it extends over this many scales of the fit."""
 SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
-"""Start shapes of the fit to a supposed level."""
+"""Initial shapes of the fit to a supposed level."""
 SEEN_ALPHA, BOUND_ALPHA = 0.01, 0.1
 """The sample contradicts a level (SEEN_ALPHA) or its upper bound (BOUND_ALPHA) if the Poisson probability of
 the exceedances seen is below this.
@@ -75,8 +77,8 @@ class Gev:
 
 
 def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
-    """Minus the log-likelihood, and its gradient, shape (3,), by location, log scale and shape; infinite if
-    the parameters exclude a value of `x`.
+    """Return minus the log-likelihood and its gradient, shape (3,), by location, log scale and shape;
+    infinite if the parameters exclude a value of `x`.
     """
     outside = math.inf, np.zeros(3)
     if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below the likelihood has no maximum
@@ -100,8 +102,8 @@ def _negative(x: FloatArray, location: float, log_scale: float, shape: float) ->
 def _negative_at(
     x: FloatArray, level: float, log_y: float, location: float, shape: float
 ) -> tuple[float, FloatArray]:
-    """Minus the log-likelihood of the distribution with this level, and its gradient, shape (2,), by location
-    and shape, which determine the scale.
+    """Return minus the log-likelihood of the distribution with this level and its gradient, shape (2,), by
+    location and shape, which determine the scale.
 
     `log_y`: log(-log(1 - p)), if a maximum exceeds the level with probability p (Coles 2001, eq. 3.11).
     """
@@ -119,8 +121,8 @@ def _negative_at(
 
 
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Location, scale and shape by probability-weighted moments, each of shape (...). `ordered`, shape (...,
-    n), ascends along its last axis.
+    """Return location, scale and shape by probability-weighted moments, each of shape (...). `ordered`, shape
+    (..., n), ascends along its last axis.
 
     Hosking, Wallis and Wood, Estimation of the generalized extreme-value distribution by the method of
     probability-weighted moments, Technometrics 27 (1985), eq. 14 and 15.
@@ -356,7 +358,9 @@ class Tail:
 
 
 def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Maxima (ns) and counts of at most MOST_BLOCKS equal blocks of windows, without a shorter last block."""
+    """Return maxima (ns) and counts of at most MOST_BLOCKS equal blocks of windows, without a shorter last
+    block.
+    """
     windows = max(1, math.ceil(len(maxima_ns) / MOST_BLOCKS))
     end = len(maxima_ns) // windows * windows
     return (
@@ -366,8 +370,7 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
 
 
 def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLevel]) -> str | None:
-    """Return how the sample contradicts the levels: more windows exceed one than it allows. None if it does
-    not.
+    """Return how the sample contradicts the levels (more windows exceed a level than it allows), or None.
 
     `maxima_ns`: the maximum of every window, with `total` activations in all. A window with a burst counts
     once. The Poisson probability of this many windows must not be below SEEN_ALPHA for a level, or below
@@ -433,7 +436,7 @@ def estimate(
     """Estimate the levels exceeded once in `activations`, from the largest latency (ns) and the count of each
     stretch of time.
 
-    A burst of late activations counts once: a level says how often lateness begins. There is no estimate if
+    A burst of late activations counts once: a level gives how often lateness begins. There is no estimate if
     an assumption does not hold, or the sample is too small or contradicts the extrapolation; `cannot` says
     why. `runs`: the run of each stretch; several runs must be alike, as a pooled level says nothing about
     another run. `histogram`: values (ns, ascending) and counts of all activations, for the second opinion.
@@ -447,13 +450,13 @@ def estimate(
 
     if len(maxima) < LEAST_BLOCKS:
         return cannot(
-            f"{plural(len(maxima), 'window')} of time with a largest value, at least {LEAST_BLOCKS} "
-            "are needed"
+            f"{plural(len(maxima), 'window')} of time with a largest value, but at least {LEAST_BLOCKS} are "
+            "needed"
         )
     if size < LEAST_A_BLOCK:
-        return cannot(f"a window holds {size:.0f} activations, at least {LEAST_A_BLOCK} are needed")
+        return cannot(f"a window holds {size:.0f} activations, but at least {LEAST_A_BLOCK} are needed")
     if len(set(maxima)) < 10:
-        return cannot(f"the largest values take only {plural(len(set(maxima)), 'different value')}")
+        return cannot(f"the largest values have only {plural(len(set(maxima)), 'different value')}")
     tests = assumptions(maxima)
     if runs is not None and len(set(runs)) > 1:
         tests.append(_assumption("runs alike", runs_alike(maxima_ns, runs)))
@@ -462,7 +465,7 @@ def estimate(
     if fitted.shape >= HEAVY:
         broken.append(f"the tail is too heavy (shape {fitted.shape:.2f})")
     if fitted.shape <= -0.5:
-        broken.append(f"the shape, {fitted.shape:.2f}, is below -0.5, where the likelihood gives no interval")
+        broken.append(f"the shape, {fitted.shape:.2f}, is below -0.5, so the likelihood gives no interval")
     if broken:
         return cannot("; ".join(broken), tests, fitted)
     within = [n for n in activations if size < n <= FURTHEST * total]

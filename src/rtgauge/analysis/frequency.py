@@ -64,7 +64,7 @@ class Limit(Model):
         description="lower bound at the given confidence; for all samples: the largest seen"
     )
     high_ns: int | None = Field(
-        description="upper bound at the given confidence; None: the sample is too small (always so for "
+        description="upper bound at the given confidence; None: the sample is too small (always None for "
         "all samples)"
     )
     hz: float | None = Field(description="None: nothing limits it")
@@ -179,8 +179,9 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
 
 
 def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> float | None:
-    """Return the distance of a bound in ranks at `confidence` (one-sided), from how the share of samples
-    above `ns` varies between runs, or the windows of a single run; None if that has few windows.
+    """Return the distance of a bound in ranks at `confidence` (one-sided). It follows from how the share of
+    samples above `ns` varies between runs, or between the windows of a single run; None if a single run has
+    few windows.
     """
     from scipy.special import stdtrit
 
@@ -264,8 +265,8 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Tabulate every quantity that is compared with a period, without the steps of searches; empty if there
-    is none.
+    """Return a table of every quantity that is compared with a period, without the steps of searches; empty
+    if there are none.
 
     Raises RecordError for a damaged record.
     """
@@ -297,7 +298,7 @@ def check_fraction(text: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         raise InputError(f"--fraction {text[:40]}: write a part of the period like 0.5, 1/3 or 25%") from None
     if not 0 < value <= 1:
-        raise InputError(f"--fraction {text[:40]}: more than 0 and at most 1 (the whole period)")
+        raise InputError(f"--fraction {text[:40]}: write a number above 0 and at most 1 (the whole period)")
     return value
 
 

@@ -2,8 +2,8 @@
 """Decides from pairs of runs whether a candidate is worse than its baseline: a group sequential t-test.
 
 A pair is one run or boot of each side. The order within a pair is random and balanced over each BLOCK of
-pairs. Each block ends with a decision whether to go on: fewer pairs show no change at this level. The test is
-on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and slow boots
+pairs. After each block it decides whether to go on; fewer pairs cannot show a change at this level. The test
+is on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and slow boots
 widen the spread instead of shifting the mean. The error of the whole decision is spent look by look (Lan and
 DeMets 1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes a bound of
 Student's t at its nominal level (Pocock 1977). `bench/gate_simulation.py` measures the error that results.
@@ -32,10 +32,10 @@ ALARM = 0.0015
 stay below 1 in 500 under drift.
 """
 OVERLOOK = 0.01
-"""The chance of passing a change of the wanted size, over all looks of one decision (one-sided)."""
+"""The chance of passing a change of the size that matters, over all looks of one decision (one-sided)."""
 RESOLUTION = 0.01
-"""Quantiles come from histograms, whose bins are at most so wide relative to their values. If all runs fall
-into one bin, they show no spread, but the change is no better known than this.
+"""Quantiles come from histograms, whose bins are at most this wide relative to their values. If all runs fall
+into one bin, they show no spread, but the change is known only to within this width.
 """
 MOST_PAIRS = 198
 MOST_LOG_RATIO = 100.0
@@ -55,8 +55,8 @@ class Outcome(enum.StrEnum):
 class Decision:
     """A decision, and the figures behind it. Changes are relative: 0.1 is 10 % more than the baseline.
 
-    `low`, `high`: the interval of the change at 95 % over all looks together; None below two pairs. `spread`:
-    the relative standard deviation of the runs of one side, estimated from the pairs.
+    `low`, `high`: the interval of the change at 95 % over all looks together; None for fewer than two pairs.
+    `spread`: the relative standard deviation of the runs of one side, estimated from the pairs.
     """
 
     outcome: Outcome
@@ -68,21 +68,21 @@ class Decision:
 
 
 def looks(max_pairs: int) -> tuple[int, ...]:
-    """The numbers of pairs after which to decide whether to go on; the last is `max_pairs`.
+    """Return the numbers of pairs after which to decide whether to go on; the last is `max_pairs`.
 
     Raises InputError if `max_pairs` is below BLOCK, too few to show anything, or above MOST_PAIRS.
     """
     if not BLOCK <= max_pairs <= MOST_PAIRS:
         raise InputError(
             f"a gate needs {BLOCK} to {MOST_PAIRS} pairs, not {max_pairs}: "
-            "fewer cannot show a change at one false alarm in 500"
+            "fewer cannot show a change with one false alarm in 500"
         )
     return (*range(BLOCK, max_pairs, BLOCK), max_pairs)
 
 
 @cache
 def levels(max_pairs: int, error: float) -> tuple[float, ...]:
-    """The nominal one-sided level of each look; together the looks have this error."""
+    """Return the nominal one-sided level of each look; together the looks have this error."""
     from scipy.special import ndtr
 
     fractions = np.array(looks(max_pairs)) / max_pairs
@@ -123,8 +123,9 @@ def decide(
 
 
 def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
-    """The smallest relative change that a gate of `pairs` pairs finds with 90 % probability, at least twice
-    RESOLUTION. `spread`: the relative standard deviation of the runs of one side; `error`: as in `decide`.
+    """Return the smallest relative change that a gate of `pairs` pairs detects with 90 % probability, at
+    least twice RESOLUTION. `spread`: the relative standard deviation of the runs of one side; `error`: as in
+    `decide`.
     """
 
     def short_of_power(ratio: float) -> float:
@@ -137,8 +138,8 @@ def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
 
 
 def pairs_needed(spread: float, larger_than: float, error: float = ALARM) -> int | None:
-    """The number of pairs, in whole blocks, that finds a change of this size with 90 % probability; None if
-    MOST_PAIRS do not, or the change is below twice RESOLUTION.
+    """Return the number of pairs, in whole blocks, that detects a change of this size with 90 % probability;
+    None if MOST_PAIRS do not, or if the change is below twice RESOLUTION.
     """
 
     if larger_than < 2 * RESOLUTION:
@@ -154,7 +155,9 @@ def pairs_needed(spread: float, larger_than: float, error: float = ALARM) -> int
 
 
 def _power(ratio: float, pairs: int, error: float) -> float:
-    """The chance that the last look sees a mean of `ratio` standard errors; earlier looks only add to it."""
+    """Return the chance that the last look detects a mean of `ratio` standard errors; earlier looks only add
+    to it.
+    """
     from scipy.special import nctdtr
 
     critical = _critical(pairs, error)[-1]
@@ -164,7 +167,7 @@ def _power(ratio: float, pairs: int, error: float) -> float:
 
 @cache
 def _critical(max_pairs: int, error: float) -> tuple[float, ...]:
-    """The bound of Student's t at each look."""
+    """Return the bound of Student's t at each look."""
     from scipy.special import stdtrit
 
     numbers = zip(levels(max_pairs, error), looks(max_pairs), strict=True)
@@ -202,7 +205,7 @@ GRID = 601
 
 
 def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
-    """The bounds that a standardised Brownian motion first exceeds at these times with these chances.
+    """Return the bounds that a standardised Brownian motion first exceeds at these times with these chances.
 
     They follow from the density of the paths that have not yet exceeded one (Armitage, McPherson and Rowe
     1969).

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Decides from pairs of runs whether a candidate exceeds a bound more often than its baseline.
 
-This is for events too rare for a quantile. An event is a stretch of time in which the bound was exceeded: a
-burst counts once. If both sides have the same rate, each event is the candidate's with chance 1/2
+It is for events that are too rare for a quantile. An event is a stretch of time in which the bound was
+exceeded: a burst counts once. If both sides have the same rate, each event is the candidate's with chance 1/2
 (Przyborowski and Wilenski, Homogeneity of results in testing samples from Poisson series, Biometrika 31,
 1940). Runs that differ by more than chance have fewer independent events: counts are divided by the
 dispersion of the pairs' differences (McCullagh and Nelder, Generalized Linear Models, 1989, sec. 6.2),
 widened because it is itself estimated (Korn and Graubard 1998). If boots differ much, a few of them have most
-events, and the ratios within pairs show more than the counts do. So half of the error is for Student's t of
-their logarithms, with half an event added to each count (Haldane 1956). Looks and error are as in
-`analysis.gate`. `bench/gate_simulation.py --rate` measures the error that results.
+of the events, and the ratios within pairs show more than the counts do. So half of the error is for Student's
+t of the logarithms of these ratios, with half an event added to each count (Haldane 1956). Looks and error
+are as in `analysis.gate`. `bench/gate_simulation.py --rate` measures the error that results.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pa
 
 
 def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
-    """The number of candidate events that shows at the last look that it is worse, given the baseline's
-    events and the dispersion of these pairs.
+    """Return the smallest number of candidate events that shows, at the last look, that the candidate is
+    worse, given the baseline's events and the dispersion of these pairs.
     """
     counts = np.asarray(events, dtype=np.float64)
     level = levels(max_pairs, ALARM)[-1] / 2
@@ -85,8 +85,8 @@ def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
 
 
 def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
-    """The divisor, at least 1, of the counts of pairs (baseline, candidate) for a bound at this one-sided
-    level.
+    """Return the divisor, at least 1, of the counts of pairs (baseline, candidate) for a bound at this
+    one-sided level.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -99,8 +99,8 @@ def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _least_change(counts: npt.NDArray[np.float64], level: float) -> float:
-    """The lower bound of the change of the rate at this one-sided level. Half of the level is for the ratios
-    within pairs.
+    """Return the lower bound of the change of the rate at this one-sided level. Half of the level is for the
+    ratios within pairs.
     """
     effect = dispersion(counts, level / 2)
     candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
@@ -109,7 +109,7 @@ def _least_change(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _least_ratio(counts: npt.NDArray[np.float64], level: float) -> float:
-    """The lower bound of the ratio of the rates within pairs."""
+    """Return the lower bound of the ratio of the rates within pairs."""
     from scipy.special import stdtrit
 
     pairs = len(counts)
@@ -121,15 +121,15 @@ def _least_ratio(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _deviation(counts: npt.NDArray[np.float64]) -> float:
-    """The standard deviation of the logarithms of the ratios within pairs, at least the one from chance
-    alone, as few counts are often alike.
+    """Return the standard deviation of the logarithms of the ratios within pairs. It is at least what chance
+    alone gives, because small counts are often equal.
     """
     logs = np.log((counts[:, 1] + 0.5) / (counts[:, 0] + 0.5))
     return math.sqrt(max(float(logs.var(ddof=1)), float((1 / (counts + 0.5)).sum(axis=1).mean())))
 
 
 def _interval(counts: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
-    """The interval of the change of the rate, each end at this one-sided level."""
+    """Return the interval of the change of the rate, each end at this one-sided level."""
     effect = dispersion(counts, level)
     candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
     high = upper_bound(candidate, both, 1 - level)

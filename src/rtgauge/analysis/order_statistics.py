@@ -71,7 +71,9 @@ class Ranked:
         return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
 
     def largest_at(self, rank: int) -> int | None:
-        """Return the most (ns) that the sample of this rank (1: the smallest) may be; None if unknown."""
+        """Return the largest value (ns) that the sample of this rank (1: the smallest) can have; None if
+        unknown.
+        """
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -84,7 +86,7 @@ class Ranked:
         return value if self.max_ns is None else min(value, self.max_ns)
 
     def smallest_at(self, rank: int) -> int | None:
-        """Return the least (ns) that the sample of this rank may be; None if it has no end."""
+        """Return the smallest value (ns) that the sample of this rank can have; None if it has no end."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -148,13 +150,13 @@ def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: 
     """Return the value that `share` of the non-negative samples do not exceed (nearest rank), with its
     bounds.
 
-    `rank_error`: the minimum distance of the bounds in ranks, as samples are not independent. If `share` is
-    1, the lower bound is the largest sample and there is no upper bound. Raises ValueError if there are no
-    samples.
+    `rank_error`: the smallest distance of the bounds in ranks, because samples are not independent. If
+    `share` is 1, the lower bound is the largest sample and there is no upper bound. Raises ValueError if
+    there are no samples.
     """
     count = values.count
     if count == 0:
-        raise ValueError("no samples have no quantile")
+        raise ValueError("an empty sample has no quantile")
     rank = nearest_rank(share, count)
     estimate = values.largest_at(rank)
     if share == 1:

@@ -5,7 +5,7 @@ threshold.
 Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 4; the likelihood is searched
 along one parameter as by Grimshaw, Computing Maximum Likelihood Estimates for the Generalized Pareto
 Distribution, Technometrics 35 (1993). Each activation counts, while the block maxima of extreme_value count a
-burst once. scipy.stats.genpareto.fit takes 30 to 100 times as long, and gives no interval of a level.
+burst once. scipy.stats.genpareto.fit takes 30 to 100 times as long, and gives no interval for a level.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ least two runs, the interval is Welch's on the quantiles of the runs (The genera
 problem when several different population variances are involved, 1947). If one side has a single run, it is
 assumed to vary like the runs of the other side. If both sides have a single run, the interval holds only
 between these two runs: it combines the bounds of the two quantiles by the squares of their distances (Zou and
-Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval, as one run
-does not bound them.
+Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval, because one
+run does not bound them.
 """
 
 from __future__ import annotations
@@ -54,9 +54,7 @@ class Difference:
     freedom: float
 
     def _p_of_limit(self, holds: Callable[[Limits], bool]) -> float:
-        """Return the one-sided p-value: the level at which the limits cease to show it; 1 if they never
-        do.
-        """
+        """Return the one-sided p-value: the level at which the limits stop showing it; 1 if they never do."""
         from scipy.special import stdtr
 
         if not holds(self.limits(0.0)):

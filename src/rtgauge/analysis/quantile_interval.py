@@ -67,7 +67,7 @@ def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
     """Return why there can be no interval for this quantile of this run; None if there can be one."""
     number = len(run.counts)
     if number < LEAST_WINDOWS:
-        return f"only {plural(number, 'window')} of time, at least {LEAST_WINDOWS} are needed"
+        return f"only {plural(number, 'window')} of time, but at least {LEAST_WINDOWS} are needed"
     return too_few_beyond(run.total, share)
 
 
@@ -77,7 +77,7 @@ def too_few_beyond(samples: int, share: Fraction) -> str | None:
     if beyond >= LEAST_BEYOND:
         return None
     return (
-        f"only {beyond} sample{'s lie' if beyond != 1 else ' lies'} beyond it, at least {LEAST_BEYOND} "
+        f"only {beyond} sample{'s lie' if beyond != 1 else ' lies'} beyond it, but at least {LEAST_BEYOND} "
         "are needed"
     )
 
@@ -120,7 +120,7 @@ class RunQuantile:
 
 
 MOST_WINDOWS = 1_000
-"""Windows beyond this number are merged for intervals, which bounds their cost and keeps slow changes."""
+"""More windows than this are merged for intervals, which limits the cost and keeps slow changes."""
 
 
 def values_ns(bins: npt.NDArray[np.int64], resolution_ns: int) -> npt.NDArray[np.int64]:

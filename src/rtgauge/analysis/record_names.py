@@ -55,10 +55,10 @@ def system_name(record: Record, step: Step) -> str:
 
 
 def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
-    """For each record, the name of the system of each step, by step id: the user's name for the record, else
+    """Return for each record the name of each step's system, by step id: the user's name for the record, else
     `system_name`.
 
-    If several records have a system of the same name, the record's name is added.
+    If systems of several records have the same name, the record's name is added.
     """
     short = record_names(records)
     systems: list[dict[str, str]] = []

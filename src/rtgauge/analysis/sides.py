@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the sides of a comparison: each is a condition of one record, or of all records of one label."""
+"""Makes the sides of a comparison: each is a condition of one record, or of all records with one label."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SideRun:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One condition of one record, or of several records of one label.
+    """One condition of one record, or of several records with the same label.
 
     `traits`: host, kernel, deployment, load, ...; `label`: the traits that differ between the sides.
     """
@@ -103,7 +103,9 @@ class Side:
 
     @cached_property
     def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Bins and counts, missed activations filled in; unplaced samples are at the start of their range."""
+        """Bins and counts, missed activations filled in; unplaced samples count at the start of their
+        ranges.
+        """
         return _histogram(self.merged)
 
     @cached_property
@@ -181,9 +183,7 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
 
 
 def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
-    """Return the parameters that distinguish a step; explaining counts by whether it was on, and its
-    events.
-    """
+    """Return the parameters that distinguish a step; of explaining, only its events and whether it was on."""
     leaves = _leaves(step.key.parameters.values)
     explained = leaves.get(EXPLAIN) is True
     known = {
@@ -239,8 +239,8 @@ def _identity(step: Step, alternation: Alternation | None) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """Return the paths of the parameters that differ between steps; a missing context alone does not
-    differ.
+    """Return the paths of the parameters that differ between steps; a missing context alone is not a
+    difference.
     """
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
@@ -325,8 +325,8 @@ class _Condition:
 
 
 def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
-    """Return the conditions of each record, or of the records of one label, idle first. Raises InputError if
-    a record has no finished step with latencies.
+    """Return the conditions of each record, or of the records with the same label, idle first. Raises
+    InputError if a record has no finished step with latencies.
     """
     by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
     for record, name in zip(records, record_names(records), strict=True):
@@ -348,8 +348,8 @@ def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
 def sides_of(
     records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True
 ) -> list[Side]:
-    """Make a side for each condition in the scope, of each record or of all records of one label; idle comes
-    first.
+    """Make a side for each condition in the scope, of each record or of all records with the same label; idle
+    comes first.
 
     `force`: allow emulated and real machines together. `alike` False: allow different intervals, for tables
     that compare nothing. Raises InputError if two sides cannot be compared, RecordError for a damaged record.
@@ -398,13 +398,13 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
     if emulated and others:
         raise InputError(
             f"these cannot be compared: the processor of '{emulated[0]}' is emulated, that of "
-            f"'{others[0]}' is not, and the times of an emulated machine "
-            "are not a real one's; --force compares them anyway"
+            f"'{others[0]}' is not, and an emulated machine's times are not a real machine's; --force "
+            "compares them anyway"
         )
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
-    """Raise InputError for the first difference of probe, quantity, unit or interval, which it names."""
+    """Raise InputError naming the first difference in probe, quantity, unit or interval."""
     first_label, first = steps[0]
     for label, step in steps[1:]:
         of_first, of_other = _measured(first), _measured(step)

@@ -12,7 +12,9 @@ from rtgauge.record.model import OVERFLOW_CYCLES, Outlier, Result, Step
 from rtgauge.units import plural
 
 FAR = 3
-"""Only latencies above this many times the p99 count: small ones coincide, as CPUs are released together."""
+"""Only latencies above this many times the p99 count: small ones coincide, because CPUs are released
+together.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
 
 
 def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
-    """Describe the events, "19 outliers on 16 CPUs are 2 events"; None without events on several CPUs
-    (`who`).
+    """Describe the events ("19 outliers on 16 CPUs are 2 events"); None if no event is on several CPUs.
+    `who`: the word for a CPU.
     """
     spikes = [spike for event in events for spike in event.spikes]
     places = {spike.cpu for spike in spikes}

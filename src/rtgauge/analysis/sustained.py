@@ -2,7 +2,7 @@
 """Finds the highest sustained frequency (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which no
 cycle is lost, over repeats.
 
-A period at which the master of `response` itself was late is not sustained either, as the slave then got
+A period at which the master of `response` itself was late is not sustained either, because the slave then got
 fewer stimuli. The result says so.
 """
 
@@ -28,7 +28,7 @@ RESOLUTION = 1.1
 LEAST_PERIODS = 3
 """A curve needs at least this many different periods."""
 SEARCH_PERIODS = 6
-"""From this many different periods on, steps are a search."""
+"""Steps with this many different periods or more are a search."""
 
 
 class Point(Model):
