@@ -39,9 +39,7 @@ def layers() -> list[list[str]]:
         "contracts"
     ]
     contract = contracts[0]  # the others are of layers inside of a package
-    return [
-        [module.strip(" ()") for module in row.replace(":", "|").split("|")] for row in contract["layers"]
-    ]
+    return [[f"rtgauge.{module.strip()}" for module in row.split("|")] for row in contract["layers"]]
 
 
 def draw() -> str:

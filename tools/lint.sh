@@ -33,6 +33,9 @@ python tools/check_prose.py
 echo "files of records"
 python tools/check_record_access.py
 
+echo "names of modules in strings"
+python tools/check_module_names.py
+
 echo "docs/layers.svg"
 python tools/layers.py --check
 
