@@ -56,23 +56,30 @@ while True:
         there.sendto(b"x", PLACE)
     time.sleep(0.03)
 """
-LOOP_DISK = f"""
-import fcntl, mmap
+LOOP_DISKS = f"""
+import fcntl, mmap, threading
 os.sched_setaffinity(0, {{{OTHER}}})
 LOOP_SET_FD, LOOP_CLR_FD = 0x4C00, 0x4C01
-file = os.memfd_create("disk")
-os.ftruncate(file, 64 << 20)
-for block in range(64):
-    os.pwrite(file, b"x" * (1 << 20), block << 20)
-loop = os.open("{{loop}}", os.O_RDWR)
-fcntl.ioctl(loop, LOOP_SET_FD, file)
-disk = os.open("{{loop}}", os.O_RDONLY | os.O_DIRECT)
-fcntl.ioctl(loop, LOOP_CLR_FD)  # once it is closed
-page = mmap.mmap(-1, 1 << 20)
-while True:
-    for block in range(32):
-        os.preadv(disk, [page], block << 20)
-    time.sleep(0.04)
+
+
+def read_for_ever(device):
+    file = os.memfd_create("disk")
+    os.ftruncate(file, 16 << 20)
+    for block in range(16):
+        os.pwrite(file, b"x" * (1 << 20), block << 20)
+    loop = os.open(device, os.O_RDWR)
+    fcntl.ioctl(loop, LOOP_SET_FD, file)
+    disk = os.open(device, os.O_RDONLY | os.O_DIRECT)
+    fcntl.ioctl(loop, LOOP_CLR_FD)  # once it is closed
+    page = mmap.mmap(-1, 1 << 20)
+    while True:
+        for block in range(16):
+            os.preadv(disk, [page], block << 20)
+        time.sleep(0.01)
+
+
+for device in {{devices}}:
+    threading.Thread(target=read_for_ever, args=(device,)).start()
 """
 CONTROL = f"""
 os.sched_setaffinity(0, {{{CPU}}})
@@ -157,10 +164,11 @@ def faults() -> list[Fault]:
     loops = sorted(Path("/sys/block").glob("loop*"))
     free = [path for path in loops if not (path / "loop").is_dir()]
     if free:
+        devices = [f"/dev/{path.name}" for path in free[-4:]]
         found.append(
             Fault(
-                "kworkers of a disk on the CPU",
-                IMPORTS + LOOP_DISK.replace("{loop}", f"/dev/{free[-1].name}"),
+                "kworkers of disks on the CPU",
+                IMPORTS + LOOP_DISKS.replace("{devices}", str(devices)),
                 frozenset({"workqueues"}),
                 (("/sys/devices/virtual/workqueue/cpumask", f"{1 << CPU:x}"),),
                 IMPORTS + CONTROL,
