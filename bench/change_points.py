@@ -78,8 +78,10 @@ def main() -> None:
     generator = np.random.default_rng(arguments.seed)
     if not arguments.marks:
         critical_values(arguments.series, generator)
-    print("| boots, 100 of them | marked of 500 without a change | a change of 2.5 spreads found |", end="")
-    print(" within 3 | at its place |")
+    print(
+        "| boots, 100 of them | false marks in 500 without a change | a change of 2.5 spreads found |", end=""
+    )
+    print(" within 3 | at the right boot |")
     print("|---|---|---|---|---|")
     for kind in ("independent", "drift", "slow boots", "heavy tails"):
         same = drawn(kind, arguments.series // 4, 100, generator)

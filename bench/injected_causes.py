@@ -725,7 +725,7 @@ CAUSES = (
     Cause("task of a higher priority", r"\bcause-hog\b", hog),
     Cause("the same, and one on another CPU", r"\bcause-hog\b", two_hogs),
     Cause("task of the same priority", r"\bcause-same\b", same_priority),
-    Cause("fair program beside a busy task", r"\bcause-busy\b", busy, fair=True),
+    Cause("fair program next to a busy task", r"\bcause-busy\b", busy, fair=True),
     Cause("moved to a busy CPU", r"\bcause-hog\b", moved, inside=("preemption off",)),
     Cause("long system call of a lower task", r"preemption off in cause-call", system_call, inside=OWN),
     Cause("network softirq", r"softirq NET_RX", softirq, inside=(*OWN, "preemption off", "task")),
@@ -777,7 +777,7 @@ CAUSES = (
     Cause("page faults", r"page fault", within=faults, inside=OWN),
     Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
     Cause("its own long work", r"thread victim itself", within=own_work, inside=("page fault",)),
-    Cause("hog beside the program's children", r"\bcause-hog\b", hog, program=children),
+    Cause("hog next to the program's children", r"\bcause-hog\b", hog, program=children),
 )
 
 
@@ -1029,7 +1029,7 @@ def main() -> None:
         return
     if not words.json:
         print(
-            "| injected | named | latencies | named rightly | with a doubt | wrong without a "
+            "| injected | named | latencies | named correctly | with a doubt | wrong without a "
             "doubt, by at most (us) | known within (us) |"
         )
         print("|---|---|---|---|---|---|---|")
