@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rtgauge: does this Linux machine keep its deadlines?"""
+"""rtgauge: does this Linux machine meet its deadlines?"""
 
 from __future__ import annotations
 

@@ -199,8 +199,8 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give a program that runs"),
-        (("--pid", 1, "--", "true"), "give a program that runs"),
+        ((), "name a running program"),
+        (("--pid", 1, "--", "true"), "name a running program"),
         (("--", "/no/such/program"), "cannot be started: No such file"),
         (("--", "true"), "ended at once, with status 0"),
         (("--pid", 4194303), "there is no process"),

@@ -88,7 +88,7 @@ def test_what_a_hung_tuning_has_set_is_put_back_by_the_guard(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "say what the machine must keep"),
+        ((), "say which requirement the machine must meet"),
         (("--require", "latency<=1us", "--budget", "10s"), "too short for one test"),
         (("--require", "jitter<=1us"), "tune measures latency"),
         (("--require", "latency<=1us", "--only", "thpp"), "no setting 'thpp'"),
@@ -132,7 +132,7 @@ def test_what_was_kept_is_applied_drifts_and_is_removed(tmp_path: Path) -> None:
         MIGRATION.write_text(before)
         drifted = rtgauge("audit", "--profile", tmp_path)
         assert drifted.returncode == 1
-        assert f"{MIGRATION} is {before.strip()}; kept was {kept}" in drifted.stdout
+        assert f"{MIGRATION} is {before.strip()}; rtgauge tune kept {kept}" in drifted.stdout
         MIGRATION.write_text(kept)
     finally:
         removed = rtgauge("tune", "remove")

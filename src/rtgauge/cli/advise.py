@@ -46,7 +46,7 @@ def advise(
     The answer is user space, PREEMPT_RT, a kernel module, Xenomai or hardware. It follows the flowchart of
     Brown & Martin (2010) with your measured values. It shows the evidence for each decision, missing
     measurements that could change the answer, the costs of the choice, what has changed since 2010, and the
-    command of the next measurement. Do not use it for safety-critical systems.
+    command for the next measurement. Do not use it for safety-critical systems.
 
     \b
     Examples:

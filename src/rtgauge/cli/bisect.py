@@ -45,9 +45,8 @@ def bisect(
 
     `git bisect` chooses the commits, and a few runs decide on each. COMMAND builds and boots the commit that
     is checked out, in the repository's folder. If it fails, the commit is skipped. Both ends are measured
-    first and must differ. Each commit is then measured alternately with both ends until it is like one of
-    them.
-    At most one search in 50 ends at a wrong commit.
+    first and must differ. Each commit is then measured alternately with both ends until it matches one of
+    them. At most one search in 50 ends at a wrong commit.
 
     \b
     Examples:

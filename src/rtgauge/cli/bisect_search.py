@@ -150,13 +150,13 @@ def asked_search(
 
 
 def _plan(state: BisectState) -> Plan:
-    """Return the plan of one run. Raises InputError if it is wrong, or does not have the series."""
+    """Return the plan of one run. Raises InputError if it is wrong or lacks the series."""
     plan, series = load_plan(state.plan, state.overrides), state.decides.series
     names = series_names(plan.steps)
     if series is None and len(names) > 1:
         raise InputError(f"name the load (--load) or the series (--series) that decides: {', '.join(names)}")
     if series is not None and series not in names:
-        raise InputError(f"--series {series} is not in the plan; it has {', '.join(names)}")
+        raise InputError(f"--series {series} is not in the plan, which has {', '.join(names)}")
     return plan
 
 
@@ -170,15 +170,15 @@ class _Runs:
         self._waits_s, self._made = waits_s, 0
 
     def run(self, commit: str, why: str) -> BisectRun:
-        """Measure a commit once, or return the run that the folder has.
+        """Measure a commit once, or return its run if the folder already has it.
 
-        Raises MeasureError if it gives no value, RecordError if the folder has another search.
+        Raises MeasureError if it gives no value, RecordError if the folder's runs belong to another search.
         """
         self._made += 1
         if self._made <= len(self._state.runs):
             kept = self._state.runs[self._made - 1]
             if kept.commit != commit:
-                raise RecordError(f"{self._folder / STATE} does not fit this search; begin a new one")
+                raise RecordError(f"{self._folder / STATE} belongs to another search; start a new one")
             return kept
         found = self._measured(commit, why)
         self._state.runs.append(found)
@@ -206,7 +206,7 @@ class _Runs:
         return self._value(commit)
 
     def _value(self, commit: str) -> BisectRun:
-        """Measure up to three times, since a run may be doubtful. Raises MeasureError if none has a value."""
+        """Measure a value, in up to three runs if some are doubtful. Raises MeasureError if none gives it."""
         why = None
         for _ in range(3):
             path = self._record()

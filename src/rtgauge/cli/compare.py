@@ -35,17 +35,18 @@ def compare(
         bool,
         typer.Option(
             "--fail-if-worse",
-            help="Exit status 1 if repeated runs show a side to be worse, 4 if they cannot tell; for CI.",
+            help="For CI: exit status 1 if repeated runs show that a side is worse, 4 if they cannot tell.",
         ),
     ] = False,
     shown: PrintedComparison,
 ) -> None:
     """Compare records, or the loads or deployments of one record.
 
-    The first line is the conclusion. Runs are compared with runs: the repeats of a step, or the records of
-    one label. A single run says nothing about other runs. The differences of quantiles with confidence
-    intervals, statistics and tails follow; --details adds the papers' selection and the settings that differ.
-    Probes, operations of microbenchmarks and tasks, which have no common scale, are compared separately.
+    The first line is the conclusion. Runs are compared with runs: the repeats of a step, or the records with
+    the same label. A single run says nothing about other runs. The differences between quantiles with
+    confidence intervals, statistics and tails follow; --details adds the papers' selection and the settings
+    that differ. Probes, operations of microbenchmarks and tasks, which have no common scale, are compared
+    separately.
 
     \b
     Examples:
@@ -61,7 +62,7 @@ def compare(
       rtgauge compare STOCK RT --figures figures
           two kernels: the papers' table of microbenchmarks, and figure files
       rtgauge compare STOCK RT XENOMAI RTAI -o systems.html
-          four systems that were measured by one plan, on one page
+          four systems measured with one plan, on one page
       rtgauge compare TASKS --metric latency
           release latency of each task of a task set, idle and loaded
     """

@@ -59,7 +59,9 @@ class Compared:
 
 @contextmanager
 def _progress() -> Generator[Callable[[str, int, int], None] | None]:
-    """Show a bar in a terminal, and give what moves it: (activity, done, total) -> None. Else give None."""
+    """Show a bar in a terminal, and yield the function that moves it: (activity, done, total) -> None.
+    Without a terminal yield None.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
@@ -125,7 +127,7 @@ def compare_records(
     ]
     results = [part.result for part in compared]
     if shown.json:
-        if benchmarks is not None:  # their document has no verdicts
+        if benchmarks is not None:  # the operations' document has no verdicts
             _print_verdicts(verdicts, as_json=True)
         document = compared_document(benchmarks, results, one=parts == [EVERYTHING])
         typer.echo(document.model_dump_json(indent=1))
@@ -174,7 +176,7 @@ def _compared(
 ) -> list[Compared]:
     """Compare each part that has several sides.
 
-    If no part has and `alone` (nothing else is shown), raises InputError, which says what to do.
+    If no part has and nothing else is shown (`alone`), raises InputError, saying what to do.
     """
     groups = [(part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is None]
     comparable = [(part, sides) for part, sides in groups if len(sides) > 1]
@@ -209,7 +211,7 @@ def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
 def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] | None) -> int:
     """Return the exit status of the worst verdict; 0 if nothing was required.
 
-    `comparisons`: of --fail-if-worse; the status also says whether one of them shows a worse side.
+    `comparisons`: what --fail-if-worse judges; the status also says whether one of them shows a worse side.
     """
     required = exit_status(list(verdicts.values()), [])
     if comparisons is None or required == EXIT_FAILS:

@@ -45,7 +45,7 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
 def judged(record: Record, require: str | None, *, allow_left_out: bool = False) -> Record:
     """Judge the record by the requirement `require`, if there is one, and return it.
 
-    `allow_left_out`: judge by `require`, or else by the record's own requirement, although something was left
+    `allow_left_out`: judge by `require`, or else by the record's own requirement, even if something was left
     out. Raises InputError if the requirement is invalid or missing.
     """
     if allow_left_out:
@@ -70,7 +70,7 @@ def check_requirement(require: str | None) -> None:
 
 
 def with_requirement(run: Run, require: str | None) -> Run:
-    """Return the run with a requirement for `finish` to judge, if there is one."""
+    """Return the run with the requirement that `finish` judges, if there is one."""
     if require is None:
         return run
     return run.model_copy(update={"requirement": str(parse_requirement(require))})
@@ -89,7 +89,7 @@ def _cut_off(record: Record) -> list[str]:
 def status(record: Record, problem: RtgaugeError | None) -> int:
     """Return the exit status of a record; if it was interrupted, print how to resume.
 
-    `problem`: why the page could not be written; raises it as a MeasureError.
+    `problem`: why the page could not be written, which is raised as a MeasureError.
     """
     if problem is not None:
         raise MeasureError(

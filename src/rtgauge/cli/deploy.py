@@ -45,7 +45,7 @@ Examples:
   rtgauge deploy apply c-states=off,isolate=1
       apply, until `rtgauge restore --applied`
   rtgauge deploy cmdline MI
-      boot parameters for the same
+      the boot parameters for it
   rtgauge deploy apply MI --target ssh://root@board
       on another machine
   rtgauge run --deployment HM,MI,Single

@@ -18,9 +18,11 @@ def explain(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say what each of the largest latencies was spent on: one sentence and its sum, the largest first.
+    """Say where the time of each of the largest latencies went: a sentence and a sum for each, the largest
+    first.
 
-    The record must be measured with --explain. rtgauge show has only the culprits and the worst latency.
+    The record must have been measured with --explain. rtgauge show prints only the culprits and the worst
+    latency.
 
     \b
     Examples:

@@ -51,11 +51,14 @@ def export(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Clone whose HEAD the kernel was built from: adds the checkout and builds (kcidb only).",
+            help="Git clone whose HEAD the kernel was built from: adds the checkout and builds (kcidb only).",
         ),
     ] = None,
     origin: Annotated[
-        str, typer.Option(metavar="NAME", help="Who submits it to KCIDB: lower-case letters, digits and _.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Name of the submitter for KCIDB: lower-case letters, digits and _."
+        ),
     ] = "rtgauge",
 ) -> None:
     """Export the statistics of a record for other tools.
@@ -78,7 +81,7 @@ def export(
 
       rtgauge export RECORD --format kcidb --kernel-tree ~/linux --origin mylab
 
-    Exit status: 0; with --require or --allow-left-out as of rtgauge run.
+    Exit status: 0; with --require or --allow-left-out as for rtgauge run.
     """
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.record_argument import open_record, with_one_step
@@ -107,7 +110,7 @@ def _kernel_source(tree: Path, origin: str) -> KernelSource:
     from rtgauge.study.git_commits import GitError, GitRepository
 
     if re.fullmatch(r"[a-z0-9_]+", origin) is None:
-        raise InputError(f"--origin {origin}: KCIDB takes lower-case letters, digits and _")
+        raise InputError(f"--origin {origin}: KCIDB accepts only lower-case letters, digits and _")
     if not tree.is_dir():
         raise InputError(f"--kernel-tree {tree} is not a folder")
     repository = GitRepository(tree)

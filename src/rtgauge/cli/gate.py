@@ -44,14 +44,15 @@ def gate(
     require: Annotated[
         str | None,
         typer.Option(
-            metavar="TEXT", help='Instead of a quantile: how often a bound is exceeded, "latency<=200us".'
+            metavar="TEXT",
+            help='Decide by how often a bound is exceeded, not by a quantile, e.g. "latency<=200us".',
         ),
     ] = None,
     larger_than: Annotated[
         str | None,
         typer.Option(
             metavar="PERCENT",
-            help="The change that matters; a smaller one passes. Default: 10%, with --require 100%.",
+            help="Smallest change that matters; a smaller one passes. Default: 10%, with --require 100%.",
         ),
     ] = None,
     boot_between: Annotated[
@@ -80,7 +81,7 @@ def gate(
     details: Annotated[bool, typer.Option("--details", help="Print every pair.")] = False,
     json: Json = False,
 ) -> None:
-    """Tell whether a candidate is worse than its baseline, by pairs of runs that are measured now.
+    """Tell whether a candidate is worse than its baseline, from pairs of runs that are measured now.
 
     One series and one quantile decide. Both sides are measured alternately, in random order, until the pairs
     decide or --max-pairs is reached. If both sides are alike, at most one decision in 500 says "worse".
@@ -105,9 +106,9 @@ def gate(
       0    no worse
       1    worse
       2    wrong input
-      3    could not measure: another kernel or deployment than wanted, too few
+      3    could not measure: wrong kernel or deployment, too few
            samples, doubtful marks
-      4    cannot tell yet; prints the command that would
+      4    cannot tell yet; prints the command that would settle it
       130  interrupted; --resume continues
     """
     from rtgauge.explain.analysis.new_culprits import new_culprits
@@ -177,7 +178,7 @@ def _write(path: Path, data: bytes, option: str) -> None:
 
 
 def _final(record: Record) -> GateResult:
-    """Return the final result of a record: one that is not decided was interrupted, or is impossible."""
+    """Return the final result of a record; an open one belongs to an interrupted gate."""
     from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
     result = GateResult.of(record)

@@ -31,7 +31,7 @@ def history(
         str,
         typer.Option(
             metavar="NAME",
-            help="kernel, commit, day, boot, machine, label:KEY or setting:NAME: a row for each.",
+            help="One row for each kernel, commit, day, boot, machine, label:KEY or setting:NAME.",
         ),
     ] = "kernel",
     quantile: Annotated[

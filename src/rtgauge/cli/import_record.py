@@ -76,7 +76,7 @@ def files(
     """Import results of other tools; their format is recognised.
 
     The tools: cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval,
-    Xenomai's latency, EVL's latmus, stress-ng --cyclic, LAVA. A mark of the record names what a tool leaves
+    Xenomai's latency, EVL's latmus, stress-ng --cyclic, LAVA. A mark in the record names what a tool leaves
     out or mixes up.
 
     \b
@@ -140,7 +140,8 @@ def edges(
             "--stimulus",
             metavar="CHANNEL",
             help=(
-                "Channel of the stimulus, or of the line that is toggled: its name, or its number, from 1."
+                "Channel of the stimulus, or of the line that is toggled: its name, or its number, counted "
+                "from 1."
             ),
         ),
     ],
@@ -163,7 +164,7 @@ def edges(
         typer.Option(
             "--edges",
             metavar="both|rising|falling",
-            help="Edges that are stimuli, or whose distances are measured.",
+            help="Edges to use as stimuli, or whose distances to measure.",
         ),
     ] = "both",
     any_edge: Annotated[

@@ -133,7 +133,7 @@ def selftest(
             f"{'over the wire' if wire else 'internally'}"
         )
         typer.echo(
-            f"{identity.text}, {identity.unique_id}: {state.answers} stimuli, steps of "
+            f"{identity.text}, {identity.unique_id}: {state.answers} stimuli, resolution "
             f"{loopback.resolution_ns:g} ns, {state.glitches} glitches"
         )
     if state.missed and wire:
@@ -158,7 +158,8 @@ def flash_firmware(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Firmware: build-firmware/rtgauge-instrument.uf2 of `make firmware`."
+            metavar="FILE",
+            help="Firmware file; `make firmware` builds build-firmware/rtgauge-instrument.uf2.",
         ),
     ],
     address: Annotated[
@@ -166,7 +167,7 @@ def flash_firmware(
         typer.Option(
             "--instrument",
             metavar="ADDRESS",
-            help="An instrument with older firmware; it is restarted to take the new one.",
+            help="Instrument that has older firmware; it restarts to load the new one.",
         ),
     ] = None,
     drive: Annotated[

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HELP = """Boot real kernels in virtual machines.
 
-Kernels are Debian's stock and PREEMPT_RT ones for x86-64 and arm64, or your own, e.g. with Xenomai.
+The kernels are Debian's, stock or PREEMPT_RT, for x86-64 and arm64, or your own, e.g. with Xenomai.
 
 \b
 Examples:
@@ -142,7 +142,7 @@ def boot(
         bool,
         typer.Option(
             "--icount",
-            help="Make the clock count instructions: calmer, but slower on a busy host.",
+            help="Make the clock count instructions: a busy host slows the guest, not its clock.",
         ),
     ] = False,
 ) -> None:
@@ -212,7 +212,7 @@ def stop(name: Name) -> None:
 
 @app.command()
 def reset(name: Name) -> None:
-    """Reset a guest, as by a power cut: unwritten data is lost.
+    """Reset a guest, as a power cut would: unwritten data is lost.
 
     \b
     Examples:
@@ -224,7 +224,7 @@ def reset(name: Name) -> None:
 
 @app.command("rm")
 def remove(name: Name) -> None:
-    """Remove a guest's image and disk, and an added guest itself.
+    """Remove a guest's image and disk, and the guest itself if it was added.
 
     \b
     Examples:
@@ -260,8 +260,8 @@ def add(
     """Add a guest with your own kernel.
 
     The kernel needs virtio PCI, block and network drivers, ext4, devtmpfs, an initial RAM disk and a serial
-    console, built in or as modules.
-    With --serial it needs, built in: devtmpfs, an initial RAM disk, pseudo terminals and two 8250 lines.
+    console, built in or as modules. With --serial it needs these built in: devtmpfs, an initial RAM disk,
+    pseudo terminals and two 8250 lines.
 
     \b
     Examples:
@@ -281,7 +281,7 @@ def add(
     replaces = name in guests()
     add_guest(guest)
     _say(
-        f"lab:{name} added{', replacing the guest of that name' if replaces else ''}; next: rtgauge "
+        f"lab:{name} added{', replacing the guest with that name' if replaces else ''}; next: rtgauge "
         f"lab boot {name}"
     )
 

@@ -29,7 +29,7 @@ class LazyGroup(TyperGroup):
         return list(self.lines())
 
     def line(self, name: str) -> str | None:
-        """Return the line of one command; None if there is no such command. It need not read the others."""
+        """Return the line of one command, without reading the others; None if there is no such command."""
         return self.lines().get(name)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - signature of the base class
@@ -72,7 +72,7 @@ def _command(name: str, made: Any) -> Any:
 
 
 def _refuse_repeats(command: Any) -> None:
-    """Refuse an option with one value that is given twice: of two requirements, one would not be checked."""
+    """Refuse a repeated option that has a single value: of two requirements, one would not be checked."""
     for inner in getattr(command, "commands", {}).values():
         _refuse_repeats(inner)
     make_parser = command.make_parser

@@ -23,7 +23,7 @@ ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
 Live = Annotated[
     bool,
     typer.Option(
-        "--live", help="Serve a page that shows the measurement as it goes; ADDRESS:PORT may follow."
+        "--live", help="Serve a page that shows the measurement as it runs; ADDRESS:PORT may follow."
     ),
 ]
 LiveAt = Annotated[
@@ -31,7 +31,7 @@ LiveAt = Annotated[
     typer.Option(
         "--live-at",
         metavar="ADDRESS:PORT",
-        help="Like --live, at this address; one that others can reach, e.g. 0.0.0.0:8377, needs a token.",
+        help="Like --live, at this address; one that others can reach (0.0.0.0:8377) needs a token.",
     ),
 ]
 
@@ -93,7 +93,7 @@ class Both:
 
 
 def where_live(*, live: bool, live_at: str | None) -> str | None:
-    """Return the live page's address by both options (empty: the default one); None if there is no page."""
+    """Return the live page's address from both options (empty: the default one); None if there is no page."""
     return live_at if live_at is not None else "" if live else None
 
 
@@ -136,7 +136,7 @@ def _views() -> list[str]:
 
 @contextmanager
 def listening(display: Display, live_at: str | None) -> Generator[Progress]:
-    """Give what shows the runner's progress: the display, and with an address a live page too.
+    """Yield the object that shows the runner's progress: the display, and with an address a live page too.
 
     Raises InputError if the address is wrong or taken.
     """

@@ -25,7 +25,7 @@ from rtgauge.escape import one_line
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for a wrong command line; its module depends on typer's version."""
 
-HELP = """Tells whether this Linux machine keeps its deadlines, by how much, and what to change if it does
+HELP = """Tells whether this Linux machine meets its deadlines, by how much, and what to change if it does
 not.
 
 \b
@@ -57,7 +57,7 @@ COMMANDS = {
     "probe": ("probe:app", "Measure with one probe, without a plan."),
     "system": ("system:system", "Show the machine's hardware, kernel and settings."),
     "audit": ("system:audit", "Check the machine's settings for real-time use."),
-    "explain": ("explain:explain", "Say what each of the largest latencies was spent on."),
+    "explain": ("explain:explain", "Say where the time of each of the largest latencies went."),
     "selftest": ("selftest:selftest", "Stall a CPU in known ways, and check the explanations."),
     "watch": ("watch:watch", "Watch the threads of your own program."),
     "deploy": ("deploy:app", "Show or change the deployment of the cores."),
@@ -69,17 +69,17 @@ COMMANDS = {
     "compare": ("compare:compare", "Compare records, or the loads or deployments of one record."),
     "gate": ("gate:gate", "Tell whether a candidate is worse than its baseline."),
     "bisect": ("bisect:bisect", "Find the commit that made something slower."),
-    "tune": ("tune:app", "Find the settings that make this machine keep a requirement."),
+    "tune": ("tune:app", "Find the settings that make this machine meet a requirement."),
     "advise": ("advise:advise", "Recommend how to implement a real-time task."),
     "frequency": ("frequency:frequency", "Compute the highest frequency at which a task can run."),
     "store": ("store:app", "Keep the figures of many records in one store, and query them."),
-    "history": ("history:history", "Show how a series went over many records."),
+    "history": ("history:history", "Show how a series changed over many records."),
     "fleet": ("fleet:fleet", "Run the same jobs on many boards, several at once."),
     "export": ("export:export", "Export the statistics of a record for other tools."),
     "import": ("import_record:app", "Import measurements of other tools as records."),
     "sched": ("sched:sched", "Check whether a periodic task set meets its deadlines."),
     "lab": ("lab:app", "Boot real kernels in virtual machines."),
-    "instrument": ("instrument:app", "Look after the instrument, a Raspberry Pi Pico."),
+    "instrument": ("instrument:app", "Manage the instrument, a Raspberry Pi Pico."),
 }
 """Command -> (its module in this package and the function or group in it, its line of help)."""
 

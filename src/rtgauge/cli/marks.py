@@ -19,8 +19,8 @@ def marks(
 ) -> None:
     """Explain marks: what each one means, and what to do about it.
 
-    A mark is a doubt about a measurement. A note is worth knowing; a doubtful step cannot hold a requirement;
-    an invalid step decides nothing.
+    A mark is a doubt about a measurement. A note is worth knowing; a doubtful step cannot show that a
+    requirement holds; an invalid step decides nothing.
 
     \b
     Examples:

@@ -125,7 +125,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def given_options(group: Any) -> list[str]:
-    """Return the options of a group that do not have their defaults, as the user writes them."""
+    """Return the options of a group that differ from their defaults, as the user writes them."""
     hints = get_type_hints(cast("type[Any]", type(group)), include_extras=True)
     return [
         _written(each, hints[each.name])
@@ -145,7 +145,7 @@ def _written(field: Field[Any], annotation: Any) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """Options for what each run of a side or a commit measures."""
+    """Options that say what each run of a side or a commit measures."""
 
     target: Annotated[
         str | None,
@@ -177,7 +177,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Deciding:
-    """Options for what decides whether one side is worse than the other."""
+    """Options that say what decides whether one side is worse than the other."""
 
     series: Annotated[
         str | None,
@@ -190,7 +190,10 @@ class Deciding:
         str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
     ] = "p99.9"
     max_pairs: Annotated[
-        int, typer.Option(metavar="N", help="Most pairs, 6 to 198; fewer are measured if they can tell.")
+        int,
+        typer.Option(
+            metavar="N", help="Maximum number of pairs, 6 to 198; fewer are measured if they can tell."
+        ),
     ] = 12
     allow_mark: Annotated[
         list[str] | None,
@@ -251,7 +254,7 @@ class ComparedSides:
         list[str] | None,
         typer.Option(
             metavar="NAME=RECORD",
-            help="A record, and what to call it. Records of one NAME are runs of one side.",
+            help="A record, and what to call it. Records with the same NAME are runs of one side.",
         ),
     ] = None
     baseline: Annotated[
@@ -326,12 +329,12 @@ def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) ->
     from rtgauge.report.frequency_tables import Timing, parse_markers
 
     if not 0.5 <= confidence < 1:
-        raise InputError(f"--confidence {confidence:g} is not in 0.5 to 1 (exclusive); try 0.95")
+        raise InputError(f"--confidence {confidence:g} is not at least 0.5 and below 1; try 0.95")
     return Timing(Options(check_fraction(fraction), confidence), parse_markers(marker))
 
 
 def wait_s(text: str) -> float:
-    """Return `--wait` in s. Raises InputError if it is not a duration of at most `LONGEST_WAIT_NS`."""
+    """Return `--wait` in seconds. Raises InputError if it is not a duration of at most `LONGEST_WAIT_NS`."""
     wait_ns = 0 if text == "0" else duration_option("--wait", text)
     if wait_ns > LONGEST_WAIT_NS:
         raise InputError(f"--wait {text}: give at most 7d")
@@ -341,7 +344,7 @@ def wait_s(text: str) -> float:
 def duration_option(option: str, text: str) -> int:
     """Return a duration such as `2us` in ns.
 
-    Raises InputError, which names the option, if it is not a duration or is negative.
+    Raises InputError, naming the option, if it is not a duration or is negative.
     """
     try:
         value_ns = parse_duration_ns(text)

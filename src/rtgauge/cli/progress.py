@@ -63,7 +63,7 @@ class Display:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Let others write to standard output while this is entered."""
+        """Let others write to standard output inside this context."""
         yield
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
@@ -92,7 +92,8 @@ class Display:
     def left_s(self, number: int) -> float:
         """Estimate in s how long the steps from `number` on, and a study's later rounds, will take.
 
-        A step is expected to be as late as the finished ones of its kind were on average, or else all.
+        A step is expected to be as late as the finished steps of its kind were on average; if there are none,
+        as all finished steps were.
         """
         late_s = 0.0
         for key in self.steps[number:]:
@@ -135,7 +136,7 @@ class Display:
         return False
 
     def frame(self, frame: Frame) -> None:
-        """Do nothing: frames are not asked for."""
+        """Do nothing: no frames are requested."""
 
     def step_ends(self, step: Step) -> None:
         """Print the step's minimum, mean, maximum and marks."""
@@ -183,7 +184,7 @@ class LiveDisplay(Display):
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Hide the bar while this is entered."""
+        """Hide the bar inside this context."""
         self.bar.stop()
         yield
         self.bar.start()
@@ -203,7 +204,7 @@ class LiveDisplay(Display):
             self.bar.update(self.task, total=self.done_s + sum(expected_s) + (self.rest_s or 0.0))
 
     def step_begins(self, number: int, key: StepKey) -> None:
-        """Name the step at the bar."""
+        """Show the step's title next to the bar."""
         super().step_begins(number, key)
         if self.task is not None:
             self.bar.update(
@@ -245,9 +246,9 @@ class LiveDisplay(Display):
 
 @contextmanager
 def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
-    """A progress bar for reading a file, if standard error is a terminal.
+    """Show a progress bar for reading a file, if standard error is a terminal.
 
-    Gives a function that takes the bytes read so far and the size of the file.
+    Yields a function that takes the bytes read so far and the size of the file.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.text import Text
@@ -272,8 +273,8 @@ def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
 def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Display:
     """Make a display with a bar if standard error is a terminal that can move its cursor, else plain lines.
 
-    `later_s`: estimates in s how long the steps take that a study chooses after the given ones (None:
-    unknown); `one_step`: the error says why a step is left out.
+    `later_s`: estimates in seconds how long a study's later steps will take (None: unknown); `one_step`: the
+    error says why a step is left out.
     """
     from rtgauge.cli.console import Console
 

@@ -18,7 +18,9 @@ def open_record(named: Path) -> Record:
 
 
 def with_one_step(record: Record, step: str | None) -> Record:
-    """The record with only the step of `--step`, or with all. Raises InputError if it has no such step."""
+    """Return the record with only the step that `--step` names, or with all steps. Raises InputError if it
+    has no such step.
+    """
     if step is None:
         return record
     names = [known.id for known in record.steps]
@@ -28,7 +30,7 @@ def with_one_step(record: Record, step: str | None) -> Record:
 
 
 def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]:
-    """Open each record once. `labelled`: NAME=RECORD; several records may have one name.
+    """Open each record once. `labelled`: NAME=RECORD; several records may share a name.
 
     Raises InputError if no record is named or a label is wrong, RecordError if a record is damaged.
     """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PLAN = "quick"
 DIRECT = ("cpu", "interval", "policy", "priority", "explain")
-"""Parameters of the probes that have options; others are given with --set."""
+"""Probe parameters that have an option each; others are given with --set."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,9 @@ class Alternating:
     ] = None
     pairs: Annotated[
         int | None,
-        typer.Option(min=1, max=1000, metavar="N", help="Pairs that --alternate measures; default: 6."),
+        typer.Option(
+            min=1, max=1000, metavar="N", help="Number of pairs that --alternate measures; default: 6."
+        ),
     ] = None
     boot_between: Annotated[
         bool,
@@ -200,8 +202,8 @@ class Alternating:
     ] = False
 
     def plan(self, name: str, overrides: Overrides) -> Plan:
-        """Return the plan of this name, alternately if there are two sides. Raises InputError if it is
-        wrong.
+        """Return the plan with this name, for alternate runs if there are two sides. Raises InputError if it
+        is wrong.
         """
         from rtgauge.errors import InputError
         from rtgauge.plan.alternation import alternating_plan
@@ -282,7 +284,7 @@ def _resume(plan: str, options: RunOptions, shown: Shown) -> int:
     record = Record.open(folder)
     if wish_of(record.run) is not None:
         raise InputError(
-            f"{folder} is of a gate: continue it with: rtgauge gate --resume {shlex.quote(str(folder))}"
+            f"{folder} belongs to a gate; continue it with: rtgauge gate --resume {shlex.quote(str(folder))}"
         )
     study = registry.study_of_record(record.run)
     return _measure(
@@ -337,7 +339,7 @@ def run(
       spaces             user and kernel space, idle and loaded, 4 minutes
       papers             at 100 us, 10 minutes idle and 10 minutes loaded
       jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
-      systems            a system by the probes of all five papers, 3 minutes
+      systems            one system with the probes of all five papers, 3 minutes
       garre2014-micro    noise, switch, preemption, semaphores, inversion
       delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
       brown2010          response and periodic tasks, idle and loaded, 5 minutes

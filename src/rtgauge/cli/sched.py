@@ -32,14 +32,14 @@ def sched(
     jitter_from: Annotated[
         Path | None,
         typer.Option(
-            metavar="RECORD", help="Take release jitter from a record: the largest latency of the CPU."
+            metavar="RECORD", help="Take the release jitter from a record: the CPU's largest latency."
         ),
     ] = None,
     execution_from: Annotated[
         Path | None,
         typer.Option(
             metavar="RECORD",
-            help="Take execution times from a record of the taskset probe: the largest of each task.",
+            help="Take execution times from a record of the taskset probe: each task's largest.",
         ),
     ] = None,
     random: Annotated[
@@ -70,7 +70,7 @@ def sched(
 ) -> None:
     """Check whether a periodic task set meets its deadlines.
 
-    Response-time analysis for fixed priorities, with the margin of each task.
+    It uses response-time analysis for fixed priorities, and gives each task's margin.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ def selftest(
         str,
         typer.Option(
             metavar="TIME",
-            help="Approximate length of a stall, 100us to 20ms; choose more than the machine's own delays.",
+            help="Approximate length of a stall, 100us to 20ms; longer than the machine's own delays.",
         ),
     ] = "1ms",
     cpu: Annotated[
@@ -64,9 +64,8 @@ def selftest(
     timers are due at once. throttle: the scheduler gives lower tasks their share. fault: a program touches
     new memory in its loop. idle: a CPU leaves a deep idle state. irqs-off, preempt-off: a kernel module keeps
     interrupts or preemption off (kmod/test/stall). stopped: a guest of the lab is stopped from outside, all
-    its CPUs at once, for 200 ms.
-    The table lists the kinds that this machine cannot do. No setting of the machine changes, but one of its
-    CPUs is busy for about 45 seconds.
+    its CPUs at once, for 200 ms. The table lists the kinds that this machine cannot produce. No setting of
+    the machine changes, but one of its CPUs is busy for about 45 seconds.
 
     \b
     Examples:

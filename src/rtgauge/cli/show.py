@@ -27,7 +27,7 @@ def show(
       rtgauge show 2026-11-21T10-03-22Z-pc-quick-7f3a
       rtgauge show latest --require "latency<=200us"
 
-    Exit status: 0; with --require or --allow-left-out as of rtgauge run.
+    Exit status: 0; with --require or --allow-left-out as for rtgauge run.
     """
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.console import Console
@@ -54,7 +54,7 @@ def list_records(
     Examples:
       rtgauge list
       rtgauge show NAME
-          the first column is what every command takes as RECORD; latest: the last
+          every command accepts the first column as RECORD; latest is the last one
     """
     from json import dumps
 

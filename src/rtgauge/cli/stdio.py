@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Replaces standard output and error: text is escaped, and a measurement goes on if their reader goes away
+"""Replaces standard output and error: text is escaped, and a measurement continues if their reader goes away
 (`| head -1`, a closed terminal).
 """
 

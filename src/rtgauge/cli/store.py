@@ -113,7 +113,7 @@ def add(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Add records, also imported ones. Adding a record again changes nothing.
+    """Add records, including imported ones. Adding a record again changes nothing.
 
     Commit, labels and machine names are also kept in the record (labels.json).
 
@@ -163,7 +163,7 @@ def list_store(
     label: Labels = None,
     last: Last = LAST,
     series: Annotated[
-        bool, typer.Option("--series", help="List what was measured instead of records.")
+        bool, typer.Option("--series", help="List the measured series instead of records.")
     ] = False,
     machines: Annotated[
         bool, typer.Option("--machines", help="List the machines instead of records.")
@@ -350,7 +350,7 @@ def show(
 
 
 def _record_name(store: Store, named: str) -> str:
-    """Return a record's name: the store has a record of this name, or the record is in this folder."""
+    """Return the record's name, given its name in the store or its folder."""
     from rtgauge.record.reader import find_record, read_run
 
     if named in store.paths():
@@ -362,7 +362,7 @@ def _record_name(store: Store, named: str) -> str:
 
 
 def unknown_name(store: Store, name: str) -> str:
-    """Return the message that the store has nothing of this name, with a hint at what it has."""
+    """Return the message that the store has nothing with this name, with a hint at what it does have."""
     from rtgauge.store import queries
 
     if queries.courses(store, queries.Asked(last=1), name):
@@ -388,7 +388,7 @@ def _print_course(course: Course, parameters: str) -> None:
         f"{row.first[:10]} to {row.last[:10]} ({parameters}{'; ' if parameters else ''}us)"
     )
     if course.omitted:
-        typer.echo(f"{format_count(course.omitted)} older ones are not shown: --last 0")
+        typer.echo(f"{format_count(course.omitted)} older ones are not shown; show them with --last 0")
     rows = [
         (
             point.started[:16].replace("T", " "), point.record, point.host, point.kernel or "",

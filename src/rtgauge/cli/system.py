@@ -46,7 +46,7 @@ def _drift(profile: Path, target: str) -> int:
 
     count, found = drifted(profile, target)
     for value, now in found:
-        typer.echo(f"{value.path} is {now}; kept was {value.wanted}")
+        typer.echo(f"{value.path} is {now}; rtgauge tune kept {value.wanted}")
     typer.echo(f"{len(found)} of {plural(count, 'kept setting')} drifted")
     return EXIT_FAILS if found else EXIT_OK
 
@@ -74,7 +74,7 @@ def audit(
         Path | None,
         typer.Option(
             metavar="RECORD|DIR",
-            help="Say what has drifted from what `rtgauge tune` kept: its record, or its --files.",
+            help="Show what has drifted from the settings that `rtgauge tune` kept: its record or --files.",
         ),
     ] = None,
     target: Target = "local",

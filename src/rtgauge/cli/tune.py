@@ -53,10 +53,12 @@ def tune(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help='What the machine must keep, e.g. "period=1ms latency<=100us hardness=99.9%".',
+            help='Requirement that the machine must meet, e.g. "period=1ms latency<=100us hardness=99.9%".',
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(metavar="TIME", help="About how long it may take.")] = "30min",
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="About how long the tuning may take.")
+    ] = "30min",
     watch: Annotated[
         int | None,
         typer.Option(
@@ -99,7 +101,7 @@ def tune(
     duration: Annotated[
         str, typer.Option(metavar="TIME", help="Measuring time of each run under each load.")
     ] = "12s",
-    larger_than: Annotated[str, typer.Option(metavar="PERCENT", help="The gain that matters.")] = "20%",
+    larger_than: Annotated[str, typer.Option(metavar="PERCENT", help="Smallest gain that matters.")] = "20%",
     target: Target = "local",
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
@@ -122,15 +124,16 @@ def tune(
     explain: Annotated[
         str | None,
         typer.Option(
-            metavar="SETTING", help="Print the advice for and against it, and what was measured here."
+            metavar="SETTING",
+            help="Print the advice for and against this setting, and what was measured here.",
         ),
     ] = None,
     reboot: Annotated[
         bool,
         typer.Option(
             "--reboot",
-            help="Boot a lab guest for each set of settings, and try boot parameters too. Any other "
-            "machine: you boot it before the confirmation.",
+            help="Boot a lab guest for each set of settings, and try boot parameters too. You boot any other "
+            "machine yourself, before the confirmation.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -138,11 +141,13 @@ def tune(
     ] = False,
     details: Annotated[
         bool,
-        typer.Option("--details", help="With --dry-run: also the reason and the source of each setting."),
+        typer.Option(
+            "--details", help="With --dry-run: also print the reason and the source of each setting."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Find the settings that make this machine keep a requirement, and prove that they help.
+    """Find the settings that make this machine meet a requirement, and prove that they help.
 
     First the machine is measured as it is, and large latencies are explained. Then the remedies are tried,
     then all safe settings together, then fewer of them. Each test measures pairs of runs in random order. At
@@ -186,7 +191,7 @@ def tune(
     if watch is not None and command:
         raise InputError("give --watch PID or a command to start, not both")
     if command and require is None:
-        raise InputError('say what the program must keep: --require "latency<=100us"')
+        raise InputError('say which requirement the program must meet: --require "latency<=100us"')
     with _program(command, watch, target) as pid:
         by_boot = reboot and target.startswith(LAB)
         if isolate is not None and (cpus is not None or pid is not None):
@@ -199,7 +204,9 @@ def tune(
             _print_offer(offer, details=details)
             return
         if require is None:
-            raise InputError('say what the machine must keep: --require "period=1ms latency<=100us"')
+            raise InputError(
+                'say which requirement the machine must meet: --require "period=1ms latency<=100us"'
+            )
         first, other = ("cpu", "scheduler") if pid is None else ("idle", "cpu")
         loads = (load or first, confirm_load or other)
         plan = _plan(
@@ -255,7 +262,7 @@ def remove_kept() -> None:
 
 @contextmanager
 def _program(command: list[str], watched: int | None, target: str) -> Generator[int | None]:
-    """Give the pid of the watched program, or None. A command is started first, and ended afterwards."""
+    """Yield the pid of the watched program, or None. A command is started first, and ended afterwards."""
     if not command:
         yield watched
         return
@@ -275,7 +282,7 @@ def _explain(name: str, folder: Path) -> None:
         typer.echo(line)
     table = measured(rule, folder)
     if table is None:
-        typer.echo(f"Measured here: no record in {folder} has a test of it")
+        typer.echo(f"Measured here: no record in {folder} has a test of this setting")
     else:
         typer.echo()
         print_tables([table], Console())
@@ -308,7 +315,7 @@ def _plan(
     *,
     reboot: bool,
 ) -> Plan:
-    """Make the plan. `loads`: of search and confirmation; `times`: budget and duration. Raises InputError."""
+    """Make the plan. `loads`: search, confirmation; `times`: budget, duration. Raises InputError."""
     from rtgauge.tune.wish import tune_plan
     from rtgauge.units import parse_percent
     from rtgauge.verdict.requirement import parse_requirement
@@ -364,8 +371,8 @@ def _resumed(named: Path, waits_s: float) -> Record:
 
 
 def _after_boot(record: Record, options: RunOptions) -> Record:
-    """Measure the confirmation that awaits another boot: a lab guest is booted here. The same record if none
-    does, or if the machine was not booted since.
+    """Measure a confirmation that waits for another boot; a lab guest is booted here. Return the record
+    unchanged if none waits, or if the machine has not been booted since.
     """
     from rtgauge.cli.gate import measured_record
     from rtgauge.runner.run import resume_run

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge watch`: watches a program of the user."""
+"""`rtgauge watch`: watches the user's program."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _has_begun(pid: int, threads: str | None) -> bool:
 
 
 def started(command: list[str], target: str, threads: str | None) -> AbstractContextManager[int]:
-    """Start a program on its target when this is entered, give its pid, and end it when this is left."""
+    """Start a program on its target, and yield its pid; end it when the context is left."""
     settle_s = SETTLE_S if threads is None else NAMED_S
     if parse_address(target) is None:
         return _started_here(command, settle_s, threads)
@@ -56,7 +56,7 @@ def started(command: list[str], target: str, threads: str | None) -> AbstractCon
 
 @contextmanager
 def _started_here(command: list[str], settle_s: float, threads: str | None) -> Generator[int]:
-    """Start a program here, and give its pid once it has begun its threads; end it when this is left.
+    """Start a program here, and yield its pid once its threads have begun; end it when the context is left.
 
     What it prints goes to standard error. Raises InputError if it cannot be started, MeasureError if it ends.
     """
@@ -97,8 +97,8 @@ EXPLAIN = Annotated[
 def _watch(command: list[str] | None, **given: Any) -> None:
     if sum((given["pid"] is not None, given["program"] is not None, bool(command))) != 1:
         raise InputError(
-            "give a program that runs, by --pid PID or --program NAME, or a command to start: "
-            "rtgauge watch -- CMD"
+            "name a running program with --pid PID or --program NAME, or give a command to start: rtgauge "
+            "watch -- CMD"
         )
     if not command:
         raise typer.Exit(measure_probe(PROBE, given))
