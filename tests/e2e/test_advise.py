@@ -166,7 +166,7 @@ def test_advice_on_responses_and_on_jitter(brown: Path):
         ]
         assert margins
         assert set(margins) <= {"clearly in the black", "marginal"}
-        assert any("over loop" in one["what"] for one in found["not_measured"])
+        assert any("only a loop" in one["what"] for one in found["not_measured"])
 
 
 @pytest.mark.parametrize("wrong", [["--marker", "x"], ["--fraction", "2"], ["--confidence", "1"]])

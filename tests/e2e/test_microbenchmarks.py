@@ -195,7 +195,7 @@ def test_what_noise_took_is_the_sum_of_its_causes(records: list[Path]) -> None:
     }
     assert all(one["met"] >= 0 for one in found["happened"])
     page = (records[0] / "report.html").read_text()
-    for words in ("Noise: what was taken from each CPU", "What happened", "slept until woken"):
+    for words in ("Noise: the time taken from each CPU", "What happened", "slept until woken"):
         assert words in page
 
 

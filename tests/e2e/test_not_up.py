@@ -100,7 +100,7 @@ def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> Non
         f"its console is in {lab.record}/targets/lab-debian/console.log and ends with: Linux version 6.12"
         in line
     )
-    assert line.endswith(f"go on with: rtgauge run --resume {lab.record}")
+    assert line.endswith(f"continue with: rtgauge run --resume {lab.record}")
     assert lab.console() == f"{PANIC}\n"
     begun = Record.open(lab.record).run
     assert (begun.state, len(begun.planned), begun.steps, [mark.name for mark in begun.marks]) == (
@@ -138,7 +138,7 @@ def test_one_that_came_up_and_does_not_answer(lab: Lab) -> None:
     line = error_line(lab.run(lab.ready, port=free_port()), 3)
     assert "rtgauge lab stop debian" in line
     assert (
-        f"its console is in {lab.record}/targets/lab-debian/console.log; go on with: rtgauge run "
+        f"its console is in {lab.record}/targets/lab-debian/console.log; continue with: rtgauge run "
         f"--resume {lab.record}" in line
     )
     assert lab.console() == f"{lab.ready}\n"

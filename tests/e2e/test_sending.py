@@ -184,7 +184,7 @@ def test_a_file_that_only_its_checksum_covers_is_checked(record: Path, tmp_path:
     (step / "step.json").write_text(json.dumps(about))
     summed(record)
     refused = run("store", "add", record, "--store", tmp_path / "s.sqlite")
-    assert "stream.ndjson does not have its checksum" in str(refused.exception)
+    assert "stream.ndjson does not match its checksum" in str(refused.exception)
     (step / "stream.ndjson").unlink()
     assert said("add", record, "--store", tmp_path / "s.sqlite").startswith("added: ")
 
@@ -197,7 +197,7 @@ def test_a_changed_file_is_found_on_the_way_in(record: Path, tmp_path: Path, nam
     store = tmp_path / "s.sqlite"
     for words in (("add", record, "--store", store), ("send", record, "--to", tmp_path / "kept")):
         refused = run("store", *words)
-        assert str(refused.exception).endswith(f"{name} does not have its checksum: the record is damaged")
+        assert str(refused.exception).endswith(f"{name} does not match its checksum: the record is damaged")
     (record / "SHA256SUMS").unlink()
     assert said("add", record, "--store", store).startswith("added: "), "an older record has no checksums"
 

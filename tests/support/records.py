@@ -390,7 +390,7 @@ def _verdicts(word: VerdictWord, steps: list[Step], requirement: str) -> list[Ve
             "try a kernel with PREEMPT_RT: this one is PREEMPT_DYNAMIC",
         ),
         VerdictWord.CANNOT_TELL: (
-            "10,000 activations without a violation support 99.97 % at 95 % confidence, not 99.999 %",
+            "10,000 activations without a violation show 99.97 % at 95 % confidence, not 99.999 %",
             "measure for at least 5 minutes: --duration 5m",
         ),
     }

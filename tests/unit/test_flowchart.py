@@ -87,7 +87,7 @@ def test_each_way_of_the_paper_has_its_costs():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('marginal = "user-rt"', 'marginal = "user-rtt"', "'user-rtt', which is not there"),
+        ('marginal = "user-rt"', 'marginal = "user-rtt"', "names the unknown way 'user-rtt'"),
         ('kernel = "none"', 'kernel = "stock"', "which ends the chart"),
         ("black = 0.8", "black = 1.8", "black"),
         ("trouble = 20.0", "trouble = 1.5", "must not be below marginal"),

@@ -93,7 +93,7 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
 
 def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     share = measured(tmp_path / "a", require=f"{BOUND} hardness=99%")
-    assert GateResult.of(share).conclusion.startswith("MI keeps latency<=1ms hardness=99%")
+    assert GateResult.of(share).conclusion.startswith("MI meets latency<=1ms hardness=99%")
     every = measured(tmp_path / "b", require=BOUND)
     assert GateResult.of(every).outcome is GateOutcome.UNFINISHED
     every.run.plan["gate"]["max_pairs"] = 6

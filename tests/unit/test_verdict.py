@@ -77,7 +77,7 @@ def test_holds_says_what_the_sample_supports():
     result = verdict(HARD, [50_000] * 100_000)
     assert result.word == VerdictWord.HOLDS
     assert (
-        "100,000 activations without a violation support, at 95% confidence, at most 1 in 33,381 that violate"
+        "100,000 activations without a violation show, at 95% confidence, that at most 1 in 33,381 violate"
         in result.reason
     )
     assert result.evidence["violation_share_at_most"] == pytest.approx(3 / 100_000, rel=0.01)
@@ -340,7 +340,7 @@ def test_a_share_is_worst_where_most_are_late(tmp_path):
     whole = judge_run(parse_requirement("latency<=200us hardness=99%"), make(tmp_path, rare, often))[0]
     assert (
         whole.reason
-        == "2 of 2 loads fail; worst: 01-wakeup-cpu, 300 us on CPU 0, 2,000 of 12,000 late, 1% may be"
+        == "2 of 2 loads fail; worst: 01-wakeup-cpu, 300 us on CPU 0, 2,000 of 12,000 late, 1% allowed"
     )
 
 
@@ -380,7 +380,8 @@ def test_a_cpu_that_no_step_could_measure_is_named(tmp_path):
     ]
     whole = judge_run(parse_requirement(HARD), make(tmp_path, (one, windows)))[0]
     assert whole.reason.endswith(
-        "; not measured: CPU 3 (forbidden by the affinity, as taskset sets it); CPU 2,4 (a cpuset forbids it)"
+        "; not measured: CPU 3 (forbidden by the affinity mask, as set by taskset); CPU 2,4 (a cpuset "
+        "forbids it)"
     )
 
 
@@ -393,7 +394,7 @@ def test_a_run_that_left_a_load_out_cannot_tell_where_the_rest_holds(tmp_path):
     verdicts = judge_run(parse_requirement(HARD), record)
     assert verdicts[0].word == VerdictWord.CANNOT_TELL
     assert verdicts[0].reason.startswith(
-        "load network was not there (iperf3 is not installed); without it: all 2 loads hold; "
+        "load network was not available (iperf3 is not installed); without it: all 2 loads hold; "
         "nearest to the bound: "
     )
     assert verdicts[0].next == "apt-get install iperf3; or judge without it: --allow-left-out"
@@ -408,7 +409,7 @@ def test_what_was_left_out_may_be_allowed_and_is_said_all_the_same(tmp_path):
     record.run.left_out, record.run.allow_left_out = [NETWORK], True
     verdicts = judge_run(parse_requirement(HARD), record)
     assert verdicts[0].word == VerdictWord.HOLDS
-    assert verdicts[0].reason.endswith("; load network was not there (iperf3 is not installed)")
+    assert verdicts[0].reason.endswith("; load network was not available (iperf3 is not installed)")
     assert exit_status(verdicts, record.steps) == 0
 
 
@@ -417,7 +418,7 @@ def test_what_fails_fails_whatever_was_left_out(tmp_path):
     record.run.left_out = [NETWORK]
     whole = judge_run(parse_requirement(HARD), record)[0]
     assert whole.word == VerdictWord.FAILS
-    assert whole.reason.endswith("; load network was not there (iperf3 is not installed)")
+    assert whole.reason.endswith("; load network was not available (iperf3 is not installed)")
 
 
 def test_a_run_that_did_not_come_to_its_end_cannot_tell_where_its_steps_hold(tmp_path):

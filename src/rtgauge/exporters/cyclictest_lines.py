@@ -60,7 +60,7 @@ def cyclictest(record: Record) -> bytes:
     steps = _wakeups(record)
     if len(steps) > 1:
         raise InputError(
-            f"cyclictest's text covers one step, this record has {len(steps)} "
+            f"cyclictest's text covers one step, but this record has {len(steps)} "
             f"({', '.join(step.id for step, _ in steps)}): choose one with --step"
         )
     step, threads = steps[0]

@@ -12,7 +12,7 @@ from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
 
 def gate_junit(result: GateResult) -> bytes:
-    """The JUnit document of a gate."""
+    """Return the JUnit document of a gate."""
     failed = result.outcome is GateOutcome.WORSE and result.status != EXIT_OK
     passed = result.status == EXIT_OK
     suites = ET.Element("testsuites")

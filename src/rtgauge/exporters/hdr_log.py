@@ -107,8 +107,8 @@ def hdr_log(record: Record) -> bytes:
             lines.append(f"#{clean_name(step.id)}: {outside} samples of unknown value are not in the log")
         if at_least:
             lines.append(
-                f"#{clean_name(step.id)}: {at_least} samples are 10 s or longer: they are in the "
-                "log as 10 s, the longest of each window as it is"
+                f"#{clean_name(step.id)}: {at_least} samples are 10 s or longer: they are in the log as 10 "
+                "s, except the longest of each window, which is exact"
             )
     began_at = datetime.fromtimestamp(first or 0).astimezone()
     lines += [

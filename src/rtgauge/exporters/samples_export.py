@@ -21,7 +21,9 @@ TABLES = (".csv", ".parquet")
 
 
 def check_samples_path(path: Path, option: str = "--samples") -> None:
-    """Check before measuring that `path` can be written. Raises InputError naming the option if it cannot."""
+    """Check before measuring that `path` can be written. Raises InputError, naming the option, if it
+    cannot.
+    """
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; name a file")
     if not path.parent.is_dir():

@@ -25,7 +25,7 @@ late.
 """
 TEMPLATE = Path(__file__).parent / "templates" / "live.html"
 VIEWS = "<!-- views -->"
-"""Their place in the template."""
+"""The place of the views' scripts in the template."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src "
     "'unsafe-inline'; "
@@ -102,7 +102,7 @@ class LiveApplication:
 
     @contextlib.contextmanager
     def _among(self, browsers: set[_Browser]) -> Generator[_Browser]:
-        """Add a browser to `browsers` for the time of the context."""
+        """Add a browser to `browsers` while the context is open."""
         browser = _Browser()
         browsers.add(browser)
         self._tell(len(self._followers), len(self._watchers))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Limits what anybody who can reach the address may take of the page's process: connections, time, memory."""
+"""Limits the connections, time and memory of the page's process that anybody who can reach the address may
+use.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ class Connections:
         connections = self
 
         class Http(H11Protocol):
-            """Closes a connection above the limit at once, and one that stays without a request after a
-            time.
+            """Closes a connection above the limit at once, and a connection that stays without a request
+            after a time.
             """
 
             _end: asyncio.TimerHandle | None = None

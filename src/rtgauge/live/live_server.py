@@ -2,7 +2,7 @@
 """Starts and feeds the live page's server: Starlette under uvicorn, in its own process of the lowest
 priority.
 
-The process that measures sends at most two documents a second, and frames, whatever requests come.
+The process that measures sends at most two documents a second, and frames, however many requests come.
 
 Everybody on this machine may open a loopback address; any other address needs a token. On loopback the Host
 of a request must be this machine's, so that no foreign page can read it through a browser (DNS rebinding),

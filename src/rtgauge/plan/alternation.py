@@ -44,7 +44,7 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
     if len(first.steps) != len(second.steps):
         raise InputError(
             f"{alternation.sides[0]} has {len(first.steps)} steps and {alternation.sides[1]} "
-            f"{len(second.steps)}; both sides need the same"
+            f"{len(second.steps)}; both sides need the same number"
         )
     if 2 * pairs * len(first.steps) > MAX_STEPS:
         raise InputError(f"--pairs {pairs}: this makes more than {MAX_STEPS} steps")

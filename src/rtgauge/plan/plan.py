@@ -71,9 +71,9 @@ class Plan:
     steps: list[StepKey]
     written: dict[str, Any]
     by_boot: bool = False
-    """Each deployment is booted, not set on the running machine."""
+    """Whether the machine is booted for each deployment, instead of set while it runs."""
     allow_left_out: bool = False
-    """The requirement may hold although a load or a step could not be measured."""
+    """Whether the requirement may hold even if a load or a step could not be measured."""
 
 
 def parse_setting(text: str, option: str) -> tuple[str, object]:
@@ -168,8 +168,8 @@ def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], known: set[str]) -> StepKey:
-    """Check a step of the plan, then with the parameters of the command line; an error names the one that is
-    wrong.
+    """Check a step as the plan has it, then with the command line's parameters; an error names the parameter
+    that is wrong.
     """
     key = _step_key(entry, place)
     fitting = _fitting(parameters, entry, known)

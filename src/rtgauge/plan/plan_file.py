@@ -36,7 +36,7 @@ class PlanFile(BaseModel):
     allow_left_out: bool = Field(
         default=False,
         alias="allow-left-out",
-        description="whether the requirement may hold although a load or a step could not be measured",
+        description="whether the requirement may hold even if a load or a step could not be measured",
     )
     cross_check: CrossCheckTool | None = Field(default=None, alias="cross-check")
     load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(

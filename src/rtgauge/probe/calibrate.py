@@ -112,8 +112,7 @@ PROBE = Calibrate(
 
 With --rt cobalt, Xenomai's autotune finds how early its timer has to fire (gravity) for an interrupt handler,
 a thread in the kernel and a thread in user space. The latency is measured before and after it. Then the
-previous gravity is put back, unless --keep is given.
-It takes about a minute.""",
+previous gravity is put back, unless --keep is given. This takes about a minute.""",
     examples=(
         "--count 1000000",
         "--rt cobalt --target ssh://root@board",
@@ -121,19 +120,19 @@ It takes about a minute.""",
     ),
     parameters=CalibrateParameters,
     method=(
-        "Every clock that the machine has is read again and again in a loop; the cost of a reading "
-        "is the difference between two that follow one another, "
-        "and the smallest step is the smallest difference that is not 0. The resolution is what "
+        "Every clock that the machine has is read again and again in a loop; the cost of a reading is the "
+        "difference between two successive readings, and the smallest step is the smallest difference that "
+        "is not 0. The resolution is what "
         "the kernel says (clock_getres)."
     ),
     methods={
         "cobalt": (
-            "Xenomai sets its timer earlier than a release by the gravity: the least time to an "
-            "interrupt handler, a thread in the kernel and one in "
-            "user space. Its own program autotune finds the three; they are read from the kernel "
+            "Xenomai sets its timer earlier than a release by the gravity: the shortest time to an "
+            "interrupt handler, a thread in the kernel and one in user space. Its own program autotune "
+            "finds the three; they are read from the kernel "
             "before and after it. The latency is measured before "
-            "and after, as by wakeup, with the same parameters and under the same load: one thread "
-            "a CPU sleeps until an absolute time and reads the "
+            "and after, as by wakeup, with the same parameters and under the same load: one thread per CPU "
+            "sleeps until an absolute time and reads the "
             "clock. A latency below 0 is a wake-up before its release, caused by too large a gravity; it is "
             "kept."
         )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The descriptor of a probe: everything that the rest of rtgauge needs to know about it.
 
-Few other modules name a probe; a new probe must not need one that does.
+Few other modules name a probe, and a new probe must not add to them.
 
 A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor
 `PROBE`, and docs/probes/x.md. A probe of another package has an entry point in the group `rtgauge.probes`,
@@ -208,7 +208,7 @@ class Probe(ABC, Generic[P]):
 
     @property
     def takes_requirement(self) -> bool:
-        """Whether its command takes a requirement."""
+        """Whether its command accepts a requirement."""
         return any(metric.bound is not None for metric in self.metrics)
 
     def own(self, key: StepKey) -> P:
@@ -276,7 +276,7 @@ class Probe(ABC, Generic[P]):
 
     @abstractmethod
     def expected_ns(self, parameters: P) -> int | None:
-        """Return how long it takes, with its warm-up; None if it runs until it is stopped."""
+        """Return how long such a step takes, with its warm-up; None if it runs until it is stopped."""
 
 
 def runtime_of(tool: str) -> str:

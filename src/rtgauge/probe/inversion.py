@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""inversion: does a high task starve that waits for the lock of a low one (Garre et al. 2014, 3.2,
-fig. 2)?
-"""
+"""inversion: does a high task starve while it waits for a low one's lock (Garre et al. 2014, 3.2, fig. 2)?"""
 
 from __future__ import annotations
 
@@ -37,12 +35,12 @@ class InversionParameters(OneCpuParameters):
         alias="priority",
         ge=3,
         le=99,
-        description="of the high task; the others have one and two less",
+        description="real-time priority of the high task; the others have one and two less",
     )
 
 
 def _lasts(parameters: InversionParameters) -> int:
-    """Return the longest time: every trial goes to its limit, with the rests."""
+    """Return the longest time: every trial goes to its limit, with the pauses between trials."""
     kinds = KINDS if parameters.lock == "all" else 1
     return parameters.trials * kinds * (parameters.limit_ns + 2 * parameters.section_ns) * 3 // 2
 

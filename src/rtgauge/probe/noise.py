@@ -54,8 +54,7 @@ a hypervisor.""",
         "On each CPU a task only reads the clock, for a part of each round; a "
         "difference between two readings that reaches the "
         "threshold is a gap. The kernel's counters say what each gap was: a switch to another "
-        "task, an interrupt of this CPU, or neither: "
-        "then it came from below the kernel."
+        "task, an interrupt of this CPU, or, if it was neither, something below the kernel."
     ),
     metrics=(Metric(name="gap", plural="gaps"),),
     when_nothing=None,

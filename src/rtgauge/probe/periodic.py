@@ -71,7 +71,7 @@ class Periodic(SignalProbe[PeriodicParameters]):
     """Toggles a line at each half-period."""
 
     def instrument_configuration(self, parameters: PeriodicParameters) -> Configuration:
-        """Return how an instrument measures the distances of the edges, against a half-period."""
+        """Return how an instrument measures the distances between edges, against a half-period."""
         from rtgauge.instrument.messages import Configuration, Mode, Pull
 
         return Configuration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
@@ -108,7 +108,7 @@ Measured by the task itself, by the other end of the line, or by both.""",
         "clock right after it has toggled the line; "
         "an observer at the other end, if there is one, reads it when the edge comes in, or "
         "takes the kernel's time stamp of it; "
-        "an instrument there stamps it by a clock of its own. "
+        "an instrument there stamps it with its own clock. "
         "An edge whose time passed before the task came back to wait is counted as missed."
     ),
     methods={

@@ -167,6 +167,6 @@ def plural_of(metric: str) -> str:
 
 
 def measured_by(tool: str) -> str:
-    """Say in words which probes and runtime another tool measures like."""
+    """Return in words which probes another tool can check, and on which runtime."""
     names = [name for name, probe in PROBES.items() if tool in probe.cross_checked]
     return f"{' and '.join(names)} with rt {runtime_of(tool)}"

@@ -32,7 +32,7 @@ BEFORE_THE_NEXT_NS = 64
 LEAST_ALONE_NS, MOST_ALONE_NS = 10_000, 60_000_000_000
 """Bounds of the interval if the kernel module makes the stimuli itself."""
 ANSWER_NS = 20_000
-"""Estimated length of an answer, only for the time that is left."""
+"""Estimated length of an answer, used only to show the time left."""
 
 
 class ResponseParameters(SignalParameters):
@@ -229,8 +229,7 @@ or each on its own machine.""",
         "while the one before was not answered is skipped: "
         "both are counted as missed. One that the master itself was too late to make is counted separately, "
         "and not as a loss of the slave. If an instrument"
-        " is the master, it makes the stimulus and stamps both edges by a clock "
-        "of its own, in steps of 8 ns; "
+        " is the master, it makes the stimulus and stamps both edges with its own clock, in steps of 8 ns; "
         "what the slave measures of itself is then the inner view."
     ),
     methods={
@@ -240,7 +239,7 @@ or each on its own machine.""",
             "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, "
             "which PREEMPT_RT runs in a thread (irq-default); each step is "
             "time-stamped in the kernel. The master is the one in user space: its own share is in the "
-            "response that it measures, and not in the one on the wire. "
+            "response that it measures, but not in the one on the wire. "
             "With path none there is no line: a timer of Linux raises an interrupt of the module's "
             "own, on the same CPU, and the response is from there to the "
             "module's answer, a time stamp. On Cobalt that interrupt and the thread are the "

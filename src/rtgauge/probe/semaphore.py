@@ -38,8 +38,8 @@ PROBE = Microbenchmark(
     parameters=SemaphoreParameters,
     lasts=timed(),
     method=(
-        "Two tasks wake each other in turn; the value is from the reading of the clock before one "
-        "posts to that after the other comes back from its wait."
+        "Two tasks wake each other in turn; the value is the time from the clock reading before one posts "
+        "to the reading after the other returns from its wait."
     ),
     metrics=(Metric(name="hand-over", plural="hand-overs"),),
     cost=Cost(

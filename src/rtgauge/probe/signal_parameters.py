@@ -291,13 +291,13 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
             return self
         if self.role not in (self.measured_role, "both"):
             raise ValueError(
-                f"space kernel is for the {self.measured_role}: with role {self.measured_role} or both"
+                f"space kernel is for the {self.measured_role}: use role {self.measured_role} or both"
             )
         if self.policy != "fifo":
             raise ValueError(f"a thread in the kernel has policy fifo, not {self.policy}")
         if self.path in LOOPS or self.path.startswith("udp:"):
             raise ValueError(
-                f"path {self.path} does not reach into the kernel: with space kernel give wire or "
+                f"path {self.path} does not reach into the kernel: for space kernel give wire or "
                 "gpio:CHIP:LINES"
             )
         if self.path == NO_LINE and self.role != self.measured_role:

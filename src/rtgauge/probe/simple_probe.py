@@ -16,7 +16,7 @@ Lasting = Callable[[C], int]
 
 
 def timed(sample_ns: int = 10_000) -> Lasting[MeasuringParameters]:
-    """Compute it from the duration or count; `sample_ns` is about the time of one sample, with the rests."""
+    """Compute it from the duration or count; `sample_ns` is about the time of one sample, with its pauses."""
 
     def lasts(parameters: MeasuringParameters) -> int:
         return ((parameters.count or 0) * sample_ns or parameters.duration_ns) + parameters.warm_up_ns
@@ -41,7 +41,7 @@ class SimpleProbe(Probe[C]):
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """An operation's column in the tables of Garre et al. 2014, and how often it was as it should be."""
+    """An operation's column in the tables of Garre et al. 2014, and how often it happened as intended."""
 
     name: str
     """The beginning of every operation's name. The tables have the operations in the order of the probes."""
@@ -50,11 +50,11 @@ class Cost:
     result: str
     """The name of the result with the counts."""
     met: str
-    """The key, in that result, that counts the operations that were as they should be."""
+    """The key, in that result, that counts the operations that happened as intended."""
     tries: tuple[str, ...]
     """The keys whose values add up to all operations."""
     met_name: str
-    """What happened in the operations that met it, such as `slept until woken`."""
+    """What happened in those operations, such as `slept until woken`."""
     note: str
     """What readers need to know about these counts."""
 

@@ -117,8 +117,8 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
             or not LEAST_TIMERLAT_NS <= self.interval_ns <= MOST_TIMERLAT_NS
         ):
             raise ValueError(
-                "in kernel space the interval is from 100us to 1s, in whole us: the kernel's "
-                "timerlat tracer takes no other"
+                "in kernel space the interval is from 100us to 1s, in whole us: the kernel's timerlat "
+                "tracer accepts no other"
             )
         if self.policy == "deadline":
             raise ValueError("in kernel space the policy is fifo, rr or other")

@@ -57,7 +57,7 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     duration_ns: Duration = Field(
         default=10_000_000_000,
         alias="duration",
-        description="measured time, e.g. 10s, 10min; the program may end before",
+        description="measured time, e.g. 10s, 10min; the program may end earlier",
     )
     dma_latency_us: DmaLatencyUs = Field(
         default=DMA_LATENCY_OFF,
@@ -132,9 +132,9 @@ with tracefs.""",
         "The kernel's tracepoints sched_waking and sched_switch show each thread. An activation "
         "begins when the thread is woken (its release) "
         "and ends when it goes to sleep. latency is from the release to its first instruction, "
-        "response to its sleep, execution what it ran meanwhile, "
-        "period from one release to the next. What wakes it too late, such as a timer that was set "
-        "too late, is not in its latency: it is in the period. "
+        "response to its sleep, execution how long it ran meanwhile, period from one release to the next. "
+        "If it is woken too late, for example by a timer that was set too late, this is not in its latency "
+        "but in its period. "
         "A thread that is woken before it slept continues the same activation."
     ),
     metrics=(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The two sides of a record that measured them alternately.
 
-Drift of the machine, and what one run leaves to the next, then affect both sides alike. A run of a side
-measures every step of the plan once. All its steps have the same `repeat`: 1 and 2 are the first pair, and
-odd numbers belong to the first side.
+The machine's drift, and what one run leaves behind for the next, then affect both sides alike. A run of a
+side measures every step of the plan once. All its steps have the same `repeat`: 1 and 2 are the first pair,
+and odd numbers belong to the first side.
 """
 
 from __future__ import annotations

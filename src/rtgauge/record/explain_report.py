@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import StreamResult, StretchLine
 
 BOUND_NS = 1_000
-"""A cost below this at the median counts as none."""
+"""A median cost below this counts as none."""
 CONFIDENCE = 0.9
 LEAST_SAMPLES, LEAST_PAIRS = 30, 4
 NOT_CAPTURED = {
     "overwritten": "the kernel had overwritten their events",
-    "over_budget": "the step had as many as are kept",
+    "over_budget": "the step already had the most that are kept",
     "too_many_at_once": "too many came at once",
-    "no_room": "their events were too many",
+    "no_room": "they had too many events",
 }
 
 

@@ -76,7 +76,9 @@ class Part(Model):
 class Identity(Part):
     """Values that identify the machine across boots, kernels and host names."""
 
-    source: str | None = Field(default=None, description="which number: dmi, device-tree, soc, machine-id")
+    source: str | None = Field(
+        default=None, description="the kind of number: dmi, device-tree, soc, machine-id"
+    )
     hash: str | None = Field(default=None, description="32 hexadecimal digits of its SHA-256")
 
 
@@ -131,7 +133,9 @@ class RealTimeCore(Part):
     timer: str | None = None
     clock: str | None = None
     clock_watchdog: str | None = None
-    allowed_group: str | None = Field(default=None, description="whose members may use it; none: only root")
+    allowed_group: str | None = Field(
+        default=None, description="the group whose members may use it; none: only root"
+    )
     smi: str | None = Field(default=None, description="its workaround for chipsets")
     isolated_cpus: str | None = None
     modules: list[str] | None = None
@@ -203,7 +207,9 @@ class Topology(Part):
     packages: int | None = None
     cores: int | None = None
     threads_per_core: int | None = None
-    smt_siblings: list[str] | None = Field(default=None, description="the CPUs of each core that has several")
+    smt_siblings: list[str] | None = Field(
+        default=None, description="the CPUs of each core that has several of them"
+    )
     caches: list[Cache] | None = None
     numa_nodes: dict[str, str] | None = None
 
@@ -278,7 +284,7 @@ class Virtualization(Part):
     evidence: list[str] = Field(default_factory=list[str])
     instruction_ns: int | None = Field(
         default=None,
-        description="what an emulated processor's clock counts for each instruction, 0 if it shows time",
+        description="how much an emulated processor's clock advances per instruction; 0: it shows the time",
     )
 
     @property
@@ -321,7 +327,7 @@ class ControlGroup(Part):
 class Limits(Part):
     """The limits of the process that read the facts."""
 
-    cpu_quota: float | Nothing | None = Field(default=None, description="in CPUs")
+    cpu_quota: float | Nothing | None = Field(default=None, description="the quota, in CPUs")
     cpus_allowed: str | None = None
     cpuset_partition: str | None = None
     rtprio: int | Literal["unlimited"] | None = None
@@ -333,7 +339,9 @@ class Scheduling(Part):
 
     rt_runtime_us: int | None = None
     rt_period_us: int | None = None
-    fair_server: dict[str, FairServer] | Nothing | None = Field(default=None, description="of each CPU")
+    fair_server: dict[str, FairServer] | Nothing | None = Field(
+        default=None, description="the server of each CPU"
+    )
     cgroup: ControlGroup = Field(default_factory=ControlGroup)
     limits: Limits = Field(default_factory=Limits)
 
@@ -358,7 +366,7 @@ class Interrupts(Part):
     default_affinity: str | None = None
     workqueue_cpus: str | None = None
     watchdog_cpus: str | None = None
-    lines: dict[str, InterruptLine] | None = Field(default=None, description="of each IRQ")
+    lines: dict[str, InterruptLine] | None = Field(default=None, description="IRQ number -> interrupt")
     on_isolated: list[str] | None = Field(default=None, description="interrupts that an isolated CPU handles")
 
 
@@ -434,7 +442,9 @@ class Facts(Part):
     interrupts: Interrupts = Field(default_factory=Interrupts)
     tasks: Tasks = Field(default_factory=Tasks)
     steal_ns_since_boot: int | None = None
-    audit: AuditSummary | None = Field(default=None, description="of the machine's settings, before a run")
+    audit: AuditSummary | None = Field(
+        default=None, description="the audit of the machine's settings, before a run"
+    )
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
 
     def as_json(self) -> dict[str, Any]:

@@ -41,7 +41,9 @@ OVERFLOW_BIN = len(EDGES_NS) - 1
 
 
 def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Bin of each non-negative value (ns), same shape. Raises ValueError for a negative one."""
+    """Return the bin of each non-negative value (ns), in the same shape. Raises ValueError for a negative
+    one.
+    """
     values = np.asarray(values_ns, dtype=np.int64)
     if np.any(values < 0):
         raise ValueError("a negative latency has no bin")
@@ -49,7 +51,7 @@ def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def signed_bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Bin of each value (ns); a negative value gets -b if its magnitude is in bin b."""
+    """Return the bin of each value (ns); a negative value gets -b if its magnitude is in bin b."""
     values = np.asarray(values_ns, dtype=np.int64)
     return np.sign(values) * _bin(np.abs(values))
 

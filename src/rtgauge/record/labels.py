@@ -29,7 +29,7 @@ class Labels(Model):
     """labels.json. `machines` maps each target of the run to the user's name for the machine."""
 
     schema_version: int = SCHEMA_VERSION
-    commit: Word | None = Field(default=None, description="of what was tested")
+    commit: Word | None = Field(default=None, description="the commit of what was tested")
     labels: dict[Word, Word] = Field(default_factory=dict, max_length=MOST_LABELS)
     machines: dict[str, Word] = Field(default_factory=dict, max_length=MOST_LABELS)
 

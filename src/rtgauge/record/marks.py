@@ -85,12 +85,12 @@ class MarkKind(Enum):
     CPU_LOST = Entry(
         (INVALID,),
         "The kernel moved a measuring thread to another CPU.",
-        "keep the CPU online and its cpuset as it is while measuring, then measure again",
+        "measure again, with the CPU online and its cpuset unchanged",
     )
     CPU_OFFLINE = Entry(
         (INVALID,),
         "A measured CPU went offline.",
-        "keep the CPUs online while measuring, then measure again",
+        "measure again, with the CPUs online",
     )
     STEAL = Entry(
         (DOUBTFUL, NOTE),
@@ -121,7 +121,7 @@ class MarkKind(Enum):
     CLOCK_CHANGED = Entry(
         (INVALID,),
         "The machine was suspended, or its clock source changed.",
-        "keep the clock still while measuring (stop NTP steps and suspends), then measure again",
+        "prevent NTP steps and suspends, then measure again",
     )
     CLOCK_BACKWARDS = Entry(
         (INVALID,),
@@ -166,7 +166,7 @@ class MarkKind(Enum):
     LOAD_DIED = Entry(
         (INVALID,),
         "A program of the load ended too early.",
-        "see load.log of the step for why the load died, then: rtgauge run --resume or run again",
+        "see the step's load.log for why the load died, then: rtgauge run --resume, or run again",
     )
     RUNTIME_CHOSEN = Entry((NOTE,), "rtgauge chose the co-kernel to measure with. The detail says why.")
     RESUMED = Entry((NOTE,), "The run was measured in more than one session.")
@@ -199,12 +199,12 @@ class MarkKind(Enum):
     ENGINE_DIED = Entry(
         (INVALID,),
         "The engine was killed. Its data until then are kept.",
-        "see stream.ndjson of the step for its last words, then measure again",
+        "see the step's stream.ndjson for the engine's last lines, then measure again",
     )
     LEASE_LOST = Entry(
         (INVALID,),
-        "rtgauge was held for longer than the engine's lease (Ctrl-Z, a suspended machine), or the guard of "
-        "the run was killed, so the engine ended. Its data until then are kept.",
+        "rtgauge was suspended for longer than the engine's lease (by Ctrl-Z or with its machine), or the "
+        "run's guard was killed, so the engine ended. Its data until then are kept.",
         "measure again, and leave rtgauge running",
     )
     SAMPLES_LOST = Entry(
@@ -214,7 +214,7 @@ class MarkKind(Enum):
     )
     IMPOSSIBLE_LATENCY = Entry(
         (INVALID,),
-        "A thread woke before its time, or something ended before it began. A clock or a timer is wrong.",
+        "A thread woke too early, or something ended before it began. A clock or a timer is wrong.",
         "choose another clock source or calibrate the timer, then measure again",
     )
     WATCHDOG = Entry(
@@ -226,15 +226,15 @@ class MarkKind(Enum):
     )
     WINDOWS_DISAGREE = Entry(
         (INVALID,),
-        "Windows and summary of the engine disagree, so one of them is wrong.",
-        "measure again; if it comes back, report it with the record",
+        "The engine's windows and its summary disagree, so one of them is wrong.",
+        "measure again; if the mark comes back, report it and attach the record",
     )
     SUMMARY_MISSING = Entry(
         (DOUBTFUL,),
         "The engine wrote no summary of a series, so nothing checks its windows.",
         "measure again",
     )
-    EXPLAIN_COST = Entry((NOTE,), "Recording the kernel's events costs the time in the detail.")
+    EXPLAIN_COST = Entry((NOTE,), "Recording the kernel's events costs the time that the detail gives.")
     NOT_EXPLAINED = Entry(
         (NOTE,),
         "Latencies are not explained, or not all. The detail says why.",
@@ -250,13 +250,13 @@ class MarkKind(Enum):
     ACTIVATIONS_UNTOLD = Entry(
         (DOUBTFUL,),
         "The kernel did not trace some activations of a watched thread. Their latencies are in no figure.",
-        "keep the program's CPU from being idle (a nice 19 task that computes), or use another kernel: this "
+        "keep the program's CPU busy (with a nice 19 task that computes), or use another kernel: this "
         "one does not trace every switch",
     )
     SWITCHES_MISSING = Entry(
         (DOUBTFUL,),
         "The kernel did not trace a few switches of a watched thread. Their times are in no figure.",
-        "keep the program's CPU from being idle, or use another kernel: this one does not trace every switch",
+        "keep the program's CPU busy, or use another kernel: this one does not trace every switch",
     )
     THREADS_LEFT_OUT = Entry(
         (NOTE,),
@@ -265,14 +265,14 @@ class MarkKind(Enum):
     )
     POLICY_NOT_SET = Entry(
         (DOUBTFUL,),
-        "Not all of the kernel's timerlat threads were found. They measured at the kernel's own priority, "
-        "FIFO 95.",
-        "measure with --space user, or again",
+        "Not all of the kernel's timerlat threads were found. The rest measured at the kernel's own "
+        "priority, FIFO 95.",
+        "measure again, or with --space user",
     )
     PARTS_MISSING = Entry(
         (DOUBTFUL,),
         "Some responses could not be split into parts: the kernel did not trace each switch to the slave.",
-        "keep the slave's CPU from being idle, or measure without --trace-parts",
+        "keep the slave's CPU busy, or measure without --trace-parts",
     )
     NO_INTERRUPT = Entry(
         (NOTE,),
@@ -296,24 +296,24 @@ class MarkKind(Enum):
     )
     NOISE = Entry(
         (DOUBTFUL,),
-        "Answers came without a stimulus, or more than one to a stimulus. The line is noisy or has another "
+        "Answers came without a stimulus, or more than one for a stimulus. The line is noisy or has another "
         "user.",
         "check the wires and who else uses the line, then measure again",
     )
     REFERENCE_MISSING = Entry(
         (NOTE,),
-        "The wire lacks the time of some edges, so they are not in its series.",
+        "The wire has no time stamp for some edges, so they are not in its series.",
     )
     OVERLOAD = Entry(
         (INVALID, NOTE),
         "The CPU could not keep the period, so the probe ended early. A note for a tire, whose steps until "
         "then are valid.",
-        "take a longer period, or less work for each",
+        "use a longer period, or less work in each",
     )
     PERIOD_SHORT = Entry(
         (NOTE,),
         "A step of the tire takes longer than its period, so no deadline can be met.",
-        "take a longer period, fewer nodes or more threads",
+        "use a longer period, fewer nodes or more threads",
     )
     UNFINISHED = Entry(
         (DOUBTFUL,),
@@ -335,13 +335,13 @@ class MarkKind(Enum):
     # co-kernels
     MODE_SWITCHES = Entry(
         (DOUBTFUL, NOTE),
-        "Real-time threads were handed to Linux while they measured, so latencies of Linux are among "
-        "these. A note if their number is unknown.",
-        "measure again without debuggers and page faults; the detail has the last cause",
+        "Real-time threads were handed to Linux while they measured, so some of these latencies are "
+        "Linux's. A note if their number is unknown.",
+        "measure again without debuggers and page faults; the detail names the last cause",
     )
     PERIOD_OF_THE_TASK = Entry(
         (NOTE,),
-        "RTAI's program prints another period than its task has. The task's is used.",
+        "RTAI's program prints a different period from its task's. The task's period is used.",
     )
     PERIOD_ASSUMED = Entry(
         (DOUBTFUL,),
@@ -353,7 +353,7 @@ class MarkKind(Enum):
     INSTRUMENT_LOST = Entry(
         (INVALID,),
         "The connection to the instrument broke. What it had sent until then is kept.",
-        "check cable and power of the instrument, then measure again",
+        "check the instrument's cable and power, then measure again",
     )
     EDGES_LOST = Entry(
         (INVALID,),
@@ -397,7 +397,7 @@ class MarkKind(Enum):
     )
     ANSWERS_INVERTED = Entry(
         (DOUBTFUL,),
-        "Edges went to the other level than the stimulus, so they do not count as its answer.",
+        "Edges went in the opposite direction to the stimulus, so they do not count as its answer.",
         "if the answer is toggled, import with --any-edge",
     )
     LAST_UNANSWERED = Entry(
@@ -442,8 +442,8 @@ class MarkKind(Enum):
     COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes each count plus one. rtgauge subtracts it.")
     COUNT_OF_IRQ = Entry(
         (NOTE,),
-        "rtla top prints only the count of timer interrupts of a CPU. Threads have as many, unless it lost "
-        "some.",
+        "rtla top prints only a CPU's count of timer interrupts. Its threads have the same count, unless "
+        "rtla lost some.",
     )
     LOOP_IN_FIRST_BIN = Entry(
         (NOTE,),
@@ -459,7 +459,7 @@ class MarkKind(Enum):
         "Some activations were early, and the tool's histogram does not keep the sign.",
         "calibrate the timer, then measure again",
     )
-    EARLY = Entry((NOTE,), "Some activations were early: a calibrated timer is set earlier.")
+    EARLY = Entry((NOTE,), "Some activations were early, because a calibrated timer is set early.")
     OVERRUNS = Entry(
         (DOUBTFUL,),
         "The tool reports overruns: missed activations. How late they would have been is unknown.",
@@ -481,7 +481,7 @@ class MarkKind(Enum):
     )
     AVERAGE_CONTRADICTS = Entry(
         (DOUBTFUL,),
-        "The average and the histogram of the file contradict each other. One does not cover all samples.",
+        "The file's average and its histogram contradict each other. One does not cover all samples.",
         "measure again and keep the whole output",
     )
     FIGURES_CONTRADICT = Entry(
@@ -496,7 +496,8 @@ class MarkKind(Enum):
     )
     THREAD_NUMBER = Entry(
         (DOUBTFUL,),
-        "One figure of each thread is the thread's number. The script that cut it out took the wrong word.",
+        "In each thread's line one figure is the thread's number: the script that extracted it took the "
+        "wrong word.",
         "correct the script, or import the tool's own output",
     )
     LAVA_FAILED = Entry((NOTE,), "Some of LAVA's lines say fail.")
@@ -531,10 +532,10 @@ class MarkKind(Enum):
     )
     SECONDS_MISSING = Entry(
         (DOUBTFUL, NOTE),
-        "Lines of some seconds are missing. A note if the last line (RTS) has the figures of all.",
+        "Lines of some seconds are missing. A note if the last line (RTS) has the figures for all seconds.",
         "keep the whole output of the tool",
     )
-    CUT_SHORT = Entry((NOTE,), "The last sample of the file is not whole and is left out.")
+    CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete and is left out.")
     SHORT_MEASUREMENT = Entry(
         (NOTE,),
         "The tool measured for a short time. It cannot show what happens less often.",
@@ -542,7 +543,7 @@ class MarkKind(Enum):
     )
     STOPPED_AT_THRESHOLD = Entry(
         (NOTE,),
-        "The tool ended at a latency above its limit. Its maximum is the one that ended it.",
+        "The tool ended at a latency above its limit. Its maximum is the latency that ended it.",
     )
     SMALL_GAPS_UNKNOWN = Entry((NOTE,), "hwlatdetect does not record gaps below its threshold.")
     DUTY_CYCLE = Entry(

@@ -200,10 +200,11 @@ class DeploymentReport(Model):
     words: str
     by: Literal["settings", "boot"] = Field(
         default="settings",
-        description="boot: the machine was booted for it, only settings without a parameter were made",
+        description="boot: the machine was booted for it, and only settings without a boot parameter were "
+        "made",
     )
     boot_words: str | None = Field(
-        default=None, description="what its kernel was booted with for it; null: it was not booted"
+        default=None, description="the boot parameters for it; null: the machine was not booted for it"
     )
     recognised: str | None = Field(
         default=None, description="the deployment that the machine's facts showed after that boot"
@@ -340,8 +341,8 @@ class PeerReport(Model):
     """The other machine of a step with two ends. Its own clock timed its measurements."""
 
     target: str
-    role: str = Field(description="that it played: master or slave")
-    parameters: OpenValues = Field(description="as its engine understood them")
+    role: str = Field(description="its role: master or slave")
+    parameters: OpenValues = Field(description="parameters as its engine understood them")
     cpus: list[int]
     clock: Clock = Field(default_factory=dict)
     series: list[int] = Field(description="the series of the step that it measured")
@@ -355,12 +356,12 @@ class PeerReport(Model):
 
 
 class ClockDriftReport(Model):
-    """How much faster this machine's clock ran than the instrument's. No time is corrected by it."""
+    """How much faster this machine's clock ran than the instrument's. No time is corrected for this."""
 
     ppm: float
     low_ppm: float = Field(description="95 % interval")
     high_ppm: float
-    seconds: float = Field(description="over which it was estimated")
+    seconds: float = Field(description="the time over which it was estimated")
 
 
 class ExactFigures(Model):
@@ -396,7 +397,9 @@ class InstrumentReport(Model):
     )
     counters: dict[str, int] = Field(description="what it counted in the measured phase")
     exact: ExactFigures | None = None
-    drift: ClockDriftReport | None = Field(default=None, description="None: too short to estimate")
+    drift: ClockDriftReport | None = Field(
+        default=None, description="None: the step was too short to estimate it"
+    )
     clock_offset_ns: int = Field(
         description="the target's CLOCK_MONOTONIC when its time was 0; used only to place windows and "
         "outliers"
@@ -417,7 +420,7 @@ class ExplainCost(Model):
     without_ns: float = Field(description="mean of the stretches' medians without events")
     with_ns: float
     median_ns: float = Field(description="mean difference of the medians in pairs: the cost")
-    low_ns: float = Field(description="of its interval at 90 %: both tests of an equivalence test at 5 %")
+    low_ns: float = Field(description="lower end of its 90 % interval, for an equivalence test at 5 %")
     high_ns: float
     bound_ns: int = Field(description="a cost up to this counts as none")
 
@@ -443,7 +446,7 @@ class ExplainReport(Model):
     not_captured: dict[str, int] = Field(
         description="reason -> latencies that should have been kept but were not"
     )
-    copy_max_ns: int = Field(description="longest time that copying took; recording continues meanwhile")
+    copy_max_ns: int = Field(description="the longest time that copying took; recording continues meanwhile")
     buffer_kb: int
     cost: ExplainCost | None = Field(default=None, description="None: the stretches had too few samples")
 
@@ -454,9 +457,9 @@ class Step(Model):
     schema_version: int = SCHEMA_VERSION
     id: str = Field(description="folder name, e.g. 01-wakeup-idle")
     key: StepKey
-    tool: str = Field(description="what measured: 'rtgauge-engine 0.1.0', 'cyclictest 2.40'")
+    tool: str = Field(description="the program that measured: 'rtgauge-engine 0.1.0', 'cyclictest 2.40'")
     engine_sha256: str | None = Field(
-        default=None, description="of the engine's program that measured; None: another tool measured"
+        default=None, description="SHA-256 of the engine that measured; None: another tool measured"
     )
     started: str = Field(description="UTC, ISO 8601")
     ended: str
@@ -555,21 +558,24 @@ class Exposure(Model):
     """How much all steps together measured against a bound, and which exceedance rate that excludes."""
 
     activations: int
-    violations: int = Field(description="possible ones")
+    violations: int = Field(description="possible violations")
     runs: int
-    boots: int = Field(description="as far as the run made them")
-    conditions: int = Field(description="loads, deployments and parameters")
+    boots: int = Field(description="boots that the run made")
+    conditions: int = Field(description="different loads, deployments and parameters")
     measured_s: float = Field(description="0: unknown, for example if an imported file does not say")
     confidence: float
     share_excluded: float = Field(description="a larger share of violations is excluded at this confidence")
     per_hour_excluded: float | None = Field(
-        description="the same as violations an hour, on all CPUs together"
+        description="the same in violations per hour, on all CPUs together"
     )
-    next_share: float = Field(description="the power of ten below")
+    next_share: float = Field(description="the next power of ten below share_excluded")
     next_s: float | None = Field(
-        description="how long a measurement excludes that; None: none does, or not known"
+        description="how long a measurement must be to exclude next_share; None: no measurement can, or "
+        "unknown"
     )
-    next_boards: int | None = Field(description="on how many boards it takes as long as this one")
+    next_boards: int | None = Field(
+        description="the number of boards on which that takes as long as this measurement took"
+    )
 
 
 class Verdict(Model):
@@ -581,7 +587,9 @@ class Verdict(Model):
     next: str = Field(description="the next thing to try")
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
-    exposure: Exposure | None = Field(default=None, description="of the whole run, at the run's verdict")
+    exposure: Exposure | None = Field(
+        default=None, description="the exposure of the whole run, in the run's verdict"
+    )
 
 
 class Run(Model):
@@ -594,7 +602,7 @@ class Run(Model):
     state: Literal["partial", "complete", "interrupted"]
     rtgauge: str = Field(description="version")
     commit: str | None = Field(
-        default=None, description='of its sources, with "+" if they were changed; None: unknown'
+        default=None, description='commit of its sources, with "+" if they were changed; None: unknown'
     )
     command: list[SystemText]
     plan: dict[str, Any]
@@ -610,7 +618,7 @@ class Run(Model):
     )
     left_out: list[LeftOut] = Field(default_factory=list[LeftOut])
     allow_left_out: bool = Field(
-        default=False, description="whether the requirement may hold although something was left out"
+        default=False, description="whether the requirement may hold even if something was left out"
     )
     marks: list[Mark] = Field(default_factory=list[Mark])
 

@@ -39,7 +39,7 @@ SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
 
 
 def _read(file: RecordFile) -> tuple[bytes, Any]:
-    """Return the bytes of a record's file and their parsed JSON. Raises RecordError, which names the file."""
+    """Return the bytes of a record's file and their parsed JSON. Raises RecordError, naming the file."""
     try:
         data = file.read(MOST_JSON)
         return data, parse_json(data)
@@ -50,14 +50,14 @@ def _read(file: RecordFile) -> tuple[bytes, Any]:
 
 
 def read_json(file: RecordFile) -> Any:
-    """Parse the JSON in a file of a record. Raises RecordError, which names the file."""
+    """Parse the JSON in a file of a record. Raises RecordError, naming the file."""
     return _read(file)[1]
 
 
 def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
     """Read the model stored in a file of a record, with strict types: a number in a text is an error.
 
-    Raises RecordError, which names the file and the first error.
+    Raises RecordError, naming the file and the first error.
     """
     written, data = _read(file)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
@@ -288,7 +288,7 @@ def _check_counts(windows: Windows, step: Step) -> None:
         counts[number] = before[0] + count, before[1] + missed
     for series in step.series:
         if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
-            raise ValueError(f"series {series.series} does not have the number of values in step.json")
+            raise ValueError(f"series {series.series} does not have as many values as step.json says")
 
 
 RECORDS = Path("rtgauge-runs")

@@ -210,7 +210,7 @@ class RecordFile:
             if self.sha256 is not None and self.folder.seen.get(key) != identity_of(file):
                 identity = identity_of(file)
                 if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
-                    raise RecordError(f"{self} does not have its checksum: the record is damaged")
+                    raise RecordError(f"{self} does not match its checksum: the record is damaged")
                 self.folder.seen[key] = identity
                 file.seek(0)
         except BaseException:
@@ -240,7 +240,7 @@ def damaged(file: object, error: Exception) -> RecordError:
 
 
 def checksum(source: Source) -> str:
-    """SHA-256 of a regular file, hexadecimal. Raises OSError."""
+    """Return the SHA-256 of a regular file, in hexadecimal. Raises OSError."""
     with open_source(source) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -176,7 +176,8 @@ def _limit(source: Source) -> int:
 
 
 def summarise_samples(source: Source) -> SamplesSummary:
-    """Exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its windows.
+    """Return exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its
+    windows.
 
     Warm-up samples are only counted; negative ones are only counted, as impossible. Missed activations follow
     from the samples (docs/formats/stream.md); those released after the measured phase are not counted. Raises
@@ -211,9 +212,9 @@ def summarise_samples(source: Source) -> SamplesSummary:
 
 
 def with_samples(summary: SeriesSummary, samples: SamplesSummary) -> SeriesSummary:
-    """`summary` with the exact quantiles of its raw samples.
+    """Return `summary` with the exact quantiles of its raw samples.
 
-    Only if the samples match the summary (same count and maximum, none lost); otherwise unchanged.
+    If the samples do not match the summary (same count and maximum, none lost), it is unchanged.
     """
     exact = samples.distribution
     if (

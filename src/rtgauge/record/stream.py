@@ -208,23 +208,23 @@ class MomentLine(Line):
     copy_ns: int = Field(ge=0)
     steal_ms: dict[str, int] = Field(
         default_factory=dict[str, int],
-        description="CPU -> what the hypervisor took of it since the look before",
+        description="CPU -> time that the hypervisor took from it since the previous look",
     )
     held: list[HeldSleep] = Field(
         default_factory=list[HeldSleep],
-        description="of `watch`: sleeps within it that do not end an activation",
+        description="`watch`: sleeps within it that do not end an activation",
     )
     throttled: list[ThrottledGroup] = Field(
         default_factory=list[ThrottledGroup],
         description="control groups of the thread that were throttled since the look before the release",
     )
     lost: dict[str, int] = Field(
-        description="CPU -> events in it that the kernel had overwritten; -1: how many is unknown"
+        description="CPU -> number of events in it that the kernel had overwritten; -1: unknown"
     )
     pages: dict[str, list[str]] = Field(
         description="CPU -> pages of its ring in Base64, without the bytes after their events"
     )
-    left_out: list[int] = Field(description="CPUs whose pages had no room in the line")
+    left_out: list[int] = Field(description="CPUs whose pages did not fit in the line")
 
 
 class SymbolsLine(Line):
@@ -291,7 +291,7 @@ LINE: TypeAdapter[AnyLine] = TypeAdapter(AnyLine)
 
 
 def parse_line(text: str | bytes) -> AnyLine:
-    """Parse one line of a stream. Raises RecordError, which quotes the line's beginning."""
+    """Parse one line of a stream. Raises RecordError, quoting the line's beginning."""
     try:
         line = LINE.validate_json(text)
     except ValidationError as error:

@@ -116,7 +116,7 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
 
 
 def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> tuple[int, int, float]:
-    """Count, sum and m2 of binned values, each taken at the middle of its bin."""
+    """Return count, sum and m2 of binned values, each taken at the middle of its bin."""
     middles = (EDGES_NS[bins] + upper_ns(bins)) / 2
     count = int(counts.sum())
     total = float(np.dot(middles, counts))

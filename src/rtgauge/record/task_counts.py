@@ -9,7 +9,7 @@ from rtgauge.record.windows import Windows, merge
 
 
 def task_counts(series: list[SeriesSummary], windows: Windows) -> list[TaskCounts]:
-    """Activations, deadline misses and preemptions of each task; empty for a step of another probe."""
+    """Return activations, deadline misses and preemptions of each task; empty for a step of another probe."""
     by_task: dict[str, dict[str, SeriesSummary]] = {}
     for summary in series:
         if "task" in summary.labels:
@@ -35,7 +35,7 @@ def task_counts(series: list[SeriesSummary], windows: Windows) -> list[TaskCount
 
 
 def _on_time(windows: Windows, tardiness: int) -> int:
-    """Activations with a tardiness of 0, which has its own bin."""
+    """Return the activations with a tardiness of 0, which has its own bin."""
     merged = merge(windows, tardiness)
     return sum(int(count) for at, count in zip(merged.bins, merged.counts, strict=True) if at == 0)
 

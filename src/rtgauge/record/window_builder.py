@@ -63,7 +63,7 @@ class _Open(PhaseTotals):
 
 
 def _with(bins: Integers, counts: Integers, values: Integers) -> tuple[Integers, Integers]:
-    """Bins and counts with these values added."""
+    """Return the bins and counts with these values added."""
     if not len(values):
         return bins, counts
     added = signed_bin_of(values)
@@ -93,8 +93,8 @@ class WindowBuilder:
         missed_times_ns: Integers = NOTHING,
         missed_values_ns: Integers = NOTHING,
     ) -> list[Window]:
-        """Add samples (times and values of equal length) and missed activations (times, and the least latency
-        that each would have had); return the windows that are complete.
+        """Add samples (times and values of equal length) and missed activations (times, and the smallest
+        latency that each would have had); return the windows that are complete.
 
         No sample may be from an earlier second than the last one added.
         """
@@ -121,14 +121,14 @@ class WindowBuilder:
 
     @property
     def outliers(self) -> list[Outlier]:
-        """The largest by magnitude, largest first."""
+        """The largest values by magnitude, largest first."""
         return [
             Outlier(series=self._series, time_ns=time, value_ns=value, cpu=None)
             for time, value in self._largest.tolist()
         ]
 
     def totals(self, phase: Phase = "measure") -> PhaseTotals:
-        """Totals of everything added in a phase."""
+        """Return the totals of everything added in a phase."""
         return self._totals[phase]
 
     def warm_up(self) -> WarmUp:

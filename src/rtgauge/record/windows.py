@@ -250,7 +250,7 @@ def _stream_bins(texts: Sequence[str]) -> Bins:
 
 
 def _from_gaps(gaps: npt.NDArray[np.int64 | np.int32], lengths: Integers) -> Integers:
-    """Bin numbers from their distances. `lengths`: how many bins each window has."""
+    """Return bin numbers from their distances. `lengths`: how many bins each window has."""
     if not len(gaps):
         return NO_INTEGERS
     bins = np.cumsum(gaps, dtype=np.int64)
@@ -307,7 +307,7 @@ def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Integers, Inte
 
 
 def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[float]) -> tuple[int, int, float]:
-    """Count, sum and sum of squared deviations of all groups together.
+    """Return count, sum and sum of squared deviations of all groups together.
 
     Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances, 1979),
     for all groups at once: m2 = sum of m2_i + sum of n_i (mean_i - mean)^2.

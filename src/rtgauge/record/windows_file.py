@@ -208,7 +208,7 @@ def opened(file: RecordFile) -> Generator[BinaryIO]:
 
 
 def check_windows(windows: Windows) -> None:
-    """Check that the values of every window fit together. Raises ValueError, which names the mismatch."""
+    """Check that the values of every window fit together. Raises ValueError, naming the mismatch."""
     for name, is_broken in _rules(windows):
         if is_broken.any():
             raise ValueError(f"a window has {name}")
@@ -246,7 +246,7 @@ def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
         mean = total / count
     slack = 1_000 + 1e-6 * np.maximum(np.abs(least.astype(np.float64)), np.abs(most.astype(np.float64)))
     yield (
-        "a mean outside of its extremes",
+        "a mean outside its extremes",
         known & (total != UNKNOWN) & ~((mean >= least - slack) & (mean <= most + slack)),
     )
     yield "a deviation that is not a number", windows.m2_ns2 < 0
@@ -255,7 +255,7 @@ def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
     first, last = windows.bins.bins[bounds[:-1][has_bins]], windows.bins.bins[bounds[1:][has_bins] - 1]
     # The overflow bin has no outer edge.
     yield (
-        "values outside of its extremes",
+        "values outside its extremes",
         ((least[has_bins] > upper_ns(first)) & (first < OVERFLOW_BIN))
         | ((most[has_bins] < lower_ns(last)) & (last > -OVERFLOW_BIN)),
     )

@@ -126,7 +126,7 @@ class RecordWriter:
     @classmethod
     @contextmanager
     def at_once(cls, out: Path, *, host: str, name: str, now: datetime) -> Generator[RecordWriter]:
-        """Like `create`, for a record whose content is known; an error leaves nothing of it behind."""
+        """Like `create`, for a record whose content is known; an error leaves nothing behind."""
         writer = cls.create(out, host=host, name=name, now=now)
         writer._at_once = True
         try:
@@ -204,7 +204,7 @@ class RecordWriter:
                 or (owners and about.st_mode & stat.S_IWOTH)
             ):
                 raise InputError(
-                    f"{folder} is a link, another user's, or anyone may write in it: not resumed; "
+                    f"{folder} is a link, belongs to another user, or is writable by anyone: not resumed; "
                     "measure again, or make it yours alone"
                 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints an audit in the terminal, the worst difference first, and writes its mends as a script."""
+"""Prints an audit in the terminal, the worst difference first, and writes the remedies as a script."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def print_audit(
     document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False
 ) -> None:
     """Print the conclusion and the machine, then the differences: briefly, in `details`, or `everything`."""
-    chosen = "given by --for" if document.purpose_from == "asked" else "which runs now; --for names another"
+    chosen = "given by --for" if document.purpose_from == "asked" else "this kernel; --for names another"
     guest = "virtual machine or not: unknown" if document.guest is None else "a virtual machine"
     guest = "not a virtual machine" if document.guest is False else guest
     console.print(_conclusion(document))
@@ -113,13 +113,13 @@ def _comment(text: str) -> list[str]:
 
 
 def mend_script(document: AuditDocument) -> str:
-    """Return the mends as a shell script, the worst first; mends without a command are comments. It is not
-    run.
+    """Return the remedies as a shell script, for the worst difference first; a remedy without a command is a
+    comment.
     """
     differing = _differing(document)
     about = f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
-    care = "Read it before running it as root. What it sets lasts until the next boot; rtgauge does "
-    lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not put it back.")]
+    care = "Read it before running it as root. Its settings last until the next boot; rtgauge does "
+    lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not put them back.")]
     done: set[str] = set()
     for finding in differing:
         lines += ["", *_comment(f"{finding.severity}: {finding.title} ({finding.rule})")]
@@ -130,5 +130,5 @@ def mend_script(document: AuditDocument) -> str:
     boots = (finding.boot.split() for finding in differing if finding.boot is not None)
     if words := dict.fromkeys(itertools.chain.from_iterable(boots)):
         where = "add this to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, and boot:"
-        lines += ["", *_comment(f"Parameters of the kernel: {where}"), f"#   {' '.join(words)}"]
+        lines += ["", *_comment(f"Kernel parameters: {where}"), f"#   {' '.join(words)}"]
     return "\n".join(lines) + "\n"

@@ -30,12 +30,12 @@ SHOWN = ("mean", "p50", "p99", "p99.9", "p99.99")
 FILLED = "p99.9 filled"
 FILLED_WORDS = "filled: a missed activation counts with the latency it would have had"
 ROUTINE = {MarkKind.STEAL, MarkKind.EXPLAIN_COST}
-"""Marks of nearly every run on a virtual machine, or with --explain."""
+"""Marks that nearly every run on a virtual machine, or with --explain, has."""
 MOST_SYSTEMS, MOST_MARKS, MOST_LEFT_OUT = 2, 4, 3
 MOST_EACH = 4
 PART_LABELS = ("role", "segment", "machine")
 LEAST_BESIDE = 5
-"""Lines kept free of tables, for other results."""
+"""At least this many lines are kept free of tables, for other results."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _by_maximum(series: Sequence[SeriesSummary]) -> list[SeriesSummary]:
 
 
 def _parts(step: Step, main: str) -> list[_Row]:
-    """Return a row for each other quantity that a step measured, of its worst thread or CPU."""
+    """Return a row for each other quantity that a step measured, from its worst thread or CPU."""
     groups: dict[str, list[SeriesSummary]] = {}
     mains = {summary.series for summary in step.main_series}
     for summary in step.series:
@@ -121,7 +121,7 @@ def _each(step: Step, name: str) -> list[_Row]:
 
 
 def _rows(view: RecordView, quantity: str) -> list[_Row]:
-    """Return a row per condition, idle first, of its worst repeat."""
+    """Return a row per condition, idle first, from its worst repeat."""
     rows: list[_Row] = []
     for condition in view.conditions:
         totals = [
@@ -234,8 +234,8 @@ def _systems(view: RecordView, console: Console) -> list[Text]:
 
 
 def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) -> list[RenderableType]:
-    """Return the tables of all quantities in `most` lines: parts of a quantity go first, then rows with
-    smaller maxima. If a row per load needs more lines, up to `most_for_loads` are used.
+    """Return the tables of all quantities in `most` lines: parts of a quantity are dropped first, then rows
+    with smaller maxima. If a row per load needs more lines, up to `most_for_loads` are used.
     """
     each = {name: rows for name in view.quantities if (rows := _rows(view, name))}
     whole_ones = {name: [row for row in rows if not row.part] for name, rows in each.items()}
@@ -298,7 +298,7 @@ def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> lis
     presented = _presented(view, console)
     notes = [Text(printable(line)) for line in [*repeat_lines(view.singly), *cross_check_lines(view.singly)]]
     notes += [Text(printable(line), style="dim") for line in step_lines(view.steps, view.labels)]
-    # Each part gets its share of the lines, and those that other parts leave.
+    # Each part gets its share of the lines, and the lines that other parts do not need.
     room = free - min(len(presented), free // 3) - min(len(notes), free // 4) - 1
     tables = _tables(view.singly, console, room, free - LEAST_BESIDE)
     free -= len(tables) + bool(tables)

@@ -74,7 +74,7 @@ def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
         for step in _tuned(steps)
         for result in _results(step, "gravity")
     ]
-    notes = ["How early the timer fires before a release, in each context."]
+    notes = ["How long before a release the timer fires, in each context."]
     columns = [*texts(""), *numbers("irq", "kernel", "user")]
     return Table("Gravity of Xenomai's timer (ns)", columns, rows, notes) if rows else None
 
@@ -91,7 +91,7 @@ def _latency_grid(view: RecordView, steps: Sequence[Step]) -> Table:
     ]  # fmt: skip
     notes = ["Below 0: woken before the release, because the gravity is too large."]
     columns = [*texts(""), *numbers("count", "missed", "min", "mean", "p50", "p99", "max")]
-    return Table("Latency with it (us)", columns, rows, notes)
+    return Table("Latency with this gravity (us)", columns, rows, notes)
 
 
 class Calibrations(Presenter):

@@ -26,7 +26,7 @@ FEWEST_PERIODS = 3
 
 @dataclass(frozen=True)
 class Conclusion:
-    """`word` and `next` are the verdict's; None without a requirement. `doubts`: one reservation a line."""
+    """`word` and `next` are the verdict's; None without a requirement. `doubts`: one on each line."""
 
     word: VerdictWord | None
     text: str
@@ -34,7 +34,7 @@ class Conclusion:
     next: str | None
     doubts: list[str]
     exposure: str | None = None
-    """How much was measured, and what that excludes."""
+    """How much was measured, and which rate of violations that excludes."""
 
 
 def _has_largest(step: Step) -> bool:
@@ -220,7 +220,7 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
     seen = "without a violation" if not exposure.violations else "at the rate seen"
     return (
         f"{measured}: {excluded}; {format_share(exposure.next_share)} takes {format_span(exposure.next_s)} "
-        f"{seen}, or as long as this on {format_count(exposure.next_boards)} boards"
+        f"{seen}, or this long on {format_count(exposure.next_boards)} boards"
     )
 
 

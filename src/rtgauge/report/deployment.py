@@ -41,7 +41,7 @@ def print_deployments(
     console.print(rich_table(Table("", columns, rows), console.width))
     if held is not None:
         settings = plural(held.settings, "setting")
-        _line(console, f"{held.name} is held ({settings}); undo it with: rtgauge restore --applied")
+        _line(console, f"{held.name} is applied ({settings}); undo it with: rtgauge restore --applied")
 
 
 def print_settings(
@@ -50,17 +50,17 @@ def print_settings(
     """Print every setting that a deployment would make on this machine, in order."""
     _line(console, f"{deployment.name}: {deployment.words}", "bold")
     if cannot is not None:
-        _line(console, f"This machine cannot take it: {cannot.reason}; {cannot.remedy}.")
+        _line(console, f"This machine does not support it: {cannot.reason}; {cannot.remedy}.")
         return
     noted = 0
     for action in actions:
         if isinstance(action, Note):
             noted += len(action.paths)
         elif isinstance(action, Gather):
-            _line(console, f"  every task goes into {action.group}, if it can be moved")
+            _line(console, f"  every task that can be moved goes into {action.group}")
         else:
             for setting in action.settings:
-                refusable = "" if setting.essential else "   (may refuse)"
+                refusable = "" if setting.essential else "   (may be refused)"
                 _line(console, f"  {setting.path} = {setting.value}{refusable}")
     if not any(isinstance(action, Write) for action in actions):
         _line(console, "  nothing: the machine is already in this state")
@@ -87,7 +87,7 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:
-        reached = "`rtgauge run` measures there; a shell gets there with"
+        reached = "`rtgauge run` measures there; a shell moves there with"
         _line(console, f"CPU {report.isolated} is set aside: {reached}")
         _line(console, f"  echo $$ > {applied.group}/cgroup.procs")
 
@@ -114,8 +114,8 @@ PUT_BACK = {
     None: "not yet, when this was written",
     "restored": "yes",
     "gone": "gone with its group or thread",
-    "left-changed-by-other": "no: something else had changed it since",
-    "left-under-another": "no: a later run had set it too",
+    "left-changed-by-other": "no: something else has changed it since",
+    "left-under-another": "no: a later run set it too",
     "dropped-after-reboot": "by a reboot",
     "failed": "failed",
 }
@@ -136,7 +136,7 @@ class DeploymentTable:
 
 
 def _is_left(setting: SettingMade) -> bool:
-    """Return whether the setting is not as it was before the step."""
+    """Return whether the setting differs from its value before the step."""
     untouched = setting.error is not None and setting.put_back is None
     return not untouched and setting.put_back not in KEPT_BACK
 
@@ -165,8 +165,8 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         parts.append(f"{plural(report.moved, 'task')} moved, {report.not_moved_count} could not be moved")
     left = bool(report.not_put_back) or any(map(_is_left, report.settings))
     parts += ["not all put back" if left else "all put back"]
-    words = f"with {report.boot_words}" if report.boot_words else "without parameters for it"
-    booted = f"The machine was booted for it, {words}. Its facts then said {report.recognised or 'nothing'}."
+    words = f"with {report.boot_words}" if report.boot_words else "without any parameters"
+    booted = f"The machine was booted for it, {words}. Its facts then showed {report.recognised or 'none'}."
     noted = f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change"
     also = "The priorities of the controller, other real-time threads and IRQ threads were also set."
     notes = applying(

@@ -72,7 +72,7 @@ def system_line(name: str, facts: Facts) -> str:
     kernel, preemption, cpu = facts.kernel.release, facts.kernel.preemption.model, facts.cpu
     if not (kernel or preemption or cpu.online or cpu.model or facts.machine.virtual is not None):
         name = host(name, facts)
-        return "machine unknown" if name == "unknown" else f"{name} · nothing else is known of the machine"
+        return "machine unknown" if name == "unknown" else f"{name} · nothing else is known about the machine"
     parts = [
         host(name, facts),
         f"Linux {kernel}" if kernel else "kernel unknown",
@@ -86,7 +86,7 @@ def system_line(name: str, facts: Facts) -> str:
 def system_lines(record: Record) -> list[str]:
     """Return the system line of every target of the record."""
     return [system_line(name, facts) for name, facts in record.systems.items()] or [
-        "system unknown: the record holds no facts of its target"
+        "system unknown: the record holds no facts about its target"
     ]
 
 
@@ -258,7 +258,7 @@ def _named(prefix: str, part: Part) -> Rows:
 
 
 def groups(facts: Facts) -> Iterator[tuple[str, Rows]]:
-    """(heading, (name, value) of each fact), from the machine down to what it runs."""
+    """Return (heading, (name, value) of each fact), from the machine down to what runs on it."""
     machine = [("Host", value(facts.host)), ("OS", value(facts.os)), ("Boot ID", value(facts.boot_id))]
     machine += [*_named("Identity", facts.identity), *_simple(facts.machine)]
     yield "Machine", [*machine, ("Steal since boot", quantity("ns", facts.steal_ns_since_boot)[1])]

@@ -292,7 +292,9 @@ def _spans(record: Record) -> list[_Span]:
 
 
 def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
-    """What to subtract from each span's clock (ns), and whether true distances between steps are kept."""
+    """Return what to subtract from each span's clock (ns), and whether true distances between steps are
+    kept.
+    """
     together = sum(span.end_ns - span.start_ns for span in spans)
     gaps = [later.start_ns - earlier.end_ns for earlier, later in itertools.pairwise(spans)]
     one_clock = len({tuple(sorted(span.step.key.targets.items())) for span in spans}) == 1

@@ -21,7 +21,9 @@ FASTER = "†"
 
 
 def format_hz(hz: float | None) -> str:
-    """Three significant digits in Hz, kHz or MHz; "any" if nothing limits it, "none" if none is possible."""
+    """Return three significant digits in Hz, kHz or MHz; "any" if nothing limits it, "none" if none is
+    possible.
+    """
     if hz is None:
         return "any"
     if hz <= 0:
@@ -45,7 +47,7 @@ def _name(line: Line) -> str:
 
 
 def _time(ns: int | None, *, at_most: bool = False) -> str:
-    return "no end" if ns is None else f"≤{us(ns)}" if at_most else us(ns)
+    return "unbounded" if ns is None else f"≤{us(ns)}" if at_most else us(ns)
 
 
 def _marked(lines: Sequence[Line]) -> list[str]:
@@ -115,7 +117,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     few = f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds assume independent samples"
     rarely_noted = "once in ...: the lateness that is exceeded that rarely, by the extreme-value estimate."
     notes = applying(
-        (first, f"{allowed} {bounds}, and by how windows, or runs if there are several, differ."),
+        (first, f"{allowed} {bounds}, and by how much windows, or runs if there are several, differ."),
         (first, "100 % has no lower bound on the lateness: no sample rules out a later one."),
         (supposed, f"{few}, and samples in bursts say less."),
         (rare and first, rarely_noted),
@@ -140,13 +142,13 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         intervals = (format_duration(line.interval_ns) for line in table.lines if line.interval_ns)
         slowest = ", ".join(dict.fromkeys(intervals))
         more = ": a machine that has to act more often may be later, so measure at that period"
-        notes.append(f"{FASTER} faster than it was measured (every {slowest}){more if first else ''}.")
+        notes.append(f"{FASTER} faster than measured (every {slowest}){more if first else ''}.")
     within = f"{table.metric} stays within {part_of_period(table.fraction)}"
     return Table(f"{table.title}: highest frequency for which {within}", columns, rows, notes)
 
 
 def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
-    """For each quantity, the condition that allows the lowest frequency; None without a table."""
+    """Return, for each quantity, the condition that allows the lowest frequency; None without a table."""
     clauses: list[str] = []
     for table in tables:
 
@@ -178,7 +180,9 @@ def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None
 
 
 def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | None:
-    """Periodic tasks by jitter and by absolute lateness, which jitter hides; None without a common line."""
+    """Return periodic tasks by jitter and by absolute lateness, which jitter hides; None without a common
+    line.
+    """
     lateness = {(line.record, line.label): line for line in latency.lines}
     rows: list[list[str]] = []
     for line in jitter.lines:

@@ -41,20 +41,20 @@ def notes(result: GateResult) -> list[str]:
         )
     lines += [
         f"New: {new.culprit} made {format_count(new.latencies)} latencies of the candidate large in "
-        f"{new.runs} of {plural(new.explained_runs, 'run')}, up to {format_time(new.worst_ns)}; of the "
-        "baseline none."
+        f"{new.runs} of {plural(new.explained_runs, 'run')}, up to {format_time(new.worst_ns)}; none of "
+        "the baseline's."
         for new in result.culprits
     ]
     for side in result.exposure:
         exposure, what = side.exposure, "break the bound"
         if result.require is None:
-            # Nobody asked for this bound, so the cost of the next power of ten is of no use.
+            # Nobody asked for this bound, so the cost of the next power of ten is not shown.
             exposure = exposure.model_copy(update={"per_hour_excluded": None, "next_s": None})
             what = f"exceed {format_time(side.bound_ns)}, its largest"
         lines.append(f"{side.side}: {exposure_text(exposure, what)}.")
     aside = [pair for pair in result.pairs if pair.why_not is not None]
     if aside and result.primary is not None and result.primary.pairs:
-        lines.append(f"{plural(len(aside), 'pair')} did not count, the first because of {aside[0].why_not}.")
+        lines.append(f"{plural(len(aside), 'pair')} did not count; the first: {aside[0].why_not}.")
     lines += [f"Left out: {text}." for text in result.left_out]
     if result.next is not None:
         lines.append(f"Next: {result.next}")
@@ -114,7 +114,7 @@ def page(result: GateResult, record: Record) -> str:
 
 
 def _measure(result: GateResult) -> str:
-    return result.quantile if result.require is None else f"how often {result.require} is broken"
+    return result.quantile if result.require is None else f"how often {result.require} is violated"
 
 
 def _figure(result: GateResult) -> Figure:
@@ -152,7 +152,7 @@ def _events_figure(result: GateResult) -> Figure:
     step = max(1, max(int(row[1]) for row in rows) // 8)
     ticks = [*range(0, max(int(row[1]) for row in rows) + step, step)]
     data = vega.csv("pair:Q events:Q side", rows)
-    description = f"How often each run exceeded {result.require} under {result.series}, pair by pair"
+    description = f"How often each run violated {result.require} under {result.series}, pair by pair"
     points = vega.layer(
         data,
         vega.mark("point", filled=True, size=70),

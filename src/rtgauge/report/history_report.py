@@ -31,10 +31,12 @@ def spread(history: History) -> str | None:
     if history.spread_between_boots is None:
         return None
     within = history.spread_within_boots
-    runs = "" if within is None else f", runs of one boot by {within * 100:.1f} %"
+    runs = "" if within is None else f", by {within * 100:.1f} % between runs of one boot"
     gate = history.detectable
     found = "" if gate is None else f"; a gate of 12 pairs finds {format_change(gate)}"
-    return f"{history.quantile} of boots varies by {history.spread_between_boots * 100:.1f} %{runs}{found}"
+    return (
+        f"{history.quantile} varies by {history.spread_between_boots * 100:.1f} % between boots{runs}{found}"
+    )
 
 
 def table(history: History, by: str) -> Table:
@@ -86,6 +88,6 @@ def _change_text(change: SuspectedChange) -> str:
     differs = list(change.differs.items())[:MOST_NAMED]
     named = [f"{name} {before or 'none'} -> {after or 'none'}" for name, (before, after) in differs]
     more = len(change.differs) - len(named)
-    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records know"
+    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records show"
     where = f"at {change.record} ({change.started[:16]})"
     return f"suspected change {format_change(change.change)} {where}; changed there: {what}"

@@ -18,19 +18,18 @@ from rtgauge.verdict.coverage import FORBIDDEN
 COKERNEL_METHOD = {
     "cobalt": (
         "On Cobalt the measured threads are threads of Xenomai's co-kernel, which takes the timer "
-        "before Linux does: they wait, lock and read the clock by Cobalt's calls."
-        " How often a thread was handed to Linux while it measured is "
-        "in the table of threads; it should be 0. Control and output "
-        "of the engine run on Linux."
+        "before Linux does: they wait, lock and read the clock with Cobalt's calls. The table of threads "
+        "shows how often a thread was handed to Linux while it measured; this should be 0. The engine's "
+        "control and output run on Linux."
     ),
     "rtai": (
         "On RTAI the measured threads are tasks of its LXRT scheduler in hard real time, which "
-        "takes the timer before Linux does: they sleep and lock by its "
-        "calls, and read its time base, the processor's cycle counter. RTAI fires a timer early "
+        "takes the timer before Linux does: they sleep and lock with its calls, and read its time base, "
+        "the processor's cycle counter. RTAI fires a timer early "
         "by the wake-up time that its calibration found, so a thread may run before its release"
-        ": such a latency is negative, and kept. How often tasks "
-        "were handed to Linux is counted by RTAI for all of them "
-        "together; any in the measured phase is a mark. Control and output of the engine run on Linux."
+        ": its latency is then negative, and is kept. RTAI counts for all tasks together how often they "
+        "were handed to Linux; if this happened in the measured phase, the step is marked. The engine's "
+        "control and output run on Linux."
     ),
 }
 
@@ -58,7 +57,7 @@ def method_words(view: RecordView) -> list[str]:
     ]
     paragraphs = list(dict.fromkeys(_paragraph(key) for key in measured))
     foreign = dict.fromkeys(step.tool for step in view.record.steps if step.key.tool != "rtgauge")
-    theirs = "have the figures that it printed; what it counts as a latency and leaves out is its own choice."
+    theirs = "have the figures that it printed; it chose what to count as a latency and what to leave out."
     others = [f"Steps measured by {tool} {theirs}" for tool in foreign]
     runtimes = dict.fromkeys(step.key.rt for step in view.record.steps)
     cokernels = [COKERNEL_METHOD[rt] for rt in runtimes if rt in COKERNEL_METHOD]
@@ -153,5 +152,5 @@ def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
         rows[-1].append(step if clock.error is None else f"not read: {clock.error}")
     figures = numbers("resolution", "smallest step", "readings", "min", "p50", "mean", "p99", "max")
     columns = [*texts("clock"), *figures, *texts("step")]
-    notes = ["In ns. The cost of one reading is the difference between two readings one after the other."]
+    notes = ["In ns. The cost of one reading is the difference between two successive readings."]
     return Table("Cost of reading each clock", columns, rows, notes)

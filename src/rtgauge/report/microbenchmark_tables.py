@@ -55,14 +55,16 @@ def _cell(system: System, operation: str, figure: str) -> str:
 
 
 def cost_grids(results: Microbenchmarks) -> list[Table]:
-    """Worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a row a system."""
+    """Return worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a row per
+    system.
+    """
     if not results.systems:
         return []
     names = _names(results)
     costs = [system.clock_cost_ns for system in results.systems if system.clock_cost_ns is not None]
-    clock = "What reading the clock costs is not known."
+    clock = "The cost of reading the clock is not known."
     if costs:
-        clock = f"Each figure holds one reading of the clock, about {min(costs):.0f} ns."
+        clock = f"Each figure includes one reading of the clock, about {min(costs):.0f} ns."
     marked: dict[tuple[str, Severity], list[str]] = {}
     for name, system in zip(names, results.systems, strict=True):
         for cost in system.costs:
@@ -130,7 +132,7 @@ def _share(answer: NoiseAnswer, taken_ns: int) -> str:
 
 
 def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happened]) -> str:
-    """System, policy, load and repeat, as far as they differ."""
+    """Return system, policy, load and repeat, if they differ."""
     parts = [
         answer.name if len({other.name for other in every}) > 1 else "",
         answer.policy,
@@ -159,16 +161,17 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
         rows.append([name, _share(answer, answer.taken_ns), *cells, gaps, *longest])
     notes = [
         (
-            "Shares of the time in which the task could see gaps. task: another one ran; interrupt: one was "
-            "counted; below: the kernel counted nothing, so hardware, firmware or a hypervisor."
+            "Shares of the time in which the task could see gaps. task: another task ran; interrupt: an "
+            "interrupt was counted; below: the kernel counted nothing, so it was hardware, firmware or a "
+            "hypervisor."
         )
     ]
     if "not-told" in causes:
-        notes.append("not-told: an interrupt or below; interrupts were not counted.")
+        notes.append("not-told: an interrupt or below, since interrupts were not counted.")
     if any(row[0].endswith("*") for row in rows):
         notes.append("* marked: read it with care")
     columns = [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")]
-    return Table("Noise: what was taken from each CPU", columns, rows, notes)
+    return Table("Noise: the time taken from each CPU", columns, rows, notes)
 
 
 def happened_grid(results: Microbenchmarks) -> Table | None:
@@ -220,10 +223,10 @@ def inversion_grid(results: Microbenchmarks) -> Table | None:
     columns = [*texts("lock", "high task"), *numbers("starved", "longest wait", "section", "sections")]
     notes = [
         (
-            f"Starved: it did not have the lock within the probe's own limit of {limits}; without a "
+            f"Starved: it did not get the lock within the probe's own limit of {limits}; without a "
             "limit it would wait for as long as the middle task computes."
         ),
-        "sections: the longest wait in critical sections of the low task.",
+        "sections: the longest wait, as a number of critical sections of the low task.",
     ]
     return Table("Priority inversion", [*(texts("system") if several else []), *columns], rows, notes)
 
@@ -249,7 +252,9 @@ class MicrobenchmarkPresenter(Presenter):
         if results.inversion:
             locks = ", ".join(dict.fromkeys(starved))
             parts.append(
-                f"the high task starved at: {locks}" if starved else "the high task starved at no lock"
+                f"the high task starved at: {locks}"
+                if starved
+                else "the high task did not starve at any lock"
             )
         return "; ".join(parts) or None
 

@@ -25,12 +25,13 @@ FIGURES = {
     "p99_9_ns": "p99.9", "max_ns": "max",
 }  # fmt: skip
 NOTE = (
-    "In us. The difference is between figures, not between single samples: it is what the machine's own "
-    "clock does not see. The difference of the means is also the mean of the differences if both counted "
-    "the same samples. No offset and no drift of the clocks is subtracted."
+    "In us. The difference is between figures, not between single samples: it is the part that the "
+    "machine's own clock does not see. The difference of the means is also the mean of the differences if "
+    "both counted "
+    "the same samples. No clock offset or drift is subtracted."
 )
 MIDDLE = ("std", "p50", "p99")
-"""Figures left out of a narrow terminal or page."""
+"""Figures left out in a narrow terminal or page."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
     report, exact = each.report, each.report.exact
     rows = [
         ["instrument", f"{report.firmware}, {report.id}"],
-        ["steps of its clock", f"{report.resolution_ns:g} ns"],
+        ["resolution of its clock", f"{report.resolution_ns:g} ns"],
         ["its own loopback", _loopback(report)],
         ["loopback of the wires", _wires(report)],
         ["drift of this machine's clock", _drift(report.drift)],
@@ -153,9 +154,10 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
         figures = f"min {_us(exact.min_ns)}, mean {_us(exact.mean_ns)}, max {_us(exact.max_ns)}"
         rows.append(["its own figures (us)", f"{exact.count} values: {figures}, std {_us(exact.std_ns)}"])
     drift = (
-        "The drift is that of the machine that runs rtgauge against the instrument: 1 ppm is 1 ns in 1 ms."
+        "The drift is how the clock of the machine that runs rtgauge drifts against the instrument's: 1 "
+        "ppm is 1 ns in 1 ms."
     )
-    notes = [f"The loopback is shown and not subtracted. {drift}"]
+    notes = [f"The loopback is shown but not subtracted. {drift}"]
     return Table(f"The instrument{of_step}", texts("", "value"), rows, notes)
 
 

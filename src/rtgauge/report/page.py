@@ -64,8 +64,8 @@ def _figure(figure: Figure, source: Source) -> dict[str, object]:
 
 
 THREADS_NOTE = (
-    "Times in us. lost: samples taken and not kept; impossible: negative values, in no other figure; run "
-    "delay: time that the thread was ready and did not run, over the measured phase."
+    "Times in us. lost: samples taken but not kept; impossible: negative values, which no other figure "
+    "includes; run delay: how long the thread was ready but did not run in the measured phase."
 )
 
 

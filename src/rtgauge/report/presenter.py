@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presents what a probe has beyond the tables and figures of every probe.
+"""Presents what a probe shows beyond the tables and figures that every probe has.
 
 Packages register presenters as entry points in the group `rtgauge.presenters`, by the name of the probe or
 of a file that steps keep. A presenter is imported when a record has such a step.
@@ -50,7 +50,7 @@ class Presenter:
     """Shows nothing; probes override methods. `steps`: the steps of its probes, in the conditions' order."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
-        """Return the result of these steps as part of a sentence; None if the largest values say it."""
+        """Return the result of these steps as part of a sentence; None if the largest values suffice."""
         return None
 
     def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002

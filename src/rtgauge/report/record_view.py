@@ -15,15 +15,15 @@ from rtgauge.record.reader import Record
 from rtgauge.report.text import quantity, words
 
 UNKNOWN = "unknown"
-"""The load and deployment of an imported step whose file does not say them."""
+"""The load and deployment of an imported step whose file does not name them."""
 LATENCY = "latency"
 SEVERAL = "time"
 """The name of several quantities together."""
 
 
 def has_distribution(step: Step) -> bool:
-    """Return whether all series of its main quantity are one distribution, unlike a task set or several
-    locks.
+    """Return whether all series of the step's main quantity form one distribution, unlike a task set or
+    several locks.
     """
     return not step.tasks and probe_of(step).shown.pooled
 

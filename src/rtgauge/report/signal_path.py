@@ -40,18 +40,18 @@ PARTS = {
 OVERALL = "Overall response latency"
 OVERALL_NOTES = (
     (
-        "In us, the variance in us². On the wire: min/max between the two edges by the time stamps "
-        "of the wire's kernel module, as an oscilloscope shows it."
+        "In us, the variance in us². On the wire: min/max between the two edges by the time stamps of the "
+        "wire's kernel module, as an oscilloscope would show it."
     ),
     (
         "cyclictest: min/max of wake-ups in the same record under the same load, if the plan has it; "
-        "it measures no line and no answer."
+        "cyclictest measures no line and no answer."
     ),
 )
 PARTS_NOTES = (
     (
-        "In us. In user space from the kernel's tracepoints: four consecutive parts; the rest is the "
-        "time that the running task needs for its answer."
+        "In us. In user space from the kernel's tracepoints: four consecutive parts; the rest is the time "
+        "that the running task takes for its answer."
     ),
     (
         "In kernel space from the module's time stamps: from the stimulus to the top half, to the "
@@ -68,14 +68,14 @@ ALWAYS = ("stimuli", "answers", "edges", "lost", "compared")
 NEVER = ("abi",)
 WORDS = {
     "not-made": "not made, as the master was late",
-    "late-by-max-ns": "ns that the master was late at most",
+    "late-by-max-ns": "ns by which the master was late at most",
     "early-answer": "before their stimulus",
     "double-edge": "more than one edge at once",
     "late-answer": "after their timeout",
     "compared": "time stamps of the wire compared",
     "not_compared": "without one",
-    "told_apart": "taken apart",
-    "not_told_apart": "not taken apart",
+    "told_apart": "split into parts",
+    "not_told_apart": "not split",
 }
 
 

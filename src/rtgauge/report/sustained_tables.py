@@ -54,7 +54,7 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
     if not curves:
         return None
     rows: list[list[str]] = []
-    near = f"periods nearer than {RESOLUTION - 1:.0%} are not distinguished"
+    near = f"periods within {RESOLUTION - 1:.0%} are not distinguished"
     notes = [
         f"sustained: the shortest period at which, and above which, no cycle was lost in any repeat; {near}.",
         (
@@ -75,14 +75,14 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
 
 def _notes(curve: Curve) -> list[str]:
     known = sum(result.sustained_ns is not None for result in curve.found)
-    spread = f"the spread of {known} repeats holds the median of many"
+    spread = f"the spread of {known} repeats contains the median of many"
     by_master = any(result.by_master for result in curve.found)
-    late = "below, the master was late and the slave lost nothing: its limit may be higher"
+    late = "at a shorter period the master was late and the slave lost nothing: the slave may sustain more"
     shortest = "nothing was lost at the shortest period either, so a shorter one may be sustained."
     unfinished = [str(result.repeat) for result in curve.found if not result.complete]
     notes = applying((known > 1, f"{spread} with a probability of {curve.coverage:.0%}."))
     if curve.loss_at_most is not None:
-        lost = f"fewer than {format_share(curve.loss_at_most)} cycles are lost; more cycles would say more."
+        lost = f"fewer than {format_share(curve.loss_at_most)} cycles are lost; more cycles lower this limit."
         notes.append(f"at {format_time(curve.sustained_ns)}, at 95 % confidence {lost}")
     return notes + applying(
         (by_master, f"{late}; measure with a master on another machine."),

@@ -119,7 +119,7 @@ class Table:
 
 
 def applying(*notes: tuple[object, str]) -> list[str]:
-    """Return the notes whose condition holds, which is the first of each pair."""
+    """Return the notes whose condition, the first of each pair, holds."""
     return [note for applies, note in notes if applies]
 
 

@@ -35,7 +35,9 @@ FIGURES = {
 """The column for each field of a Distribution."""
 FILLED = "missed filled in"
 """The name of the row with the missed activations filled in."""
-FILLED_WORDS = f"{FILLED}: the line above, and each missed activation with the latency that it would have had"
+FILLED_WORDS = (
+    f"{FILLED}: the line above, with missed activations added at the latency that they would have had"
+)
 MOST_LARGEST = 5
 
 
@@ -99,7 +101,9 @@ def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str
 
 
 def load_tables(view: RecordView) -> dict[str, Table]:
-    """For each quantity, all CPUs together, a row per step, idle first; without task sets and `inversion`."""
+    """Return, for each quantity, all CPUs together, a row per step, idle first; without task sets and
+    `inversion`.
+    """
     steps = [step for step in view.steps if step.total is not None and has_distribution(step)]
     tables: dict[str, Table] = {}
     for quantity in quantities(steps):
@@ -114,7 +118,9 @@ def load_tables(view: RecordView) -> dict[str, Table]:
 
 
 def _silent_tasks(step: Step) -> set[str]:
-    """Threads without an activation, if there are several: most threads of a large program only wait."""
+    """Return the threads without an activation, if there are several: most threads of a large program only
+    wait.
+    """
     tasks = {str(summary.labels["task"]) for summary in step.series if "task" in summary.labels}
     heard = {
         str(summary.labels.get("task"))
@@ -125,7 +131,7 @@ def _silent_tasks(step: Step) -> set[str]:
 
 
 def heard_series(step: Step) -> list[SeriesSummary]:
-    """Return the series of a step except of threads that share one row in `series_table`."""
+    """Return the series of a step, except for threads that share one row in `series_table`."""
     silent = _silent_tasks(step)
     return [summary for summary in step.series if str(summary.labels.get("task")) not in silent]
 
@@ -190,7 +196,9 @@ def largest_table(step: Step, name: str) -> Table:
 
 
 def thread_table(series: Sequence[SeriesSummary], first: str, name: str) -> Table:
-    """Warm-up, losses and the kernel's counts of each series' thread. `first`: the first column's title."""
+    """Return warm-up, losses and the kernel's counts of each series' thread. `first`: the first column's
+    title.
+    """
     rows: list[list[str]] = []
     columns = [
         *("warm-up", "warm-up missed", "warm-up max", "lost", "impossible", "switches, voluntary"),

@@ -45,7 +45,7 @@ def words(key: str) -> str:
 
 
 def value(item: object) -> str:
-    """Any value of facts or parameters on one line; None is "unknown", an empty text "none"."""
+    """Return any value of facts or parameters on one line; None is "unknown", an empty text "none"."""
     if item is None:
         return "unknown"
     if isinstance(item, bool):

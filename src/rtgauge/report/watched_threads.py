@@ -21,10 +21,10 @@ MOST_IDLE = 6
 SHARES = (("woken-by", "by", "woken by", 0.01), ("sleeps-in", "syscall", "sleeps in", 0.0))
 """(result, its label, words, the smallest share to name) of what a thread waits for."""
 LOCKS = {
-    "inversion": "the lock does not lend its owner the priority (PTHREAD_PRIO_INHERIT)",
-    "inversion-lent": "the lock lends its owner the priority meanwhile",
+    "inversion": "the lock has no priority inheritance (PTHREAD_PRIO_INHERIT)",
+    "inversion-lent": "the lock has priority inheritance",
 }
-"""How a lock treats an owner of lower priority, by result name."""
+"""Whether a lock lends its owner the waiter's priority, by result name."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ def _counted(results: list[Result], name: str, task: str, label: str) -> list[_C
 
 
 def _shares(counted: list[_Counted], least: float = 0.0) -> str:
-    """Text like "clock_nanosleep 99.9% (at most 998.2 us)"; without times if system calls are not traced.
+    """Return text like "clock_nanosleep 99.9% (at most 998.2 us)"; without times if system calls are not
+    traced.
 
     `least`: the smallest share to name.
     """
@@ -61,11 +62,11 @@ def _shares(counted: list[_Counted], least: float = 0.0) -> str:
 
 
 def _inversions(results: list[Result], task: str) -> list[str]:
-    """Return lines like "task control, priority inversion: 12 times blocked on a lock of logger, ..."."""
+    """Return lines like "task control, priority inversion: blocked 12 times on a lock of logger, ..."."""
     lines: list[str] = []
     for name, lends in LOCKS.items():
         for entry in _counted(results, name, task, "by"):
-            blocked = f"{plural(entry.count, 'time')} blocked on a lock of {entry.who}"
+            blocked = f"blocked {plural(entry.count, 'time')} on a lock of {entry.who}"
             longest = f"which has a lower priority, at most {us(entry.longest_ns)} us; {lends}"
             lines.append(f"task {task}, priority inversion: {blocked}, {longest}")
     return lines

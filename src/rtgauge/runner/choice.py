@@ -174,7 +174,7 @@ def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tup
     isolated = isolated_in(held, context.target)
     where = f", on CPU {format_cpu_list(isolated)}" if isolated else ""
     mark = MarkKind.DEPLOYMENT_HELD.mark(
-        f"measured in the deployment {held.name}, which `deploy apply` holds{where}"
+        f"measured in the deployment {held.name}, which `deploy apply` set{where}"
     )
     return replace(context, group=held.group, isolated=isolated), [mark]
 
@@ -185,7 +185,7 @@ def _accepted_steps(
     """Try each kind of step; return the accepted steps, what this machine or its co-kernel lacks, and how
     long arming took (s).
 
-    Raises InputError if the co-kernel supports nothing of the plan, a tool cannot measure its step, or the
+    Raises InputError if the co-kernel supports nothing in the plan, a tool cannot measure its step, or the
     engine refuses the input, and MeasureError if trying fails.
     """
     refused: dict[str, LeftOut | None] = {}

@@ -101,7 +101,7 @@ class Progress(Protocol):
     """Listens to a run: the runner calls, a display shows. Times are in seconds."""
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """The steps that will be measured and how long each is expected to take."""
+        """Called with the steps that will be measured, and how long each is expected to take."""
         ...
 
     def left_out(self, what: LeftOut) -> None:
@@ -182,7 +182,7 @@ class DeploymentStrategy(Protocol):
 
 
 def _save_nothing(_state: StepState | None) -> None:
-    """The context of a target on which nothing outlives this process."""
+    """Save nothing: for a target on which nothing outlives this process."""
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ RESUMING = ("run", "gate", "tune")
 def how_to_resume(record: Path, command: Sequence[str] = ()) -> str:
     """Return how to resume, for messages about a run that ends early; `command` started it."""
     verb = command[1] if len(command) > 1 and command[1] in RESUMING else RESUMING[0]
-    return f"; go on with: rtgauge {verb} --resume {shlex.quote(str(record))}"
+    return f"; continue with: rtgauge {verb} --resume {shlex.quote(str(record))}"
 
 
 def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Puts deployments into force on a target, by settings while it runs or by booting a lab guest for each, and
-finds the ones that it cannot take.
+finds the ones that it does not support.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def as_left_out(name: str, cause: Cannot | Refused) -> LeftOut:
 
 
 def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Return why a step that names its CPUs cannot be measured in a deployment: it gives the step other
+    """Return why a step that names its CPUs cannot be measured in a deployment, which gives the step other
     CPUs.
     """
     cpus = key.parameters.get("cpu")
@@ -121,7 +121,7 @@ class LiveDeployments:
         self._target.check()
 
     def expected_s(self, before: str | None, name: str) -> float:  # noqa: ARG002 - of every strategy
-        """Zero: setting it is part of every step's overhead."""
+        """Return 0: setting it is part of every step's overhead."""
         return 0.0
 
     def console(self) -> bytes | None:
@@ -137,7 +137,7 @@ def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
     held = read_held(target.read)
     if held is not None and any(key.deployment != AS_IS for key in steps):
         raise MeasureError(
-            f"the deployment {held.name} is held by `deploy apply`; undo it first: rtgauge restore --applied"
+            f"`deploy apply` has set the deployment {held.name}; undo it first: rtgauge restore --applied"
         )
     return held
 
@@ -173,8 +173,8 @@ class BootDeployments:
     sets_as_is = True
 
     def __init__(self, target: SshTarget, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
-        """Boot the guest without any deployment's parameters, unless it already is: they can only be chosen
-        then. Other parameters stay.
+        """Boot the guest without any deployment's parameters, unless it already runs without them: only then
+        can a run choose them. Other parameters stay.
 
         `phase` is called with each phase. Raises MeasureError if the guest does not come up, or if `deploy
         apply` holds a deployment that a boot would undo.
@@ -207,7 +207,7 @@ class BootDeployments:
         if held is not None:
             name = self._target.name
             raise MeasureError(
-                f"{name}: `deploy apply` holds the deployment {held.name}; undo it first: "
+                f"{name}: `deploy apply` has set the deployment {held.name}; undo it first: "
                 f"rtgauge restore --applied --target {name}"
             )
 

@@ -83,12 +83,12 @@ def check_engine_starts(runtime: str, target: Target) -> None:
     last = (done.stdout.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
     _, loading, missing = last.partition(LOADING)
     if loading and not target.read([rt_core.VERSION]).exists(rt_core.VERSION):
-        raise MeasureError("this kernel has no Xenomai 3 (Cobalt) core: boot one that has, or leave rt out")
+        raise MeasureError("this kernel has no Xenomai 3 (Cobalt) core: boot one with it, or leave rt out")
     if loading:
         library = missing.partition(":")[0]
         remedy = (
-            "install Xenomai's libraries there, in the folder that they were configured for where "
-            "rtgauge was installed (docs/cokernels.md)"
+            "install Xenomai's libraries there, in the folder for which they were configured on the "
+            "machine that installed rtgauge (docs/cokernels.md)"
         )
         raise MeasureError(f"the engine for {name} needs {library}, which is not on the target: {remedy}")
     raise MeasureError(f"the engine for {name} does not start on the target: {last}")
@@ -212,7 +212,7 @@ def follow(
     the stream; `table` begins the names of window files next to it. The step's duration bounds how long
     another machine may be silent.
 
-    Its last line may be an error. Raises MeasureError if it is not a stream, ConnectionBroken if the
+    The stream's last line may be an error. Raises MeasureError if it is not a stream, ConnectionBroken if the
     connection is lost.
     """
     context = step.context
@@ -226,8 +226,8 @@ def follow(
                     context.progress.window(line)
                 elif isinstance(line, Frame):
                     context.progress.frame(line)
-                # Of a program that outlives its connection the target keeps the output in a file, which
-                # frames would fill.
+                # If a program outlives its connection, the target keeps its output in a file, which frames
+                # would fill.
                 if watched != (program.kept is None and context.progress.watched()):
                     watched = not watched
                     program.say("watch" if watched else "unwatch")
@@ -314,7 +314,9 @@ class BackgroundEngine:
 
     @property
     def died(self) -> bool:
-        """Whether a slave ended by itself while needed. Over UDP the master's word also ends it."""
+        """Whether a slave ended by itself while it was needed. Over UDP a message from the master also ends
+        it, with the reason `count`.
+        """
         return self.ended.is_set() and (
             self.stream.result.end is None or self.stream.result.end.reason != "count"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ctrl-C once ends in order and keeps everything; twice ends immediately."""
+"""The first Ctrl-C ends the run in order and keeps everything; the second ends it immediately."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Interrupt:
             raise KeyboardInterrupt
         self.requested = True
         if self._on_request is not None:
-            # If the signal came while another line was printed, this one was not.
+            # If the signal came while another line was being printed, this line cannot be printed.
             with contextlib.suppress(RuntimeError, OSError):
                 self._on_request()
         if self._stop is not None:

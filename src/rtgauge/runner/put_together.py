@@ -123,7 +123,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
     summary = summarise_step(windows, result.series, result.summaries, without_summary=outer)
     hello = result.hello
     if hello is None:
-        raise MeasureError("the engine said nothing; is it the one that came with this rtgauge?")
+        raise MeasureError("the engine sent nothing; is it the one that came with this rtgauge?")
     measuring = windows.are_of(None)
     explained = explain_report(result)
     if context.not_explained is not None:
@@ -192,19 +192,15 @@ def load_marks(report: LoadReport) -> list[Mark]:
 
 def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
     result = measured.result
-    if measured.end_reason is not None:  # the instrument's word, which stopped the engine
+    if measured.end_reason is not None:  # the instrument's reason, which stopped the engine
         requested = requested and measured.end_reason == "stopped"
         return [MarkKind.STOPPED.mark("ended by the user before its time")] if requested else []
     if result.end is None:
-        return [
-            MarkKind.ENGINE_DIED.mark(
-                "the engine ended before its time; what it had measured by then is kept"
-            )
-        ]
+        return [MarkKind.ENGINE_DIED.mark("the engine ended early; what it had measured by then is kept")]
     if result.end.reason == "stopped" and not requested:
         detail = (
-            "the engine lost its lease (rtgauge was held: Ctrl-Z, a suspended machine) or the run its guard, "
-            "so it ended; what it had measured by then is kept"
+            "the engine's lease expired (rtgauge was suspended, by Ctrl-Z or with its machine) or the run "
+            "lost its guard, so the engine ended; what it had measured by then is kept"
         )
         return [MarkKind.LEASE_LOST.mark(detail)]
     if result.end.reason == "stopped":
@@ -255,7 +251,7 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
     for series in highest(step):
         if series.series in elsewhere:
             continue
-        # How long something computes says nothing: it may well take as long as a limit takes at once.
+        # A computing time says nothing: it may well be as long as a throttling takes.
         metric = probes.get(step.key.probe).metric(series.metric)
         longest = series.max_ns if metric is None or metric.is_delay else None
         marks.append(

@@ -178,7 +178,8 @@ def resume_run(
                 )
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)
-        # What was possible when the run began may not be now; nothing is tried where a step goes on.
+        # What was possible when the run began may not be possible now; nothing is tried on a target where a
+        # step continues.
         free = {name: context for name, context in contexts.items() if name not in interrupted}
         remaining = [key for key in remaining_steps(run, finished) if key.targets["self"] in free]
         choice = choose(remaining, free)

@@ -46,7 +46,7 @@ class CannotTrace(Refused):
     """The kernel cannot record the events that the step needs."""
 
     what = "the kernel's events"
-    remedy = "it takes root and a kernel with CONFIG_FTRACE"
+    remedy = "this needs root and a kernel with CONFIG_FTRACE"
 
 
 class NoParts(CannotTrace):

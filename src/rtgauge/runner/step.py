@@ -95,7 +95,9 @@ class StepRun:
         self._step = self._in_progress(started, files_before, load)
 
     def measure(self) -> None:
-        """Raises InputError or MeasureError, or Abandoned if the user ended the run before."""
+        """Measure the step. Raises InputError or MeasureError, or Abandoned if the user ended the run
+        before.
+        """
         if self._context.interrupt.requested:
             raise Abandoned
         self._outcome: Outcome = self._measurer.measure(self._step)

@@ -20,7 +20,7 @@ from rtgauge.study.sustained import entries, later_keys, next_keys, plan_of
 LOADS = ("idle", "scheduler")
 """Sec. 4.3.1: without load, and with hackbench."""
 CYCLES = 3_000
-"""The paper has 1 M of them, which take 3 hours a step at 10 ms: --set cycles=1000000."""
+"""The paper has 1 M cycles, which take 3 hours per step at 10 ms: --set cycles=1000000."""
 PERIODIC_CYCLES = 1_000
 """Sec. 7.2: 10 000 half-periods of 15 ms."""
 PLACES: tuple[dict[str, Any], ...] = ({}, {"path": "wire"}, {"path": "wire", "space": "kernel"})

@@ -31,7 +31,7 @@ class BisectWish(Model):
     good: str
     bad: str
     command: list[str] = Field(description="builds and boots the commit that is checked out")
-    larger_than: float = Field(default=0.1, gt=0, description="the change that matters: 0.1 is 10 %")
+    larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters: 0.1 is 10 %")
     max_pairs: int = 12
     seed: int
 
@@ -51,7 +51,7 @@ class Commits(Protocol):
     """The commits between both ends, which `git bisect` halves."""
 
     def count(self) -> int:
-        """Return how many commits may be the first bad one, with the bad end."""
+        """Return how many commits may be the first bad one, including the bad end."""
         ...
 
     def next(self) -> str | None:

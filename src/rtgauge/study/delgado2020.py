@@ -88,7 +88,7 @@ class Delgado2020:
         return loaded_plan(choice.deployment, replace(overrides, seed=record.run.seed)).steps
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:
-        """Return the steps under load of any deployment: the chosen one has as many."""
+        """Return the steps under load of any deployment: the chosen one has the same number."""
         return (
             []
             if any(key.load != IDLE for key in planned)

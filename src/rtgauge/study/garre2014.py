@@ -41,7 +41,7 @@ class Garre2014:
 
     def begin(self, overrides: Overrides) -> Plan:
         """Plan the steps on one thread (curves, and the parts of a step), the cost of a switch, the numbers
-        of threads that words mean here, and the pictures of the fall.
+        of threads that words such as `cores` mean here, and the pictures of the fall.
         """
         aims = aims_of_study(self.name, overrides)
         repeated = plan_of(
@@ -100,7 +100,7 @@ class Garre2014:
 
 
 def _word_nodes(aims: Aims) -> int:
-    """Return a size that is enough for any number of threads that a word may mean."""
+    """Return a size that is large enough for any number of threads that a word may mean."""
     return max(1024, aims.sizes[0])
 
 
@@ -132,7 +132,9 @@ def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Return the same fall many times, each some steps longer: the page shows the nodes at each end."""
+    """Return the same fall many times, each some steps longer: the page shows the nodes at the end of
+    each.
+    """
     solver = HALO if HALO in aims.solvers else aims.solvers[0]
     return [
         tire_entry(

@@ -54,7 +54,7 @@ def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, 
         raise InputError("give --cpu, the CPU of the other machine to stall")
     length_ns = parse_duration_ns(length)
     if not LEAST_LENGTH_NS <= length_ns <= LONGEST_US * 1_000:
-        raise InputError(f"--length {length}: 100us to {LONGEST_US // 1000}ms")
+        raise InputError(f"--length {length}: give 100us to {LONGEST_US // 1000}ms")
     steps = _steps(chosen, count, max(os.sched_getaffinity(0)) if cpu is None else cpu, length_ns)
     document = {"name": "selftest", "order": "as-written", "step": steps}
     return make_plan(document, "selftest", Overrides(targets=[target]))

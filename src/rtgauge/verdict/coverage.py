@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 FORBIDDEN = {
     "cpuset": "a cpuset forbids it",
-    "affinity": "forbidden by the affinity, as taskset sets it",
-    "not-allowed": "a cpuset or the affinity forbids it",
+    "affinity": "forbidden by the affinity mask, as set by taskset",
+    "not-allowed": "a cpuset or the affinity mask forbids it",
 }
 """The engine's reasons for leaving out a CPU that should be measured (docs/formats/stream.md).
 
@@ -51,9 +51,11 @@ def cpus_left_out(steps: Sequence[Step]) -> list[str]:
 
 
 def left_out_of(run: Run) -> list[str]:
-    """Return what a run did not measure of its plan, and why: "load network was not there (...)"."""
+    """Return the parts of its plan that a run did not measure, and why: "load network was not available
+    (...)".
+    """
     missing = [
-        f"{item.what} was {'not there' if item.what.startswith('load ') else 'left out'} ({item.reason})"
+        f"{item.what} was {'not available' if item.what.startswith('load ') else 'left out'} ({item.reason})"
         for item in run.left_out
     ]
     if run.state != "complete" and len(run.steps) < len(run.planned):

@@ -19,7 +19,7 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
 MARGIN = Fraction(80, 100)
-"""A requirement that would not hold for this share of its bound holds only just: it is marginal."""
+"""A requirement is marginal if it holds, but would not hold at this share of its bound."""
 
 LEAST_FOR_EVERY = 10_000
 """Fewer activations say nothing about "100 %": at 95 % confidence they do not rule out one violation in
@@ -45,7 +45,7 @@ class _Case:
     step: Step
     violations: Violations
     close: Violations
-    """The violations of `margin` of the bound."""
+    """The violations if the bound were `margin` of what it is."""
     maximum_ns: int | None
     series: int
     interval_ns: int | None
@@ -55,7 +55,9 @@ class _Case:
     """The CPU that measured the maximum."""
 
     def design_effect(self, violations: Violations) -> float:
-        """Return how many activations count as one independent one, because violations come in bursts."""
+        """Return how many activations count as one independent activation, because violations come in
+        bursts.
+        """
         return (
             1.0
             if violations.by_window is None
@@ -63,7 +65,7 @@ class _Case:
         )
 
     def at_most(self, violations: Violations) -> float:
-        """Return the share of such violations that this measurement does not rule out."""
+        """Return the largest share of such violations that this measurement does not rule out."""
         effect = self.design_effect(violations)
         return upper_bound(
             violations.possible / effect, violations.activations / effect, float(self.requirement.confidence)
@@ -71,7 +73,7 @@ class _Case:
 
     @cached_property
     def supported(self) -> float:
-        """The share of violations that this measurement does not rule out."""
+        """The largest share of violations that this measurement does not rule out."""
         return self.at_most(self.violations)
 
     def duration_ns(self, activations: int) -> int | None:
@@ -95,7 +97,7 @@ class _Case:
         if late:
             parts.append(f"{format_count(late)} later than that")
         if v.possible > v.certain:
-            parts.append(f"{format_count(v.possible - v.certain)} more that may be")
+            parts.append(f"{format_count(v.possible - v.certain)} more may be")
         if v.missed:
             parts.append(f"{format_count(v.missed)} missed")
         if key.space == "kernel":
@@ -111,7 +113,7 @@ class _Case:
         if self.violations.possible:
             return f"at {confidence} confidence at most {share} violate"
         without = f"{plural(self.violations.activations, 'activation')} without a violation"
-        return f"{without} support, at {confidence} confidence, at most {share} that violate"
+        return f"{without} show, at {confidence} confidence, that at most {share} violate"
 
     def verdict(self, word: VerdictWord, reason: str, following: str, **more: Any) -> Verdict:
         """Return the verdict with its evidence."""
@@ -206,7 +208,7 @@ def _for_a_share(case: _Case) -> Verdict:
     """Judge hardness below 100 %: what the sample supports, at the required confidence."""
     v, requirement, seen = case.violations, case.requirement, case.seen
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
-    may = f"{format_share(allowed)} may"
+    may = f"{format_share(allowed)} allowed"
     if case.supported <= allowed:
         reason = f"{seen}; {case.support}, {may}"
         if case.at_most(case.close) > allowed:
@@ -222,7 +224,9 @@ def _for_a_share(case: _Case) -> Verdict:
     )
     if needed is None:
         share = format_share(v.possible / v.activations)
-        return _too_short(case, f"{seen}: {share} violate, {may}; too near to tell from this many", None)
+        return _too_short(
+            case, f"{seen}: {share} violate, {may}; too close to tell from this many activations", None
+        )
     short = f"too short for {format_percent(requirement.hardness)}: {case.support}, {may}"
     return _too_short(case, f"{short}; it takes about {format_count(needed)} activations to tell", needed)
 
@@ -247,7 +251,7 @@ def judge(
     done: Done | None = None,
 ) -> Verdict:
     """Judge one step as `judge_metric` does. If the requirement is on jitter, the reason also says whether
-    the lateness keeps the bound.
+    the lateness stays within the bound.
 
     A task that is always equally late has no jitter, so jitter alone may hide that it is late.
     """
@@ -285,11 +289,11 @@ def judge_metric(
     `facts`: the target's system.json. `done`: what the step's run measured, so that the advice goes beyond
     it. The verdict is "cannot tell" if the step has an invalid mark, no such series, or an emulated machine.
     A doubtful mark allows at best "marginal", and is named, unless it concerns a series of another metric;
-    with `activations-untold` on such a series a step that does not fail cannot tell. Hardness 100 % fails on
-    any violation, and holds for a sample of at least LEAST_FOR_EVERY, whose size it names. A share holds if
-    the exact upper bound (Clopper and Pearson, one-sided, at the requirement's confidence) on the share of
+    with `activations-untold` on a judged series the verdict is "fails" or "cannot tell". Hardness 100 % fails
+    on any violation, and holds for a sample of at least LEAST_FOR_EVERY, whose size it names. A share holds
+    if the exact upper bound (Clopper and Pearson, one-sided, at the requirement's confidence) on the share of
     violations is within the allowed one, fails if the lower bound is above it, and otherwise cannot tell.
-    Either is marginal if it would not hold for `margin` of the bound.
+    What holds is marginal if it would not hold at `margin` of the bound.
     """
 
     facts, done = facts or Facts(), done or Done.of_step(step)
@@ -372,7 +376,7 @@ def judge_metric(
         named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
         word = VerdictWord.MARGINAL if verdict.word == VerdictWord.HOLDS else verdict.word
         following = next_for_mark(doubts[0]) if verdict.word == VerdictWord.HOLDS else verdict.next
-        # More than 1 % of the activations are missing in such a series: it proves nothing.
+        # With this mark more than 1 % of the activations are missing: the series proves nothing.
         if untold is not None and word == VerdictWord.MARGINAL:
             reason = f"{verdict.reason}; but {untold.detail}"
             return verdict.model_copy(
@@ -389,5 +393,5 @@ def judge_metric(
 
 
 def _largest_of(summary: SeriesSummary) -> int:
-    """Return the largest value without its sign: coming too early by more than the bound breaks it too."""
+    """Return the largest absolute value: coming too early by more than the bound breaks it too."""
     return max(summary.max_ns or 0, -(summary.min_ns or 0))

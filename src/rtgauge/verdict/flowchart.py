@@ -73,7 +73,7 @@ class Advice(Model):
 
 PAPER = "brown2010"
 NOT_MEASURED = "not measured"
-NO_SOFTWARE = "no software on this machine is left to try"
+NO_SOFTWARE = "no software solution is left to try on this machine"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
         return "it measured a task set, whose tasks delay each other; see rtgauge sched"
     if step.parameters.get("policy", step.key.parameters.get("policy")) == "other":
         return "it was measured without a real-time priority"
-    return "the record does not say which kernel it was" if kernel_of(facts) is None else None
+    return "the record does not say which kernel ran" if kernel_of(facts) is None else None
 
 
 class _Sorted(NamedTuple):
@@ -186,7 +186,7 @@ def _walk(case: _Case) -> list[Stage]:
             after = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
             stage = stage.model_copy(
                 update={
-                    "why": f"{NOT_MEASURED}; a later way was, and is good enough",
+                    "why": f"{NOT_MEASURED}; a later way was measured, and is good enough",
                     "leads_to": after,
                 }
             )
@@ -218,8 +218,8 @@ def _answer(walk: Sequence[Stage], requirement: Requirement, *, loaded: bool) ->
         return f"Use {last.name}: {last.why}."
     if last.margin is None:
         return (
-            f"Try {last.name} next: it was not measured, so this comes from the chart and not "
-            "from a measurement."
+            f"Try {last.name} next: it was not measured, so this comes from the chart, not from a "
+            "measurement."
         )
     if last.margin is Margin.CANNOT_TELL:
         return f"It is not known yet whether {last.name} is good enough: {last.why}."
@@ -227,8 +227,8 @@ def _answer(walk: Sequence[Stage], requirement: Requirement, *, loaded: bool) ->
     before = f" The chart asks for {skipped} first, which was not measured." if skipped else ""
     if not loaded:
         return (
-            f"Use {last.name}, provided that it holds under load: {share} measured keep the bound, and "
-            f"only idle was measured.{before}"
+            f"Use {last.name}, provided that it holds under load: it stays within the bound for {share} "
+            f"measured, but only idle was measured.{before}"
         )
     return f"Use {last.name}: it is clearly in the black for {share} measured.{before}"
 
@@ -298,7 +298,7 @@ def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bo
 
 
 def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
-    """Ask for the last way of the walk if nothing of it was measured."""
+    """Ask for the last way of the walk if it was not measured."""
     # The presets of the other metrics already have the kernel-space steps.
     in_kernel = (
         ("--set space=kernel",) if way.space == "kernel" and case.requirement.metric == "latency" else ()
@@ -314,7 +314,9 @@ def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
 
 
 def _by_the_paper(case: _Case) -> str | None:
-    """Return where the paper's own chart ends with the same evidence; None if this is it or there is none."""
+    """Return where the paper's own chart ends with the same evidence; None if this is that chart, or there is
+    none.
+    """
     paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
     if paper is None or paper.id == case.chart.id:
         return None

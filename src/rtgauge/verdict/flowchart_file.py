@@ -74,13 +74,13 @@ class Branch(Strict):
     """The ways that follow one that is not good enough."""
 
     hardness: Hardness
-    """For which hardness."""
+    """The hardness for which the branch counts."""
     at: Id
     """The way that is not good enough."""
     marginal: Id
-    """The way after it if it is marginal."""
+    """The next way if `at` is marginal."""
     trouble: Id
-    """The way after it if it is in trouble."""
+    """The next way if `at` is in trouble."""
 
 
 class Chart(Strict):
@@ -95,9 +95,9 @@ class Chart(Strict):
     start: dict[Hardness, Id]
     """The first way at each hardness."""
     off_the_map: Id
-    """The way if the margin is off the map, or if no branch matches."""
+    """The next way if the margin is off the map, or if no branch matches."""
     differs: dict[Hardness, Line] = Field(default_factory=dict[Hardness, str])
-    """How it differs from the paper, by hardness."""
+    """How the chart differs from the paper's, by hardness."""
     branch: list[Branch]
     """Its branches."""
 
@@ -135,7 +135,7 @@ class Flowchart(Strict):
             unknown = next((name for name in named if name not in ways), None)
             if unknown is not None:
                 raise ValueError(
-                    f"chart {chart.id} names the way '{unknown}', which is not there{nearest(unknown, ways)}"
+                    f"chart {chart.id} names the unknown way '{unknown}'{nearest(unknown, ways)}"
                 )
             if ways[chart.off_the_map].kernel != "none":
                 raise ValueError(
@@ -145,7 +145,7 @@ class Flowchart(Strict):
             if set(chart.start) != {"95%", "100%"}:
                 raise ValueError(f"chart {chart.id} needs a start for 95% and for 100%")
             if len({(b.hardness, b.at) for b in chart.branch}) < len(chart.branch):
-                raise ValueError(f"chart {chart.id} has two branches at one way")
+                raise ValueError(f"chart {chart.id} has two branches for the same way")
             for hardness in chart.start:
                 _ends(chart, hardness, chart.start[hardness], (), set())
         return self
@@ -166,14 +166,14 @@ class Flowchart(Strict):
         if found is None:
             ids = [candidate.id for candidate in self.chart]
             raise InputError(
-                f"--chart {chart}: no chart of that name{nearest(chart, ids)}; there are "
-                f"{', '.join(ids)}, or a file that ends in .toml"
+                f"--chart {chart}: no chart has that name{nearest(chart, ids)}; give {', '.join(ids)}, or "
+                "a file that ends in .toml"
             )
         return found
 
 
 def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
-    """Raises ValueError if the chart has a cycle. `done`: the ways from which it is known to end."""
+    """Raises ValueError if the chart has a cycle. `done`: the ways from which the chart is known to end."""
     if at in before:
         raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
     if at == chart.off_the_map or at in done:
@@ -203,7 +203,7 @@ def with_thresholds(
 
 
 def parse_flowchart(text: str, what: str) -> Flowchart:
-    """Parse the flowchart in a TOML text. Raises InputError, which calls it `what`, if it is not valid."""
+    """Parse the flowchart in a TOML text. Raises InputError, calling it `what`, if it is not valid."""
     try:
         return Flowchart.model_validate(toml_of(text, what))
     except ValidationError as error:

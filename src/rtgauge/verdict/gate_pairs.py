@@ -72,7 +72,7 @@ class GateSeries:
 
     @property
     def level(self) -> tuple[int, float]:
-        """The events and the mean logarithm of both sides in the first pairs: how high they are together, but
+        """The events and the mean logarithm of both sides together in the first pairs: how high they are, but
         not which is higher.
         """
         first = self.counted[:BLOCK]
@@ -87,7 +87,7 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
     """
     alternation = alternation_of(record.run)
     if alternation is None:
-        raise CannotGate("the record has no pairs: it is not of a gate")
+        raise CannotGate("the record has no pairs, so it is not a gate's")
     _check_kernels(record, wish, alternation)
     _check_both_have_all(record.run, alternation)
     steps: dict[tuple[str, int], Step] = {}
@@ -121,20 +121,21 @@ def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
         if candidate.name == wish.series:
             return candidate
     names = ", ".join(candidate.name for candidate in series)
-    raise CannotGate(f"the series {wish.series} was not measured; there are: {names}")
+    raise CannotGate(f"the series {wish.series} was not measured; the record has: {names}")
 
 
 def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
-    """Return the value (ns) of a record of one run, and why it does not count.
+    """Return the value (ns) of a record with one run, and why it does not count.
 
-    The series is the wish's, or the only one. Raises CannotGate if it is missing or ambiguous.
+    The series is the one that the wish names, or the only one. Raises CannotGate if it is missing or
+    ambiguous.
     """
     (conditions,) = _conditions(record.run.planned).values()
     if wish.series is None and len(conditions) > 1:
         raise CannotGate(f"name the series that decides: --series with one of {', '.join(conditions)}")
     name = wish.series or next(iter(conditions))
     if name not in conditions:
-        raise CannotGate(f"the series {name} was not measured; there are: {', '.join(conditions)}")
+        raise CannotGate(f"the series {name} was not measured; the record has: {', '.join(conditions)}")
     wanted = conditions[name].model_dump_json()
     step = next((step for step in record.steps if step.key.model_dump_json() == wanted), None)
     if step is None:
@@ -150,7 +151,7 @@ def series_names(steps: Sequence[StepKey]) -> list[str]:
 
 
 def _conditions(planned: Sequence[StepKey]) -> dict[int, dict[str, StepKey]]:
-    """Return the number of a run -> the name of each of its series -> its step."""
+    """Return run number -> series name -> step."""
     runs: dict[int, dict[str, StepKey]] = {}
     seen: Counter[tuple[int, str]] = Counter()
     for key in sorted(planned, key=lambda key: key.model_dump_json(exclude={"repeat", "targets"})):
@@ -175,8 +176,8 @@ def _check_kernels(record: Record, wish: GateWish, alternation: Alternation) -> 
         kernel = record.system(target).kernel.release or UNKNOWN
         if wanted not in kernel:
             raise CannotGate(
-                f"{alternation.names[side]} runs the kernel {kernel} instead of {wanted}; boot that one, "
-                "and start a new gate"
+                f"{alternation.names[side]} runs the kernel {kernel} instead of {wanted}; boot the right "
+                "one, and start a new gate"
             )
 
 
@@ -206,7 +207,7 @@ def _pair(
 
 
 def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, int, str | None]:
-    """Return a run's value (ns), its events, and why it does not count. Raises CannotGate if none would."""
+    """Return a run's value (ns), its events, and why it does not count. Raises CannotGate if no run would."""
     unlike = [
         mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in wish.allowed_marks
     ]
@@ -234,7 +235,9 @@ def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, i
 
 
 def _events(record: Record, step: Step, requirement: Requirement) -> int:
-    """Count the stretches of time in which a run may have exceeded the bound; a burst in one counts once."""
+    """Count the stretches of time in which a run may have exceeded the bound; a burst within one stretch
+    counts once.
+    """
     series = [
         figure.series for figure in judged_series(step, requirement.metric) if figure.series is not None
     ]

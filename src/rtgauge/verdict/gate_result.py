@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 SPARE = 3
-"""For this many requested pairs, one more may be measured to replace one that does not count."""
+"""For each so many requested pairs, one more may be measured to replace one that does not count."""
 TRIED = 3
-"""If none of this many first pairs counts, a gate measures no more."""
+"""A gate stops if none of its first pairs, up to this many, counts."""
 
 
 class GateOutcome(StrEnum):
-    """The answers of a gate."""
+    """The possible answers of a gate."""
 
     NO_WORSE = "no worse"
     WORSE = "worse"
@@ -74,46 +74,48 @@ class PairFigures(Model):
         description="candidate / baseline - 1; None: the pair does not count, or a bound decides"
     )
     baseline_events: int | None = Field(
-        default=None, description="stretches of time in which the bound was exceeded; None: none decides"
+        default=None, description="stretches of time in which the bound was exceeded; None: no bound decides"
     )
     candidate_events: int | None = None
     why_not: str | None = Field(default=None, description="why the pair does not count")
 
 
 class SeriesChange(Model):
-    """The change of one series. The primary series decides; the others are not corrected for their number."""
+    """The change of one series. The primary series decides; the others are not corrected for multiple
+    comparisons.
+    """
 
     series: str
-    pairs: int = Field(description="that count")
+    pairs: int = Field(description="pairs that count")
     change: float | None = Field(
-        description="relative, from the geometric mean of the pairs: 0.1 is +10 %; if a bound decides, of "
-        "the rate of exceeding it, None: the baseline never did"
+        description="relative change, from the geometric mean of the pairs: 0.1 is +10 %; if a bound "
+        "decides, the change of the rate of exceeding it (None: the baseline never exceeded it)"
     )
-    low: float | None = Field(default=None, description="of its interval at 95 % over all looks together")
+    low: float | None = Field(default=None, description="lower end of its 95 % interval over all looks")
     high: float | None = None
     spread: float | None = Field(
         default=None,
-        description="relative standard deviation between the runs of a side; if a bound decides, of their "
-        "rates, None below 5 events a run",
+        description="relative standard deviation between the runs of a side; if a bound decides, that of "
+        "their rates (None below 5 events a run)",
     )
 
 
 class SideExposure(Model):
-    """How much of a side was measured in the pairs that count, and the rate of exceeding a bound that it
+    """How much of a side was measured in the pairs that count, and which rate of exceeding a bound that
     excludes.
     """
 
     side: str
-    bound_ns: int = Field(description="of the requirement; without one the largest value of the side")
+    bound_ns: int = Field(description="the requirement's bound, or the side's largest value")
     exposure: Exposure
 
 
 class NewCulprit(Model):
-    """What made latencies of the candidate large in some runs, and of the baseline in none."""
+    """A culprit that made latencies large in some runs of the candidate, and in none of the baseline."""
 
     culprit: str
-    runs: int = Field(description="of the candidate, in which it took the most of a latency")
-    explained_runs: int = Field(description="of the candidate")
+    runs: int = Field(description="the candidate's runs in which it took the largest part of a latency")
+    explained_runs: int = Field(description="the candidate's explained runs")
     latencies: int
     worst_ns: int
 
@@ -134,21 +136,24 @@ class GateResult(Model):
     series: str | None = Field(default=None, description="the primary series, which decides")
     primary: SeriesChange | None = None
     found: float | None = Field(
-        default=None, description="the least change that so many pairs find in nine of ten cases"
+        default=None, description="the smallest change that this many pairs find in nine of ten cases"
     )
     pairs_needed: int | None = Field(
         default=None, description="how many pairs find the wanted change in nine of ten cases; None: too many"
     )
-    pairs: list[PairFigures] = Field(default_factory=list[PairFigures], description="of the primary series")
+    pairs: list[PairFigures] = Field(
+        default_factory=list[PairFigures], description="the pairs of the primary series"
+    )
     others: list[SeriesChange] = Field(default_factory=list[SeriesChange])
     events_needed: int | None = Field(
-        default=None, description="so many events of the candidate show that it is worse, if a bound decides"
+        default=None, description="how many events of the candidate show that it is worse, if a bound decides"
     )
     exposure: list[SideExposure] = Field(
-        default_factory=list[SideExposure], description="of the primary series, the baseline first"
+        default_factory=list[SideExposure], description="exposure in the primary series, the baseline's first"
     )
     culprits: list[NewCulprit] = Field(
-        default_factory=list[NewCulprit], description="that the baseline never had, from explanations"
+        default_factory=list[NewCulprit],
+        description="culprits that the baseline never had, from explanations",
     )
     left_out: list[str] = Field(default_factory=list[str], description="what could not be measured, and why")
     accepted: str | None = Field(
@@ -286,8 +291,8 @@ def _exposure(
 
 
 def _bound(series: GateSeries, steps: Sequence[Step], wish: GateWish) -> Requirement | None:
-    """Return the gate's bound, or the side's largest value. That larger ones are rare is as certain as for
-    any other bound (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
+    """Return the gate's bound, or the side's largest value. Larger values are rare with the same certainty as
+    for any other bound (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
     """
     if wish.require is not None:
         return parse_requirement(wish.require)
@@ -300,7 +305,9 @@ def _judged(record: Record, steps: Sequence[Step], requirement: Requirement) -> 
 
 
 def _keeps(record: Record, series: GateSeries, decision: gate.Decision, wish: GateWish) -> bool:
-    """Return whether the candidate certainly keeps the bound: by its share, or without any violation."""
+    """Return whether the candidate certainly meets the requirement: by its share of violations, or without
+    any.
+    """
     if wish.require is None or decision.pairs < gate.BLOCK:
         return False
     requirement = parse_requirement(wish.require)
@@ -329,8 +336,8 @@ def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish:
     events = [pair.events for pair in series.counted[: decision.pairs]]
     baseline, candidate = (sum(pair[side] for pair in events) for side in (0, 1))
     text = (
-        f"{series.name} exceeded {format_duration(requirement.bound_ns)} {candidate} times on "
-        f"{result.candidate} and {baseline} times on {result.baseline} {in_pairs}"
+        f"{series.name} exceeded {format_duration(requirement.bound_ns)} {plural(candidate, 'time')} on "
+        f"{result.candidate} and {plural(baseline, 'time')} on {result.baseline} {in_pairs}"
     )
     if decision.low is None:
         return text
@@ -362,7 +369,7 @@ def _concluded(
             GateOutcome.NO_WORSE, f"{candidate} is no worse than {baseline} by {wanted}. {seen}"
         )
     if _keeps(record, series, decision, wish):
-        return result.ending(GateOutcome.NO_WORSE, f"{candidate} keeps {wish.require}. {seen}")
+        return result.ending(GateOutcome.NO_WORSE, f"{candidate} meets {wish.require}. {seen}")
     if decision.outcome is gate.Outcome.CANNOT_TELL:
         return result.ending(GateOutcome.CANNOT_TELL, seen, next=_larger_gate(record, result))
     planned, aside = len(series.pairs), [pair for pair in series.pairs if pair.why_not is not None]

@@ -48,14 +48,14 @@ class Evidence(Model):
     verdict: VerdictWord
     reason: str
     next: str
-    lateness_ns: int | None = Field(description="at the required hardness; None: without end, or not known")
+    lateness_ns: int | None = Field(description="at the required hardness; None: unbounded or unknown")
     times_the_bound: float | None
     interval_ns: int | None
     marks: list[str] = Field(default_factory=list)
 
 
 class _Lateness(NamedTuple):
-    """The lateness at the requirement's hardness, and its ratio to the bound; None if it has no end."""
+    """The lateness at the requirement's hardness, and its ratio to the bound; None if it is unbounded."""
 
     ns: int | None
     times_the_bound: float | None

@@ -86,19 +86,19 @@ class Done:
 
     @classmethod
     def of_step(cls, step: Step) -> Done:
-        """Return what a step measured whose run is not known."""
+        """Return what a step measured if its run is not known."""
         target = step.key.targets.get("self", LOCAL)
         called = ("rtgauge", "run") if step.key.probe == DEFAULT else tuple(probe_of(step).called.split())
         return cls((*called, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load}))
 
     @property
     def is_run(self) -> bool:
-        """Whether the command was `rtgauge run`, and not a single probe."""
+        """Return whether the command was `rtgauge run`, and not a single probe."""
         return self.command[1:2] == ("run",)
 
 
 def quoted(argument: str) -> str:
-    """Quote an argument as a user types it: in double quotes, if it needs any and they are enough."""
+    """Quote an argument as a user types it: in double quotes if it needs quotes and these suffice."""
     plain = shlex.quote(argument)
     return plain if plain == argument or set(argument) & set('"$`\\!') else f'"{argument}"'
 
@@ -174,7 +174,7 @@ class NextStep:
             | {"require"}
         )
         given = self.done.command
-        end = given.index("--") if "--" in given else len(given)  # The watched program comes after it.
+        end = given.index("--") if "--" in given else len(given)  # The watched program comes after the `--`.
         command = _without(given[:end], replaced)
         for name, value in options.items():
             direct = not self.done.is_run or name in RUN_OPTIONS
@@ -186,7 +186,7 @@ class NextStep:
         """Propose to measure longer; `duration_ns` is how long it takes, None if that is not known."""
         if duration_ns is None:
             longer = _longer(self.step) or format_duration(LONGER_NS[-1])
-            return f"measure longer, like: {self.again({'duration': longer})}"
+            return f"measure longer, e.g.: {self.again({'duration': longer})}"
         return f"measure longer: {self.again({'duration': round_up_duration(duration_ns)})}"
 
     def when_close(self) -> str:
@@ -204,7 +204,7 @@ class NextStep:
         longer = _longer(self.step)
         if longer is None:
             return "measure again after each change of kernel, firmware or settings"
-        return f"let it run as long as the machine is to run: {self.again({'duration': longer})}"
+        return f"let it run as long as the machine will run: {self.again({'duration': longer})}"
 
     def _against(self, blame: Blame) -> str | None:
         """Propose a change against what took most of the time; None if there is none."""
@@ -212,12 +212,12 @@ class NextStep:
         share = format_share(blame.time_share)
         if blame.is_own_work:
             return (
-                f"shorten an activation: the thread's own work took {share} of the largest times, "
+                f"shorten the thread's work: it took {share} of the largest times, "
                 f"{format_time(blame.worst_ns)} in one; then: {again}"
             )
         if blame.remedy is None:
             return None
-        return f"{blame.remedy}, for {blame.name} took {share} of the largest times; then: {again}"
+        return f"{blame.remedy}, since {blame.name} took {share} of the largest times; then: {again}"
 
     def for_failure(self) -> str:
         """Propose the first thing missing: priority, main culprit, disturbances, C-states, kernel, a CPU."""
@@ -240,11 +240,13 @@ class NextStep:
         if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):
             command = tuple(word for word in self.done.command if word != "--no-explain")
             plain = replace(self, done=replace(self.done, command=command))
-            return f"see what the largest one was, and on which CPU: {plain.again({}, '--explain')}"
+            return f"see what caused the largest one, and on which CPU: {plain.again({}, '--explain')}"
         preemption = self.facts.kernel.preemption
         model, is_dynamic = preemption.model, preemption.sources.get("version") == "PREEMPT_DYNAMIC"
         if model in {"none", "voluntary", "lazy"} and is_dynamic:
-            return f"boot with preempt=full (this kernel can, and runs with {model}), then: {self.again({})}"
+            return (
+                f"boot with preempt=full (supported; this kernel runs with {model}), then: {self.again({})}"
+            )
         if model not in {None, "PREEMPT_RT"}:
             return (
                 f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install "

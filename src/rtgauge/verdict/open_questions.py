@@ -62,8 +62,8 @@ def _rare(
             if beyond is not None:
                 yield _question(
                     f"how late it is once in {beyond.activations:.0e} activations".replace("e+0", "e"),
-                    f"the extreme-value estimate of {line.label} is {format_time(beyond.ns)} there, "
-                    "which is over the bound: a longer run may fail",
+                    f"the extreme-value estimate of {line.label} is then {format_time(beyond.ns)}, which "
+                    "is over the bound: a longer run may fail",
                     measure_command(requirement, longer=True),
                 )
                 return
@@ -82,7 +82,7 @@ def _open(
     metric, period = requirement.metric, requirement.period_ns
     if all(evidence.load == "idle" for evidence in used):
         yield _question(
-            "anything but idle",
+            "any load: only idle was measured",
             "a loaded machine is later, often by orders of magnitude",
             measure_command(requirement),
         )
@@ -97,7 +97,7 @@ def _open(
         )
         measured = f"{slower[0].step} was measured every {format_duration(slower[0].interval_ns or 0)}"
         yield _question(
-            f"the period that is required: {measured}",
+            f"the required period: {measured}",
             "a machine that has to act more often may be later, and has less time to catch up",
             measure_command(requirement, *setting),
         )
@@ -115,12 +115,12 @@ def _open(
     if on_the_way and all(evidence.deployment == "as-is" for evidence in used):
         yield _question(
             "a CPU of its own for the task (isolation, C-states off)",
-            "it may be enough without another kernel",
+            "this may be enough without another kernel",
             measure_command(requirement, "--deployment MI"),
         )
     if metric == "latency":
         yield _question(
-            "the whole way from an input to an output: latency is of a timer's wake-up alone",
+            "the whole way from an input to an output: latency covers only a timer's wake-up",
             ON_TOP,
             measure_command(replace(requirement, metric="response"), OVER_GPIO),
         )
@@ -134,13 +134,13 @@ def _open(
     paths = [str(step.key.parameters.get("path") or "loop") for step in steps]
     if metric != "latency" and all(path.startswith("loop") for path in paths):
         yield _question(
-            "the line itself: it was measured within the machine, over loop",
+            "the line itself: only a loop within the machine was measured",
             ON_TOP,
             measure_command(requirement, OVER_GPIO),
         )
     if len({evidence.record for evidence in used}) == 1:
         yield _question(
-            "another boot and another day: all of it is one run",
+            "another boot and another day: all evidence is from one run",
             "a low maximum in one run does not guarantee the same in another",
             measure_command(requirement, longer=True),
         )

@@ -22,7 +22,7 @@ NO_LIFE_SAFETY = (
     "rtgauge is not meant for that (Brown & Martin 2010, sec. 1.1); "
     "use hardware and software that are built and certified for it"
 )
-"""The refusal if lives or much property depend on a deadline."""
+"""The refusal if lives or valuable property depend on a deadline."""
 
 _TERM = re.compile(
     r"\s*([A-Za-z_-]{1,40}|[pP][0-9]{1,3}(?:\.[0-9]{1,15})?)\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?"
@@ -31,7 +31,7 @@ _TERM = re.compile(
 
 @dataclass(frozen=True)
 class Requirement:
-    """A bound on one metric that a share of the activations must keep.
+    """A bound on one metric, within which a share of the activations must stay.
 
     `hardness`: that share, 1 for all of them. `confidence`: how certain a verdict on a share below 1 must be.
     `period_ns`: None if the requirement names none.
@@ -45,11 +45,11 @@ class Requirement:
 
     @property
     def allowed(self) -> Fraction:
-        """The share of the activations that may break the bound."""
+        """The share of the activations that may exceed the bound."""
         return 1 - self.hardness
 
     def __str__(self) -> str:
-        """Return the requirement as one writes it, so that parsing it returns an equal one."""
+        """Return the requirement as users write it; parsing the text returns an equal requirement."""
         period = "" if self.period_ns is None else f"period={format_duration(self.period_ns)} "
         confidence = (
             "" if self.confidence == DEFAULT_CONFIDENCE else f" confidence={format_percent(self.confidence)}"
@@ -157,8 +157,8 @@ def parse_requirement(text: str) -> Requirement:
         )
     if period is None:
         raise _wrong(
-            text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in metrics)}) is named"
+            text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in metrics)}) is given"
         )
     if period < 2:
-        raise _wrong(text, "half a period of 1ns is not a bound: name one, like latency<=1ns")
+        raise _wrong(text, "half a period of 1ns is not a bound: give one, e.g. latency<=1ns")
     return Requirement("latency", period // 2, hardness, period, confidence)

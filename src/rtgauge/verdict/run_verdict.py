@@ -29,7 +29,7 @@ _OTHERS = {
     VerdictWord.CANNOT_TELL: "cannot tell",
 }
 SHARE_METRICS = {"latency": "late", "response": "late"}
-"""How to call an activation that breaks a bound on these metrics; for others, "beyond the bound"."""
+"""What to call an activation that breaks a bound on these metrics; on other metrics, "beyond the bound"."""
 
 
 def _counted(judged: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
@@ -82,7 +82,7 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
         )
         parts.append(f"{format_count(certain)} of {format_count(int(evidence['activations']))} {what}{among}")
     if requirement.allowed and certain:
-        parts.append(f"{format_share(float(requirement.allowed))} may be")
+        parts.append(f"{format_share(float(requirement.allowed))} allowed")
     if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         what = SHARE_METRICS.get(requirement.metric, "beyond it")
         parts.append(
@@ -93,7 +93,7 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
 
 
 def _remarks(verdict: Verdict, metric: str, steps: Sequence[Step]) -> list[str]:
-    """Return what readers must know with the answer."""
+    """Return the remarks that belong to the answer."""
     evidence = verdict.evidence
     remarks: list[str] = []
     doubts = [mark.name for step in steps if step.id == verdict.step for mark in step.doubts_on(metric)]
@@ -117,7 +117,7 @@ def _sentence(
     judged: Sequence[tuple[Step, Verdict]],
     names: Mapping[str, str],
 ) -> str:
-    """Say how many steps hold or fail, the worst with its figures, and what readers must know with that."""
+    """Say how many steps hold or fail, which is the worst, with its figures, and the remarks on it."""
     counted = _counted(judged, decisive.word)
     name = names.get(decisive.step or "", decisive.step or "")
     figures = decisive.reason if decisive.word == VerdictWord.CANNOT_TELL else _figures(requirement, decisive)
@@ -202,8 +202,8 @@ def judge_run(
 
 
 def _with_left_out(whole: Verdict, run: Run) -> Verdict:
-    """Add what the run left out of its plan: nobody knows what that would have shown, so the rest alone does
-    not hold. If it may be left out, it is only mentioned.
+    """Add what the run left out of its plan. Nobody knows what that would have shown, so a verdict "holds" on
+    the rest becomes "cannot tell". If the user allows leaving it out, it is only mentioned.
     """
     missing = left_out_of(run)
     if not missing:
@@ -237,7 +237,7 @@ def measuring_command(requirement: Requirement) -> str:
 
 
 def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: str) -> None:
-    """Raises InputError, which names a suitable command, if no step of the plan measures what the requirement
+    """Raises InputError, naming a suitable command, if no step of the plan measures what the requirement
     bounds.
 
     `plan`: the user's name for it, such as `quick` or `probe wakeup`.
@@ -269,7 +269,7 @@ RAREST = 1e-15
 def exposure_of(
     requirement: Requirement, judged: Sequence[tuple[Step, Verdict]], run: Run
 ) -> Exposure | None:
-    """Return the exposure of all judged steps together; None if nothing was counted.
+    """Return the exposure of all judged steps together; None if they have no activations.
 
     Violations in bursts count less, by each step's design effect. The excluded rate applies to this mix of
     loads.

@@ -47,8 +47,8 @@ def count_violations(
     """Count the activations of these series (None: all) in the measured phase that are later than `bound_ns`.
 
     Each window is counted by itself, since its exact extremes say more than its bins: none is late if the
-    maximum is not, all are late if the minimum is. `resolution_ns`: a figure v of the record means v ... v +
-    resolution - 1. Values too early by more than the bound break it too.
+    maximum is not, all are late if the minimum is. `resolution_ns`: a figure v in the record stands for v ...
+    v + resolution - 1. Values too early by more than the bound break it too.
     """
     chosen = windows.are_of(series)
     missed, count = int(windows.missed[chosen].sum()), int(windows.count[chosen].sum())
@@ -77,7 +77,7 @@ def count_violations(
         surely = int(counts[lower_ns(bins) > bound_ns].sum())
         maybe = int(counts[(ends > bound_ns) | (bins >= OVERFLOW_BIN)].sum())
         unplaced = own - int(counts.sum())
-        # The maximum is known: if it is late and its bin does not show that, one violation is certain.
+        # The maximum is known: if it is late and its bin does not show this, one violation is certain.
         if (
             top is not None
             and top > bound_ns

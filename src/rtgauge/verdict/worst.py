@@ -13,10 +13,10 @@ ORDER = (VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, Verdi
 
 
 def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
-    """Return a sort key of a verdict: the largest decides.
+    """Return the sort key of a verdict: the largest decides.
 
-    Of two failures the later one is worse, of two shares the larger, and of two that cannot tell the one that
-    takes longer.
+    Of two failures the worse one has the larger lateness or, below hardness 100 %, the larger share of
+    violations. Of two verdicts that cannot tell, the worse one takes longer to decide.
     """
     evidence = verdict.evidence
     activations = int(evidence.get("activations") or 0)
@@ -37,8 +37,8 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """Return the verdict that decides: fails, cannot tell, marginal, holds, and the worst among equals; or
-    None.
+    """Return the verdict that decides: fails, cannot tell, marginal, holds, and the worst among equals; None
+    if there is none.
     """
     return max(verdicts, key=_badness, default=None)
 

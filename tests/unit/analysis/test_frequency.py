@@ -182,7 +182,7 @@ def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
     (found,) = gather([one])
     assert found.table.lines[0].limits[1].hz == 0
     lateness, frequency = grids([found.table])
-    assert lateness.rows[0][-1] == "no end"
+    assert lateness.rows[0][-1] == "unbounded"
     assert frequency.rows[0][3] == "none"
     assert any(
         "without an answer" in note

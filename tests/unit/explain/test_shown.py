@@ -147,11 +147,11 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     assert hog.next is not None
     assert irq.next is not None
     assert hog.next.startswith(
-        "give hog a lower real-time priority than the thread that it delays, or another CPU, for "
+        "give hog a lower real-time priority than the thread that it delays, or another CPU, since "
         "task hog took 97.9% of"
     )
     assert "/proc/irq/31/smp_affinity_list" in irq.next
-    assert "(rtgauge audit: irqs-on-isolated), for irq 31 (virtio-net) took" in irq.next
+    assert "(rtgauge audit: irqs-on-isolated), since irq 31 (virtio-net) took" in irq.next
 
 
 def test_a_mark_of_several_figures_is_one_badge(path: Path) -> None:
@@ -184,7 +184,7 @@ def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:
     )
     verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record), blame_of=blame_of)
     assert verdict.next is not None
-    assert "shorten an activation: the thread's own work took" in verdict.next
+    assert "shorten the thread's work: it took" in verdict.next
 
 
 def test_page_faults_are_to_be_kept_out_of_the_loop(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_a_run_without_a_requirement_does_not_hold(tmp_path: Path) -> None:
     path = write_plan(tmp_path, ["unasked"])
     first, said = fleet(path)
     assert first.run() == 0
-    assert "unasked idle: measured; nothing was required; load network was not there (" in said[0]
+    assert "unasked idle: measured; nothing was required; load network was not available (" in said[0]
     again, said_again = fleet(path)
     assert again.run() == 0
     assert sorted(line.split(" (about ")[0] for line in said) == sorted(said_again)

@@ -147,8 +147,8 @@ def frame(**values: Any) -> pl.DataFrame:
         ({"min_ns": 60_000}, "extremes"),
         ({"min_ns": None}, "extremes"),
         ({"max_ns": 2**62 + 1}, "extremes"),
-        ({"min_ns": 2_000}, "outside of its extremes"),
-        ({"max_ns": 2_000, "sum_ns": 6_000}, "outside of its extremes"),
+        ({"min_ns": 2_000}, "outside its extremes"),
+        ({"max_ns": 2_000, "sum_ns": 6_000}, "outside its extremes"),
         ({"sum_ns": 10**12}, "mean outside"),
         ({"m2_ns2": float("nan")}, "deviation"),
         ({"m2_ns2": -1.0}, "deviation"),
@@ -162,7 +162,7 @@ def test_values_that_do_not_fit_together(values, says):
 
 def test_windows_of_another_step_are_refused(path):
     replace_windows(path, table_of(step([[1, 2], [3]])[1]), with_checksum=True)
-    with pytest.raises(RecordError, match="does not have the number of values"):
+    with pytest.raises(RecordError, match="does not have as many values"):
         read(path)
 
 

@@ -84,7 +84,7 @@ def test_any_changes_and_facts_can_be_shown(record: Record, found: dict[str, Any
     rows = [*short_rows(facts), *all_rows(facts)]
     assert len(rows) >= 9
     assert all(isinstance(cell, str) for row in rows for cell in row)
-    assert system_line("local", facts) == "local · nothing else is known of the machine"
+    assert system_line("local", facts) == "local · nothing else is known about the machine"
 
 
 @pytest.mark.parametrize(

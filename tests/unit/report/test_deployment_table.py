@@ -49,7 +49,7 @@ def test_a_preview_names_the_group_of_all_tasks():
         print_settings(
             Deployment("MI", isolate="all"), None, [Gather("/sys/fs/cgroup/rtgauge-others")], console
         )
-    assert "every task goes into /sys/fs/cgroup/rtgauge-others, if it can be moved" in printed.get()
+    assert "every task that can be moved goes into /sys/fs/cgroup/rtgauge-others" in printed.get()
 
 
 @pytest.mark.parametrize("action", ["failed", "left-changed-by-other", "left-under-another", None])
@@ -80,11 +80,11 @@ def test_a_boot_for_it_is_told():
         )
     )
     assert table.notes == [
-        "The machine was booted for it, with nosmt nohz_full=2. Its facts then said MI.",
+        "The machine was booted for it, with nosmt nohz_full=2. Its facts then showed MI.",
         "This kernel was built without nohz_full=2.",
         "CPU 2 was set aside for measuring.",
     ]
-    assert "without parameters for it" in deployment_table(report(by="boot", boot_words="")).notes[0]
+    assert "without any parameters" in deployment_table(report(by="boot", boot_words="")).notes[0]
 
 
 def page_with(folder: Path, deployment: DeploymentReport | None) -> str:

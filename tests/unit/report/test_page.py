@@ -111,8 +111,8 @@ def test_the_table_has_the_numbers_of_the_record(tmp_path: Path):
         assert f"{step.total.max_ns / 1000:,.1f}" in text
     assert "missed filled in" in text
     assert (
-        "missed filled in: the line above, and each missed activation with the latency that it would have had"
-        in text
+        "missed filled in: the line above, with missed activations added at the latency that they would "
+        "have had" in text
     )
     assert "missed filled in" not in read(tmp_path, Shape(seed=2, missed_under=())).text
 
@@ -171,7 +171,7 @@ def test_a_cpu_that_could_not_be_measured_is_named_at_the_top(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(verdict=None)))
     record.steps[1].cpus_not_measured = [{"cpu": 3, "reason": "affinity"}]
     top = Reader(html(record).partition('id="numbers"')[0]).text
-    assert "Not measured: CPU 3 (forbidden by the affinity, as taskset sets it)" in top
+    assert "Not measured: CPU 3 (forbidden by the affinity mask, as set by taskset)" in top
 
 
 def test_a_single_condition_has_no_figure_of_one_bar(tmp_path: Path):
@@ -201,7 +201,7 @@ def test_what_the_audit_found_is_there_in_short(tmp_path: Path):
 def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
     text = Reader(html(replace(record, systems={"local": Facts()}))).text
-    assert "local · nothing else is known of the machine" in text
+    assert "local · nothing else is known about the machine" in text
     assert "holds no facts" in Reader(html(replace(record, systems={}))).text
 
 

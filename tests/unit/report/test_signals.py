@@ -28,7 +28,7 @@ def test_zeros_are_told_only_where_they_say_something() -> None:
     parts = Result(name="parts", values={"interrupt": "irq 36", "told_apart": 19, "not_told_apart": 1})
     assert signal_lines(step(master, parts)) == [
         "master: 20 stimuli, 20 answers, 0 lost, 3 before their stimulus",
-        "parts, interrupt: irq 36: 19 taken apart, 1 not taken apart",
+        "parts, interrupt: irq 36: 19 split into parts, 1 not split",
     ]
 
 

@@ -110,7 +110,7 @@ def test_the_first_line_is_the_answer(record: Record, width: int):
     text = summary(judged(record, "period=1ms latency<=200us hardness=100%"), width)
     assert text.startswith("FAILS  2 of 3 loads fail; worst: memory, 3.79 ms on CPU 0, 8 of 10,000 late")
     assert "required  period=1ms latency<=200us hardness=100%" in text
-    assert "next      see what the largest one was" in text
+    assert "next      see what caused the largest one" in text
 
 
 def test_the_marks_and_what_was_left_out_are_said(record: Record):

@@ -90,12 +90,12 @@ def _histograms(sides: Sequence[Side]) -> Figure:
         order=vega.shown("i:Q"),
     )
     text = (
-        f"Histograms over each other, share of {_samples(sides)} by {sides[0].quantity}, both axes "
+        f"Overlaid histograms, share of {_samples(sides)} by {sides[0].quantity}, both axes "
         "logarithmic: " + "; ".join(side.label for side in sides)
     )
     filled = " Missed activations are filled in." if any(side.merged.missed for side in sides) else ""
     notes = [f"Bins of {width} us.{filled}"]
-    return Figure.single("histograms", "Histograms over each other", text, [lines], 300, notes)
+    return Figure.single("histograms", "Overlaid histograms", text, [lines], 300, notes)
 
 
 def _exceedance(sides: Sequence[Side]) -> Figure:
@@ -112,7 +112,7 @@ def _exceedance(sides: Sequence[Side]) -> Figure:
         color=_colour(sides),
     )
     text = f"{capital(_later(sides))}, both axes logarithmic: " + "; ".join(side.label for side in sides)
-    return Figure.single("exceedances", "Exceedance curves over each other", text, [lines], 300)
+    return Figure.single("exceedances", "Overlaid exceedance curves", text, [lines], 300)
 
 
 def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
@@ -155,8 +155,8 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
     if not drawn:
         return None
     note = (
-        "Quantiles at equal steps of probability, and of the tail to the largest value. The "
-        "regression line is the least-squares line through the former."
+        "Quantiles at equal steps of probability, then the tail up to the largest value. The regression "
+        "line is the least-squares line through the quantiles before the tail."
     )
     specs, titles = [spec for spec, _ in drawn], [title for _, title in drawn]
     return Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), specs, titles, [note])

@@ -51,7 +51,7 @@ class Chapter:
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Table:
-    """Return the counts of one task on each side, repeats added up."""
+    """Return the counts of one task on each side, with repeats added up."""
     rows: list[list[str]] = []
     for side in sides:
         counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]

@@ -64,7 +64,7 @@ def measured_differently(result: Comparison) -> list[str]:
 def figures_grid(result: Comparison) -> Table:
     """Return the papers' table: average, maximum, minimum, standard deviation."""
     rows: list[list[str]] = []
-    notes = ["In us. Maxima have no interval: none is valid for them."]
+    notes = ["In us. Maxima have no interval, since none is valid for them."]
     for side in result.sides:
         marked = "*" if side.worst_mark is not None else ""
         rows.append(
@@ -107,7 +107,7 @@ LONGEST = 100
 """The most lines of the settings in a terminal, and the most characters of a value."""
 SETTINGS_NAMED = 8
 """The most settings to name in a line; the rest is counted."""
-IN_US = "In us, missed activations filled in; the minimum is of measured activations."
+IN_US = "In us, missed activations filled in; the minimum is over measured activations only."
 PAGE_WIDTH = 110
 """The characters of a table that fit on a page of usual width."""
 PARAMETERS = "parameters"
@@ -116,7 +116,7 @@ MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space",
 
 
 def emulated_note(result: Comparison) -> str | None:
-    """Return a warning if sides are of emulated machines; None if none is."""
+    """Return a warning if sides come from emulated machines; None if none does."""
     emulated = [side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED]
     if not emulated:
         return None
@@ -168,7 +168,7 @@ def _machines(result: Comparison) -> _Machines | None:
     without = [name for name in different if name != PARAMETERS]
     sides = [tuple(side.traits.get(name, "") for name in without) for side in result.sides]
     if len(set(zip(names, sides, strict=True))) == len(names):
-        different = without  # such as the line that each system has, which the table of settings shows
+        different = without  # such as each system's line of a signal path, which the table of settings shows
     cells: dict[tuple[str, str], Distribution] = {}
     for name, side in zip(names, result.sides, strict=True):
         condition = ", ".join(side.traits.get(trait, "") for trait in different)
@@ -285,10 +285,10 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
         if least is None:
             nearest = f"nothing could be tested against {chosen.baseline}"
         elif chosen.best is None:
-            nearest = f"every side is rejected against {chosen.baseline}, nearest is {least}"
+            nearest = f"every side is rejected against {chosen.baseline}; the nearest is {least}"
             nearest = nearest if several else f"{least} is rejected against {chosen.baseline}"
         else:
-            nearest = f"nearest to {chosen.baseline} is {chosen.best}"
+            nearest = f"the nearest to {chosen.baseline} is {chosen.best}"
             nearest = nearest if several else f"{chosen.best} is not rejected against {chosen.baseline}"
         lower = ", ".join(chosen.rejected_but_lower)
         lower = f"; rejected, but lower at every quantile: {lower}" if lower else ""
@@ -327,7 +327,7 @@ def doubtful_sides(result: Comparison) -> str | None:
     """Return how many sides are marked doubtful or worse; None if none is."""
     doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
     of = f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid"
-    return f"{of}: what differs may be the measurement." if doubtful else None
+    return f"{of}: the difference may lie in the measurement." if doubtful else None
 
 
 def folded_notes(result: Comparison) -> list[str]:
@@ -421,7 +421,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
     single = any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested)
     uneven = any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested)
     endless = any(row.low_ns is None or row.high_ns is None for row in tested)
-    within = "the intervals cover what varies within a run, and not what varies from run to run."
+    within = "the intervals cover the variation within a run, not from run to run."
     assumed = "a single run is assumed to vary like the runs of the other side, which was not measured."
     few = "no limit: too few independent samples lie beyond that quantile; a longer run has more."
     return notes + applying(
@@ -432,7 +432,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
 
 
 def quantile_grid(result: Comparison) -> Table:
-    """Differences of quantiles with intervals and findings."""
+    """Return the differences of quantiles with intervals and findings."""
     confidence = f"{(1 - result.alpha) * 100:g} % interval"
     rows: list[list[str]] = []
     notes: list[str] = []
@@ -447,7 +447,8 @@ def quantile_grid(result: Comparison) -> Table:
     if tested:
         notes += _unit_notes(tested)
         notes.append(
-            f"p and the words are corrected for all {len(tested)} comparisons (Holm), intervals are not."
+            f"p and the findings are corrected for all {len(tested)} comparisons (Holm); the intervals are "
+            "not."
         )
     wide = [row for row in tested if row.bin_ns > result.within_ns]
     if wide:
@@ -511,7 +512,7 @@ def tail_grid(result: Comparison) -> Table:
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
-            f"In us, with {confidence} profile-likelihood intervals; an extrapolation that assumes that "
+            f"In us, with {confidence} profile-likelihood intervals: an extrapolation, which assumes that "
             "nothing changes. A burst of late activations counts once; in the second opinion, peaks over a "
             "threshold, each of them counts."
         )

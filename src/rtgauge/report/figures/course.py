@@ -72,7 +72,7 @@ def course_figure(source: Source) -> Figure | None:
     # Without a mark the layer has nothing to scale, and the browser logs a warning.
     layers += [marks_layer] if any(step.marks for step in source.view.steps) else []
     layers += vega.bound_layers(source.bound_us, vertical=False)
-    text = f"Largest {quantity} over time, a band a step. " + "; ".join(
+    text = f"Largest {quantity} over time, a band per step. " + "; ".join(
         f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items()
     )
     return Figure.single("course", "Course of maxima", text, layers, 280, _notes(timeline, source, quantity))

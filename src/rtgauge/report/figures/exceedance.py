@@ -109,11 +109,11 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     points = _points_a_cpu(source)
     filled = any(kind == FILLED for kind, _ in curves)
     bounded = any(curve.upper_bound for _, curve in curves)
-    outside = "Samples that the other tool's histogram does not have are drawn at the largest value"
+    outside = "Samples that the other tool's histogram lacks are drawn at the largest value"
     return applying(
         (True, "Read from the histogram (1 % or better); the dot is the exact largest value."),
         (True, "A curve ends at one in the number of samples: anything rarer was not measured."),
-        (filled, "Dashed: with the latencies filled in that missed activations would have had."),
+        (filled, "Dashed: missed activations filled in with the latencies that they would have had."),
         (points < FULL, f"The curves of single CPUs are thinned to about {points} points."),
         (bounded, f"{outside}: the curve is an upper bound."),
         (any(curve.lower_bound for _, curve in curves), "A curve that ends at 10 s continues beyond it."),

@@ -98,13 +98,13 @@ def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | 
 
 
 def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
-    missed = " Missed activations have no latency and are not in it." if latency else ""
+    missed = " Missed activations have no latency and are not shown." if latency else ""
     wider = any(frame.high_us > 10_000 for frame in frames)
     below = any(frame.low_us <= FIRST_US for frame in frames)
     return applying(
-        (True, f"Bins of {width} us, a line a CPU.{missed}"),
+        (True, f"Bins of {width} us, a line per CPU.{missed}"),
         (width > 1, f"Bins of 1 us would be too many to draw; counts are sums over {width} us."),
-        (wider, "Beyond 10 ms the bins are 1 % wide, so counts there are over wider bins."),
+        (wider, "Beyond 10 ms the bins are 1 % wide, so counts there come from wider bins."),
         (below, "On the log axis the bin below 1 us begins at 0.5 us."),
     )
 

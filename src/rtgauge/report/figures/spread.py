@@ -53,7 +53,7 @@ def spread_figure(source: Source) -> Figure | None:
     overflowed = any(key in figures.lower_bounds for *_, figures in every for key in QUANTILES)
     notes = applying(
         (True, "All CPUs together, from the median to the exact largest value."),
-        (filled, "Filled in: with the latencies that missed activations would have had."),
+        (filled, "Filled in: missed activations count with the latencies that they would have had."),
         (overflowed, "A figure that overflowed the histogram (10 s) is drawn at its lower bound."),
     )
     return Figure.described("spread", "Idle and loaded", charts, notes)

@@ -141,7 +141,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     endless = [line for line in table.lines if line.limits[-1].ns is None]
     unanswered = [f"{whole(line.missed)} of {whole(line.samples)} without an answer" for line in endless]
     undrawn = [f"{line.label} ({share})" for line, share in zip(endless, unanswered, strict=True)]
-    notes = [f"No end, and so not drawn: {what}." for what in undrawn]
+    notes = [f"Unbounded, and so not drawn: {what}." for what in undrawn]
     known = ", ".join(f"{marker.name} {format_time(marker.ns)}" for marker in markers)
     text = f"{table.title}: {'; '.join(map(caption_of, table.lines))}; markers: {known}"
     title, height = f"{table.title}: 95 % and 100 % and known times", max(40, 30 * len(order))
@@ -170,7 +170,7 @@ def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
     specs = [_sustained_chart(curve, low, high) for curve in curves]
     text = " ".join(str(spec["description"]) for spec in specs)
     titles = [curve.label for curve in curves] if len(curves) > 1 else []
-    drawn = "A point a measurement, a line through the means. The share axis is even below 0.01 %."
+    drawn = "A point per measurement, and a line through the means. The share axis is linear below 0.01 %."
     notes = [f"{drawn} The dashed line is the shortest period that every repeat sustained."]
     return Figure("sustained", "Losses and long delays over the period", text, specs, titles, notes)
 

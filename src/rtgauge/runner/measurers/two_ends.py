@@ -77,7 +77,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - o
 
 
 def try_arm(context: StepContext) -> None:
-    """Arm and stop each end. Raises InputError or MeasureError, which names the end, if one refuses."""
+    """Arm and stop each end. Raises InputError or MeasureError, naming the end that refused."""
     for role, end in _ends(context, None).items():
         try:
             arm_and_stop(end.start(), end.target, context.key.probe)
