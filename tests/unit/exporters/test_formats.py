@@ -255,7 +255,9 @@ def test_kcidb_refuses_the_tree_of_another_kernel(record):
         update={"kernel": facts.kernel.model_copy(update={"release": "6.18.0-rt-g0123456789ab"})}
     )
     built = replace(record, systems=dict.fromkeys(record.systems, named))
-    with pytest.raises(InputError, match=r"6\.18\.0-rt-g0123456789ab, which was not built from commit aaaaaaaaaaaa"):
+    with pytest.raises(
+        InputError, match=r"6\.18\.0-rt-g0123456789ab, which was not built from commit aaaaaaaaaaaa"
+    ):
         kcidb(built, KernelSource("lab_1", "a" * 40, "v6.18", ""))
     assert json.loads(kcidb(built, KernelSource("lab_1", "0123456789ab" + "a" * 28, "v6.18", "")))["builds"]
 
