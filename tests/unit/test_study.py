@@ -198,7 +198,7 @@ def test_where_single_was_not_measured_the_study_ends_without_a_choice(tmp_path:
 
 
 def test_a_study_is_of_one_machine() -> None:
-    with pytest.raises(InputError, match="one --target"):
+    with pytest.raises(InputError, match="for each --target"):
         adaptive_study("delgado2020", Overrides(targets=["local", "ssh://board"])).plan()
 
 

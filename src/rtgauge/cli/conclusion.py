@@ -45,8 +45,8 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
 def judged(record: Record, require: str | None, *, allow_left_out: bool = False) -> Record:
     """Judge the record by the requirement `require`, if there is one, and return it.
 
-    `allow_left_out`: judge by `require`, or else by the record's own requirement, even if something was left
-    out. Raises InputError if the requirement is invalid or missing.
+    `allow_left_out`: judge by `require`, or without it by the record's own requirement, even if something was
+    left out. Raises InputError if the requirement is invalid or missing.
     """
     if allow_left_out:
         record.run.allow_left_out = True

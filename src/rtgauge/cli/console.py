@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints tables and progress. The console's colours reach the terminal, escape sequences in texts do not."""
+"""Prints tables and progress. The console's colours reach the terminal; escape sequences in texts do not."""
 
 from __future__ import annotations
 

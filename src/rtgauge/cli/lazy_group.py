@@ -22,7 +22,7 @@ class LazyGroup(TyperGroup):
 
     @abstractmethod
     def load(self, name: str) -> Any:
-        """Import the command of that name: a function for typer, or a typer.Typer."""
+        """Import the command with that name: a function for typer, or a typer.Typer."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - signature of the base class
         """Return the commands' names."""

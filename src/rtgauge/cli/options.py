@@ -329,7 +329,7 @@ def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) ->
     from rtgauge.report.frequency_tables import Timing, parse_markers
 
     if not 0.5 <= confidence < 1:
-        raise InputError(f"--confidence {confidence:g} is not at least 0.5 and below 1; try 0.95")
+        raise InputError(f"--confidence {confidence:g}: give at least 0.5 and less than 1, e.g. 0.95")
     return Timing(Options(check_fraction(fraction), confidence), parse_markers(marker))
 
 

@@ -173,7 +173,7 @@ def with_options(
     """Give the function the signature and the help from which typer makes the command `called`.
 
     Its options are the probe's parameters, the options of every probe, and `more`: name -> (type, default),
-    which replace options of the same name.
+    which replace options with the same name.
     """
     options: dict[str, tuple[Any, Any]] = {}
     for name, field in _fields(probe).items():

@@ -34,13 +34,13 @@ class Display:
         self.worst_ns: dict[int, int] = {}
         self.labels: dict[str, str] = {}
         self.later_s: LaterS | None = None
-        """Estimates how long a study's later steps take; None: not a study."""
+        """Estimates how long a study's later steps will take; None: not a study."""
         self.known: list[StepKey] = []
         """The steps of all rounds so far."""
         self.rest_s: float | None = 0.0
         """The expected time of a study's later rounds; None if it is unknown."""
         self.one_step = False
-        """Whether the run has only one step; if that cannot be measured, the error says why."""
+        """Whether the run has only one step; if this step cannot be measured, the error says why."""
         self.before = 0
         """The number of steps in a study's earlier rounds."""
         self.began_s = time.monotonic()
@@ -90,7 +90,7 @@ class Display:
         return self.labels.get(key.id, key.load)
 
     def left_s(self, number: int) -> float:
-        """Estimate in s how long the steps from `number` on, and a study's later rounds, will take.
+        """Estimate in seconds how long the steps from `number` on, and a study's later rounds, will take.
 
         A step is expected to be as late as the finished steps of its kind were on average; if there are none,
         as all finished steps were.
@@ -271,7 +271,8 @@ def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
 
 
 def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Display:
-    """Make a display with a bar if standard error is a terminal that can move its cursor, else plain lines.
+    """Make a display with a bar if standard error is a terminal that can move its cursor, otherwise with
+    plain lines.
 
     `later_s`: estimates in seconds how long a study's later steps will take (None: unknown); `one_step`: the
     error says why a step is left out.

@@ -13,7 +13,7 @@ from rtgauge.suggest import nearest
 
 
 def open_record(named: Path) -> Record:
-    """Open the record of this name. Raises RecordError if there is none, or it is damaged."""
+    """Open the record with this name. Raises RecordError if there is none, or if it is damaged."""
     return Record.open(find_record(named))
 
 

@@ -126,7 +126,7 @@ class OverPlan:
         bool | None,
         typer.Option(
             "--explain/--no-explain",
-            help="Explain the largest latencies by the kernel's events; default: as the plan says.",
+            help="Explain the largest latencies from the kernel's events; default: as the plan says.",
             show_default=False,
         ),
     ] = None

@@ -59,13 +59,13 @@ def selftest(
 ) -> None:
     """Stall a CPU in known ways, measure, and compare the explanations with the stalls.
 
-    hog: a task of higher priority computes; from-idle: a timer wakes it; two-cpus: another CPU has one too.
-    catch-up: a late loop makes up for missed cycles. softirq: one packet goes to many sockets. timers: many
-    timers are due at once. throttle: the scheduler gives lower tasks their share. fault: a program touches
-    new memory in its loop. idle: a CPU leaves a deep idle state. irqs-off, preempt-off: a kernel module keeps
-    interrupts or preemption off (kmod/test/stall). stopped: a guest of the lab is stopped from outside, all
-    its CPUs at once, for 200 ms. The table lists the kinds that this machine cannot produce. No setting of
-    the machine changes, but one of its CPUs is busy for about 45 seconds.
+    hog: a task of higher priority computes; from-idle: a timer wakes this task; two-cpus: another CPU has
+    such a task too. catch-up: a late loop makes up for missed cycles. softirq: one packet goes to many
+    sockets. timers: many timers are due at once. throttle: the scheduler gives lower tasks their share.
+    fault: a program touches new memory in its loop. idle: a CPU leaves a deep idle state. irqs-off,
+    preempt-off: a kernel module keeps interrupts or preemption off (kmod/test/stall). stopped: a guest of the
+    lab is stopped from outside, all its CPUs at once, for 200 ms. The table lists the kinds that this machine
+    cannot produce. No setting of the machine changes, but one of its CPUs is busy for about 45 seconds.
 
     \b
     Examples:

@@ -276,7 +276,7 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
 
 
 def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:
-    """Return each series' interval, and the parameters in which it differs from series of the same name."""
+    """Return each series' interval, and the parameters in which it differs from series with the same name."""
     alike: dict[str, dict[str, Mapping[str, object]]] = {}
     for row in rows:
         alike.setdefault(row.series, {})[dumps(row.parameters)] = row.parameters
@@ -388,7 +388,7 @@ def _print_course(course: Course, parameters: str) -> None:
         f"{row.first[:10]} to {row.last[:10]} ({parameters}{'; ' if parameters else ''}us)"
     )
     if course.omitted:
-        typer.echo(f"{format_count(course.omitted)} older ones are not shown; show them with --last 0")
+        typer.echo(f"{format_count(course.omitted)} older results are not shown; show them with --last 0")
     rows = [
         (
             point.started[:16].replace("T", " "), point.record, point.host, point.kernel or "",

@@ -58,7 +58,8 @@ def started(command: list[str], target: str, threads: str | None) -> AbstractCon
 def _started_here(command: list[str], settle_s: float, threads: str | None) -> Generator[int]:
     """Start a program here, and yield its pid once its threads have begun; end it when the context is left.
 
-    What it prints goes to standard error. Raises InputError if it cannot be started, MeasureError if it ends.
+    What it prints goes to standard error. Raises InputError if the program cannot be started, MeasureError if
+    it ends.
     """
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno())
@@ -90,7 +91,7 @@ COMMAND = Annotated[
 ]
 EXPLAIN = Annotated[
     bool,
-    typer.Option("--explain/--no-explain", help="Explain the largest latencies by the kernel's events."),
+    typer.Option("--explain/--no-explain", help="Explain the largest latencies from the kernel's events."),
 ]
 
 

@@ -60,7 +60,7 @@ def _one(record: Record) -> MomentFile:
 CPUS, LATENCIES = 1, 2
 """The groups of lanes ("processes" of the format)."""
 _LANES = 1_000_000
-"""Lanes per group. Perfetto takes a lane's number as a thread id, which must be unique and not 0."""
+"""Lanes per group. Perfetto uses a lane's number as a thread id, which must be unique and not 0."""
 
 
 def perfetto_json(formats: TraceFormats, moments: Iterable[Moment]) -> bytes:

@@ -66,9 +66,9 @@ def export_samples(files: Mapping[int, Source], out: Path) -> list[Path]:
     """Write the samples of every series (series -> its file) to `out` in the format of its suffix; returns
     the files written.
 
-    `.csv` and `.parquet` are one table. Any other suffix is the engine's own format, one file per series:
-    `out` itself for one series, else `out` with `-0`, `-1`, ... before the suffix. Raises InputError if a
-    file cannot be written, MeasureError if the disk is full.
+    `.csv` and `.parquet` give one table. Any other suffix is the engine's own format, one file per series:
+    `out` itself for one series, otherwise `out` with `-0`, `-1`, ... before the suffix. Raises InputError if
+    a file cannot be written, MeasureError if the disk is full.
     """
     with clear_errors(out, option="--samples", kind="file"):
         if out.suffix in TABLES:

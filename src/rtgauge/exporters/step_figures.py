@@ -97,8 +97,8 @@ def run_checks(record: Record) -> list[RunCheck]:
     """Return the requirement on the whole run, whatever was left out, and whether the run was completed.
     Together with the steps they all pass if the run exits with 0.
 
-    An item left out fails if the requirement does not allow it, otherwise it is skipped. There are no checks
-    if only some of the run's steps are exported.
+    An item left out fails, unless the requirement allows leaving it out; then it is skipped. There are no
+    checks if only some of the run's steps are exported.
     """
     run = record.run
     if len(record.steps) < len(run.steps):

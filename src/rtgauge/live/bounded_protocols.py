@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Limits the connections, time and memory of the page's process that anybody who can reach the address may
-use.
+"""Limits the connections, time and memory that anyone who can reach the address can use in the page's
+process.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ priority.
 
 The process that measures sends at most two documents a second, and frames, however many requests come.
 
-Everybody on this machine may open a loopback address; any other address needs a token. On loopback the Host
-of a request must be this machine's, so that no foreign page can read it through a browser (DNS rebinding),
-and a WebSocket must come from this page.
+Anyone on this machine may open a loopback address; any other address needs a token. On loopback the Host of a
+request must be this machine's, so that no foreign page can read it through a browser (DNS rebinding), and a
+WebSocket must come from this page.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _listen_on(address: Address) -> socket.socket:
     except OSError as error:
         listening.close()
         remedy = (
-            "--live 0 takes a free port"
+            "--live 0 uses a free port"
             if error.errno == errno.EADDRINUSE
             else "give another one, e.g. --live 0.0.0.0:8377"
         )

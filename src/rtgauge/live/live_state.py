@@ -31,7 +31,7 @@ everything below, the last everything above.
 """
 _COLUMN_OF_BIN = np.clip(np.searchsorted(COLUMNS_NS, EDGES_NS, side="right") - 1, 0, len(COLUMNS_NS) - 1)
 MOST_MAXIMA = 600
-"""Points of the curve over time; if there are more, each two become one."""
+"""The maximum number of points of the curve over time; if there are more, they are merged in pairs."""
 MOST_WAITING = 100_000
 """Windows that may wait until a document is made; if there are more, they are counted."""
 

@@ -31,7 +31,7 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
     InputError.
     """
     if overrides.repeats is not None:
-        raise InputError("--repeats does not apply to two sides: --pairs says how often both are measured")
+        raise InputError("--repeats does not apply to two sides: --pairs sets how often both are measured")
     if alternation.boot_between:
         overrides = replace(overrides, deployments_by="boot")
     first = load_plan(source, _with_side(alternation.sides[0], replace(overrides, repeats=1)))

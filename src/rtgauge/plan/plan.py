@@ -179,8 +179,8 @@ def _checked(entry: dict[str, Any], place: str, parameters: dict[str, Any], know
 
 
 def _only_for_others(entry: dict[str, Any], place: str, overrides: Overrides, known: set[str]) -> bool:
-    """Return whether a step in kernel space cannot take a parameter of the command line, such as a path
-    within user space.
+    """Return whether a parameter of the command line, such as a path within user space, does not fit a step
+    in kernel space.
     """
     if entry.get("space") != "kernel" or "space" in overrides.parameters:
         return False

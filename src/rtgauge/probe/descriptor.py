@@ -84,8 +84,8 @@ class Pace:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptFile:
-    """A file that a step keeps in the record if its parameter of that name is set. The probe's command copies
-    it to where the user wants it.
+    """A file that a step keeps in the record if its parameter with that name is set. The probe's command
+    copies it to where the user wants it.
     """
 
     name: str
@@ -245,7 +245,7 @@ class Probe(ABC, Generic[P]):
         return next((metric.name for metric in self.metrics if metric.bound is not None), "latency")
 
     def metric(self, name: str) -> Metric | None:
-        """Return the metric of that name; None if there is none."""
+        """Return the metric with that name; None if there is none."""
         return next((metric for metric in self.metrics if metric.name == name), None)
 
     def modules(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - for some probes
@@ -304,7 +304,7 @@ def key_names(probe: Probe[Any]) -> list[str]:
 def normalise(probe: Probe[P], written: dict[str, Any], place: str) -> P:
     """`{"interval": "1ms"}` -> every parameter with its default, in numbers.
 
-    Raises InputError, which names `place`, if a parameter is unknown or not valid.
+    Raises InputError, naming `place`, if a parameter is unknown or not valid.
     """
     try:
         return probe.parameters.model_validate(written)

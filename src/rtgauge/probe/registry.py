@@ -33,7 +33,7 @@ AnyProbe = Probe[Any]
 class _Probes(Mapping[str, AnyProbe]):
     """Name -> descriptor, in the order of the descriptors.
 
-    A probe of this package is in the module of the same name.
+    A probe of this package is in the module with the same name.
     """
 
     def __init__(self) -> None:
@@ -61,8 +61,8 @@ class _Probes(Mapping[str, AnyProbe]):
             ) from None
         if not isinstance(probe, Probe) or cast("AnyProbe", probe).name != name:
             raise InputError(
-                f"probe {name}: {point.value} is not the descriptor of a probe of this name; update "
-                "or remove that package"
+                f"probe {name}: {point.value} is not the descriptor of a probe with this name; update or "
+                "remove that package"
             )
         return cast("AnyProbe", probe)
 
@@ -111,7 +111,7 @@ class _Unknown(Probe[Parameters]):
 
 
 def get(name: str) -> AnyProbe:
-    """Return the probe of that name. Raises InputError, with the nearest name, if there is none."""
+    """Return the probe with that name. Raises InputError, with the nearest name, if there is none."""
     if name not in PROBES:
         raise InputError(f"unknown probe '{name}'{nearest(name, PROBES)}")
     return PROBES[name]

@@ -334,7 +334,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
                 "such as path gpio:/dev/gpiochip0:17,27"
             )
         if is_latmon(self.instrument) and self.measured_role == "master":
-            raise ValueError("a latmon makes stimuli and waits for answers: it is for the probe response")
+            raise ValueError("a latmon makes stimuli and waits for answers: use it with the probe response")
         return self
 
     @model_validator(mode="after")
@@ -368,8 +368,8 @@ S = TypeVar("S", bound=SignalParameters)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SignalProbe(Probe[S]):
-    """A probe with the parameters above and more. The engine has an option of the same name for each, except
-    `cycles`, which is its `count`.
+    """A probe with the parameters above and more. The engine has an option with the same name for each,
+    except `cycles`, which is its `count`.
     """
 
     instrument_metric: str
@@ -396,7 +396,7 @@ class SignalProbe(Probe[S]):
     def both_ends(self, parameters: S, samples_dir: str | None) -> dict[Role, list[str]]:
         """Return the engine's command line for each role of a step whose peer plays the other one.
 
-        The master says how long it takes and keeps the samples; the slave runs until it is stopped.
+        The master decides how long the step takes and keeps the samples; the slave runs until it is stopped.
         """
         peers = self.of_peer(
             parameters.but(

@@ -26,7 +26,7 @@ def timed(sample_ns: int = 10_000) -> Lasting[MeasuringParameters]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimpleProbe(Probe[C]):
-    """A probe whose engine has an option of the same name for each parameter."""
+    """A probe whose engine has an option with the same name for each parameter."""
 
     lasts: Lasting[C]
 

@@ -86,7 +86,7 @@ def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
 
 
 def explain_report(result: StreamResult) -> ExplainReport | None:
-    """Report what a complete stream recorded to explain latencies, and take its `explain` results out.
+    """Report what a complete stream recorded to explain latencies, and remove its `explain` results.
 
     Return None if the stream recorded nothing. Raises RecordError if its results are damaged.
     """

@@ -186,7 +186,7 @@ class MarkKind(Enum):
         "read the console, then boot the guest again: rtgauge lab boot NAME",
     )
     CONNECTION_BROKEN = Entry((NOTE,), "The connection to the target broke and came back. No data is lost.")
-    PICKED_UP = Entry((NOTE,), "The connection broke and the step went on; a later session picked it up.")
+    PICKED_UP = Entry((NOTE,), "The connection broke and the step continued; a later session picked it up.")
     OTHER_TOOL = Entry((NOTE,), "Another tool measured this step, to check rtgauge against it.")
     OTHER_PERIOD = Entry((NOTE,), "The other tool could not measure with the step's own period.")
 
@@ -358,7 +358,7 @@ class MarkKind(Enum):
     EDGES_LOST = Entry(
         (INVALID,),
         "The instrument lost edges, because they came faster than it can read.",
-        "take a longer interval, and check the line for noise",
+        "use a longer interval, and check the line for noise",
     )
     STREAM_GAPS = Entry(
         (DOUBTFUL,),
@@ -383,7 +383,7 @@ class MarkKind(Enum):
     MISSED_BY_OVERRUNS = Entry(
         (NOTE,),
         "Periods passed while an answer was missing. Each is filled in with one period, because the latmon "
-        "does not say more.",
+        "reports no more.",
     )
     ROWS_UNREADABLE = Entry(
         (DOUBTFUL,),
@@ -406,7 +406,7 @@ class MarkKind(Enum):
     )
     TIME_UNKNOWN = Entry(
         (NOTE,),
-        "The file does not say when it was measured. Its modification time is used.",
+        "The file does not give the time of the measurement. Its modification time is used.",
     )
 
     # other tools' output
@@ -528,7 +528,7 @@ class MarkKind(Enum):
     )
     EXTREMES_OF_WHOLE_SECONDS = Entry(
         (NOTE,),
-        "The histogram has samples beyond the extremes, which the tool takes from whole seconds only.",
+        "The histogram has samples beyond the extremes, which the tool computes from whole seconds only.",
     )
     SECONDS_MISSING = Entry(
         (DOUBTFUL, NOTE),

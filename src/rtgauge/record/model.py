@@ -431,7 +431,9 @@ class ExplainCost(Model):
 
     @property
     def words(self) -> str:
-        """ "costs 0.41 us at the median (0.30 to 0.52)", or "has no measurable cost (...)" if 0 is in it."""
+        """ "costs 0.41 us at the median (0.30 to 0.52)", or "has no measurable cost (...)" if the interval
+        includes 0.
+        """
         between = f"{self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f}"
         if self.low_ns <= 0:
             return f"has no measurable cost ({between} us at the median)"
@@ -562,7 +564,7 @@ class Exposure(Model):
     runs: int
     boots: int = Field(description="boots that the run made")
     conditions: int = Field(description="different loads, deployments and parameters")
-    measured_s: float = Field(description="0: unknown, for example if an imported file does not say")
+    measured_s: float = Field(description="0: unknown, for example if an imported file does not give it")
     confidence: float
     share_excluded: float = Field(description="a larger share of violations is excluded at this confidence")
     per_hour_excluded: float | None = Field(

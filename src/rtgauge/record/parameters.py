@@ -126,7 +126,7 @@ class Parameters(BaseModel):
         return self.model_dump()
 
     def get(self, name: str) -> Any:
-        """Return the parameter of this name; None if there is none.
+        """Return the parameter with this name; None if there is none.
 
         It is for code that reads steps of any probe; a probe uses its own fields.
         """
@@ -159,7 +159,7 @@ class OpenParameters(Parameters):
     model_config = ConfigDict(extra="allow")
 
     def get(self, name: str) -> Any:
-        """Return the parameter of this name; None if there is none."""
+        """Return the parameter with this name; None if there is none."""
         return (self.model_extra or {}).get(name)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks what a Parquet file says about itself before it is decoded: a page of a few bytes can expand to a
+"""Checks the description in a Parquet file before the file is decoded: a page of a few bytes can expand to a
 billion values.
 
 It reads the footer and the page headers (the format's `parquet.thrift`, in Thrift's compact protocol), but no

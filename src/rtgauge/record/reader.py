@@ -178,7 +178,7 @@ class Record:
         return self.systems.get(target) or self.systems.get(clean_name(target)) or Facts()
 
     def has(self, step: Step, name: str) -> bool:
-        """Return whether a step has a file of this name."""
+        """Return whether a step has a file with this name."""
         return self.folder.has(f"steps/{step.id}/{name}")
 
     def file(self, step: Step, name: str) -> RecordFile:
@@ -280,7 +280,7 @@ def _names(folder: RecordFolder, name: str) -> list[str]:
 
 
 def _check_counts(windows: Windows, step: Step) -> None:
-    """Check that the windows have as many values as the step says. Raises ValueError if not."""
+    """Check that the windows have as many values as step.json gives. Raises ValueError if not."""
     counts: dict[int, tuple[int, int]] = {}
     columns = (windows.series, windows.count, windows.missed)
     for number, count, missed in zip(*(column[windows.measured].tolist() for column in columns), strict=True):
@@ -288,7 +288,7 @@ def _check_counts(windows: Windows, step: Step) -> None:
         counts[number] = before[0] + count, before[1] + missed
     for series in step.series:
         if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
-            raise ValueError(f"series {series.series} does not have as many values as step.json says")
+            raise ValueError(f"series {series.series} does not have as many values as step.json gives")
 
 
 RECORDS = Path("rtgauge-runs")
@@ -308,7 +308,7 @@ def _begun_last(out: Path) -> Path:
         with suppress(RecordError):
             begun.append((read_run(folder).created, folder))
     if not begun:
-        raise RecordError(f"there is no latest record: {out} holds none; rtgauge run makes one")
+        raise RecordError(f"there is no latest record: {out} has none; rtgauge run makes one")
     return max(begun)[1]
 
 

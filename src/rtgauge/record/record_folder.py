@@ -97,7 +97,7 @@ class RecordFolder:
         return True
 
     def names(self, name: str | None = None) -> list[str]:
-        """Sorted names in it, or in a folder in it; empty if that folder does not exist."""
+        """Return the sorted names in it, or in a folder in it; empty if that folder does not exist."""
         try:
             descriptor = (
                 os.dup(self.descriptor) if name is None else open_beneath(self.descriptor, name, FOLDER)

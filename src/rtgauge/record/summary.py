@@ -210,7 +210,7 @@ def summarise(
 
     `summaries`: the engine's `summary` lines of these series, for `lost`, `impossible` and `thread`.
     `resolution_ns`: resolution of the measurement. `limits_ns`: the end of an imported histogram
-    (docs/formats/record.md, imported records). `merged`: the merged windows, if they are at hand.
+    (docs/formats/record.md, imported records). `merged`: the merged windows, if the caller already has them.
     """
     measured = merged or merge(windows, series, limits_ns=limits_ns)
     numbers = [series] if isinstance(series, int) else series
@@ -274,8 +274,8 @@ def summarise_step(
     unplaced_allowed: bool = False,
     without_summary: Collection[int] = (),
 ) -> StepSummary:
-    """Summarise every series of a step, and together all series of its main metric: latency, or else the
-    metric of the first series.
+    """Summarise every series of a step, and together all series of its main metric: latency or, without it,
+    the metric of the first series.
 
     `series`: the engine's `series` lines. `summaries`: its `summary` lines, none for an import or a killed
     engine. If windows, bins and summaries disagree, the windows' values are used, and the mark

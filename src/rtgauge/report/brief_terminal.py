@@ -25,7 +25,7 @@ from rtgauge.report.text import printable, us, whole
 from rtgauge.units import plural
 
 MOST_LINES = 25
-"""The most lines after the conclusion."""
+"""The maximum number of lines after the conclusion."""
 SHOWN = ("mean", "p50", "p99", "p99.9", "p99.99")
 FILLED = "p99.9 filled"
 FILLED_WORDS = "filled: a missed activation counts with the latency it would have had"
@@ -278,7 +278,9 @@ def _worst(rows: list[_Row], most: int) -> list[_Row]:
 
 
 def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> list[Text]:
-    """Fit texts into `most` lines: wrapped, or else one truncated line each and a count of the rest."""
+    """Fit texts into `most` lines: wrapped, or if they do not fit, one truncated line per text and a count of
+    the rest.
+    """
     wrapped = [line for text in texts for line in text.wrap(console, console.width)]
     if len(wrapped) <= most:
         return wrapped

@@ -13,9 +13,9 @@ from rtgauge.report.text import NONE, quantity, value, words
 from rtgauge.units import format_count
 
 SHOWN = 12
-"""The most changes of a kind to list; the rest is counted."""
+"""The maximum number of changes of a kind to list; the rest is counted."""
 PLACES = 8
-"""The most CPUs to name for one change."""
+"""The maximum number of CPUs to name for one change."""
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     notes = applying(
         (first, f"{allowed} {bounds}, and by how much windows, or runs if there are several, differ."),
         (first, "100 % has no lower bound on the lateness: no sample rules out a later one."),
-        (supposed, f"{few}, and samples in bursts say less."),
+        (supposed, f"{few}, which samples in bursts are not."),
         (rare and first, rarely_noted),
     )
     for line in table.lines:
@@ -256,8 +256,8 @@ def parse_marker(text: str) -> Marker:
 
 
 def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
-    """Return the paper's marker and the given ones; the last of a name counts. Raises InputError if one is
-    invalid or there are too many.
+    """Return the paper's marker and the given ones; the last one with a name counts. Raises InputError if one
+    is invalid or there are too many.
     """
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST:

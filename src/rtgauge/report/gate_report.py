@@ -18,7 +18,7 @@ SIDES = ("baseline", "candidate")
 
 
 def notes(result: GateResult) -> list[str]:
-    """Return the basis of the answer and its limits, a line each."""
+    """Return the basis of the answer and its limits, one note per line."""
     lines: list[str] = []
     if result.accepted is not None:
         lines.append(f"The change is {result.accepted}.")

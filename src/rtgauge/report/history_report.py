@@ -12,7 +12,9 @@ from rtgauge.units import format_change, plural
 
 
 def place_of(history: History, parameters: str) -> str:
-    """Return the machine of a history, and the parameters that distinguish it from others of its name."""
+    """Return the machine of a history, and the parameters that distinguish it from other histories with its
+    name.
+    """
     place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
     return f"{place} {parameters}".rstrip()
 

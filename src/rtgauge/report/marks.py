@@ -15,7 +15,7 @@ from rtgauge.units import plural
 SEVERITIES = (Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE)
 """The worst comes first."""
 SHOWN = 4
-"""The most steps to name if only some have the mark in its most severe form."""
+"""The maximum number of steps to name if only some have the mark in its most severe form."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import jinja2
 
 LARGEST = 8 * 2**20
-"""The most bytes of a bundle, which has 0.9 million."""
+"""The maximum size of a bundle in bytes; it has 0.9 million."""
 END = "\n//# complete\n"
 """Ends the file, so that a truncated file is not used."""
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Presents what a probe shows beyond the tables and figures that every probe has.
 
-Packages register presenters as entry points in the group `rtgauge.presenters`, by the name of the probe or
-of a file that steps keep. A presenter is imported when a record has such a step.
+Packages register presenters as entry points in the group `rtgauge.presenters`, by the name of the probe or of
+a file that steps keep. A presenter is imported when a record has a step for it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Presenter:
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
-        """Return the probe's counts of one step, a line each, below the tables."""
+        """Return the probe's counts of one step, one per line, shown below the tables."""
         return []
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
@@ -86,8 +86,8 @@ def _registered() -> dict[str, EntryPoint]:
 
 @cache
 def presenter_of(name: str) -> Presenter | None:
-    """Return the presenter of a probe, or of the steps that keep a file of that name; None if the tables and
-    figures of every probe are enough.
+    """Return the presenter of a probe, or of the steps that keep a file with that name; None if the tables
+    and figures of every probe are enough.
 
     Raises InputError if the package that registers it cannot be imported, or registers something else.
     """
@@ -129,7 +129,7 @@ def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
 
 
 def _imported_lines(step: Step) -> list[str]:
-    """Return the results of another tool, a line each; a text keeps its lines."""
+    """Return the results of another tool, one per line; a text keeps its lines."""
     lines: list[str] = []
     for result in step.results:
         where = "".join(f", {label} {value}" for label, value in result.labels.items())

@@ -181,7 +181,7 @@ def signal_lines(step: Step) -> list[str]:
         own = other_role(step.peer.role)
         target = step.key.targets["self"]
         roles = f"{own} on {target}, with the load and the deployment; {step.peer.role} on {step.peer.target}"
-        lines.append(f"{roles}; each by its own clock")
+        lines.append(f"{roles}; each with its own clock")
     outside = instrument_line(step)
     lines += [] if outside is None else [outside]
     for result in step.results:

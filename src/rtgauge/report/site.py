@@ -39,7 +39,7 @@ class SeriesPage:
     grouped: Sequence[History]
     booted: Sequence[History]
     parameters: Sequence[str]
-    """The parameters that distinguish a history from others of its name."""
+    """The parameters that distinguish a history from others with its name."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Table:
     columns: Sequence[Column]
     rows: list[list[str]]
     notes: list[str] = field(default_factory=list[str])
-    """Notes for the reader, one a line."""
+    """Notes for the reader, one per line."""
     folded: bool = False
     """For experts: the page folds it, the terminal shows it only with details."""
 

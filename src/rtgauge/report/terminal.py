@@ -129,7 +129,7 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 
 
 def _known_as(record: Record) -> str:
-    """Return the name that every command takes for a record."""
+    """Return the name by which every command finds a record."""
     return record.path.name if record.path.parent == RECORDS else str(record.path)
 
 

@@ -17,7 +17,7 @@ from rtgauge.units import format_count, format_share, plural
 COLUMNS = (*texts("thread", "quantity (us)"), *numbers("count", "min", "p50", "p99", "max"))
 MOST_NAMES = 3
 MOST_IDLE = 6
-"""The most threads that never ran to name."""
+"""The maximum number of threads that never ran to name."""
 SHARES = (("woken-by", "by", "woken by", 0.01), ("sleeps-in", "syscall", "sleeps in", 0.0))
 """(result, its label, words, the smallest share to name) of what a thread waits for."""
 LOCKS = {
@@ -37,7 +37,7 @@ class _Counted:
 
 
 def _counted(results: list[Result], name: str, task: str, label: str) -> list[_Counted]:
-    """Return the results of this name for a thread, the most frequent first."""
+    """Return the results with this name for a thread, the most frequent first."""
     found = [result for result in results if result.name == name and result.labels.get("task") == task]
     counted = [
         _Counted(str(result.labels.get(label)), _number(result, "count"), _number(result, "max_ns"))

@@ -129,7 +129,7 @@ class Progress(Protocol):
         ...
 
     def watched(self) -> bool:
-        """Return whether anybody watches the simulation; the engine sends frames only then."""
+        """Return whether anyone watches the simulation; the engine sends frames only then."""
         ...
 
     def frame(self, frame: Frame) -> None:

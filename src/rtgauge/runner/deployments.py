@@ -236,7 +236,7 @@ class BootDeployments:
         """Do nothing: each boot checks that the guest is held."""
 
     def expected_s(self, before: str | None, name: str) -> float:
-        """Return the time of a boot if the deployment changes, else zero (s)."""
+        """Return the time of a boot if the deployment changes, otherwise 0 (s)."""
         return 0.0 if before == name else BOOT_S
 
     def bring_about(self, name: str) -> tuple[Applied, Facts]:

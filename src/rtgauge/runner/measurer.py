@@ -27,9 +27,7 @@ class Measurer(Protocol):
     """Whether the step continues on its target if the connection breaks."""
 
     def why_not(self, key: StepKey, target: Target) -> LeftOut | None:
-        """Return why the target cannot be measured this way; None if nothing speaks against it before a
-        try.
-        """
+        """Return why the target cannot be measured this way; None if no reason is known before a try."""
         ...
 
     def try_arm(self, context: StepContext) -> None:

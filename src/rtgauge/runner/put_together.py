@@ -251,7 +251,7 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
     for series in highest(step):
         if series.series in elsewhere:
             continue
-        # A computing time says nothing: it may well be as long as a throttling takes.
+        # A computing time says nothing: the task may well compute for as long as throttling would stop it.
         metric = probes.get(step.key.probe).metric(series.metric)
         longest = series.max_ns if metric is None or metric.is_delay else None
         marks.append(

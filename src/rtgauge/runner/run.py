@@ -230,7 +230,7 @@ def find_partial(out: Path) -> Path:
     """Return the newest unfinished record under `out`. Raises InputError if there is none."""
     partial_records = sorted(path for path in out.glob("*.partial") if (path / "run.json").is_file())
     if not partial_records:
-        raise InputError(f"nothing to resume: {out} holds no record whose name ends in .partial")
+        raise InputError(f"nothing to resume: {out} has no record whose name ends in .partial")
     return partial_records[-1]
 
 

@@ -139,7 +139,7 @@ def prepare_tracing(
 def prepare_explain(applied: Applied, target: Target) -> str | None:
     """Create the tracefs instance for kernel events, which `restore` removes.
 
-    Return the reason if that fails, else None. The step is measured in either case.
+    Return the reason if that fails, otherwise None. The step is measured in either case.
     """
     try:
         apply_actions([Write((Setting(f"trace:{EXPLAIN_INSTANCE}", "present"),))], applied, target)
@@ -205,7 +205,8 @@ def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> N
 def insert_rtai(
     key: StepKey, target: Target, facts: Facts, say: Callable[[str], None], applied: Applied
 ) -> None:
-    """Load RTAI's own modules unless they are loaded, with the calibration of the step, else of `facts`.
+    """Load RTAI's own modules unless they are loaded, with the calibration of the step or, if it has none, of
+    `facts`.
 
     Raises NoModules if they are missing or the kernel refuses them.
     """

@@ -63,7 +63,9 @@ class AdaptiveStudy:
         return self.study.next_steps(record, self.overrides)
 
     def later_s(self, planned: Sequence[StepKey]) -> float | None:
-        """Estimate how long the steps after the planned ones take, in s; None if that is not known."""
+        """Estimate how long the steps after the planned ones will take, in seconds; None if that is not
+        known.
+        """
         later = self.study.later_steps(planned, self.overrides)
         load_warm_up_ns = self.plan().load_warm_up_ns
         return None if later is None else sum(expected_s(key, load_warm_up_ns) for key in later)

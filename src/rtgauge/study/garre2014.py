@@ -105,8 +105,8 @@ def _word_nodes(aims: Aims) -> int:
 
 
 def _part_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Return steps without springs, and steps without integration, for the solvers that the cost model takes
-    apart: under the first policy, and for serial under all.
+    """Return steps without springs, and steps without integration, for the solvers whose cost the model
+    splits into parts: under the first policy, and for serial under all.
     """
     entries: list[dict[str, Any]] = []
     for policy in aims.policies:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 SPARE = 3
-"""For each so many requested pairs, one more may be measured to replace one that does not count."""
+"""A gate may measure one extra pair for this many requested pairs, to replace a pair that does not count."""
 TRIED = 3
 """A gate stops if none of its first pairs, up to this many, counts."""
 
@@ -392,7 +392,7 @@ def _concluded(
 
 
 def _larger_gate(record: Record, result: GateResult) -> str:
-    """Return the record's command with as many pairs as it needs."""
+    """Return the record's command with as many pairs as the gate needs."""
     words = list(record.run.command)
     needed = result.pairs_needed
     if needed is None or needed <= result.max_pairs:

@@ -107,8 +107,8 @@ def _open(
         marks = [mark for mark in evidence.marks if mark.startswith("doubtful")]
         if marks:
             yield _question(
-                f"{evidence.step} without its doubt ({', '.join(marks)})",
-                "what made it doubtful may have made it late, or hidden that it was",
+                f"{evidence.step} without its doubtful marks ({', '.join(marks)})",
+                "what made the step doubtful may have made it late, or hidden its lateness",
                 evidence.next,
             )
             break

@@ -154,10 +154,10 @@ def judge_run(
     """Return the verdict on the whole run (`step` None: that of its worst step), then one for each step that
     measured the requirement's metric.
 
-    If something was left out of a run, and the rest holds, the run cannot tell, unless it allows that
-    (`allow_left_out`). `names`: step id -> its name. `blame_of`: finds what took most of a step's latencies,
-    for the advice. Steps of other metrics are ignored; if none is left, the run cannot tell. Raises
-    RecordError for a damaged record.
+    If something was left out of a run, and the rest holds, the verdict is "cannot tell", unless the run
+    allows that (`allow_left_out`). `names`: step id -> its name. `blame_of`: finds what took most of a step's
+    latencies, for the advice. Steps of other metrics are ignored; if none is left, the verdict is "cannot
+    tell". Raises RecordError for a damaged record.
     """
     measured = [
         step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)

@@ -22,8 +22,9 @@ class Violations:
     """Among `activations` (measured and missed), `certain` ones broke the bound, and at most `possible` ones
     did, which includes the certain ones.
 
-    They differ if the bound lies inside a bin, if a foreign histogram does not say how late its overflow was,
-    or if the figures are coarser than 1 ns. Both include `missed` ones: a missed activation breaks any bound.
+    They differ if the bound lies inside a bin, if a foreign histogram does not show how late its overflow
+    was, or if the figures are coarser than 1 ns. Both include `missed` ones: a missed activation breaks any
+    bound.
     """
 
     activations: int
@@ -46,7 +47,7 @@ def count_violations(
 ) -> Violations:
     """Count the activations of these series (None: all) in the measured phase that are later than `bound_ns`.
 
-    Each window is counted by itself, since its exact extremes say more than its bins: none is late if the
+    Each window is counted by itself, since its exact extremes tell more than its bins: none is late if the
     maximum is not, all are late if the minimum is. `resolution_ns`: a figure v in the record stands for v ...
     v + resolution - 1. Values too early by more than the bound break it too.
     """

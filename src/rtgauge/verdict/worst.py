@@ -16,7 +16,7 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
     """Return the sort key of a verdict: the largest decides.
 
     Of two failures the worse one has the larger lateness or, below hardness 100 %, the larger share of
-    violations. Of two verdicts that cannot tell, the worse one takes longer to decide.
+    violations. Of two verdicts "cannot tell", the worse one takes longer to decide.
     """
     evidence = verdict.evidence
     activations = int(evidence.get("activations") or 0)
@@ -44,8 +44,8 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
 
 
 def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:
-    """Return 0 if it holds or there is no requirement, 1 if it fails, 3 if a measurement is invalid, 4 if it
-    is marginal or cannot tell.
+    """Return 0 if the requirement holds or there is none, 1 if it fails, 3 if a measurement is invalid, 4 if
+    the verdict is "marginal" or "cannot tell".
 
     A measured failure comes first.
     """

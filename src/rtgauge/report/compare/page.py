@@ -47,7 +47,7 @@ class Chapter:
     doubt: str | None = None
     """Why the result is doubtful."""
     notes: Sequence[str] = ()
-    """The basis of the result, a line each."""
+    """The basis of the result, one note per line."""
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Table:

@@ -104,9 +104,9 @@ SETTINGS = "Settings that differ"
 SELECTION = "Selection (chi-square)"
 MOST_SETTINGS = 24
 LONGEST = 100
-"""The most lines of the settings in a terminal, and the most characters of a value."""
+"""The maximum number of lines of settings in a terminal, and of characters of a value."""
 SETTINGS_NAMED = 8
-"""The most settings to name in a line; the rest is counted."""
+"""The maximum number of settings to name in a line; the rest is counted."""
 IN_US = "In us, missed activations filled in; the minimum is over measured activations only."
 PAGE_WIDTH = 110
 """The characters of a table that fit on a page of usual width."""
@@ -253,7 +253,9 @@ def first_settings(table: Table) -> Table:
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
-    """Return a name for each side: its machine if all sides of a machine share the value, else its label."""
+    """Return a name for each side: its machine if all sides of a machine share the value, otherwise its
+    label.
+    """
     names = _machine_names(result)
     values_of: dict[str, set[str]] = {}
     for name, value in zip(names, values, strict=True):

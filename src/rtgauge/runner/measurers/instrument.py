@@ -103,7 +103,7 @@ def measure(step: StepInProgress) -> Measured:
 
 
 def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Measured:
-    """Combine both results. The outer series comes first if the engine is the slave, else last."""
+    """Combine both results. The outer series comes first if the engine is the slave, otherwise last."""
     first = 1 if step.makes_stimuli else 0
     result = step.engine.stream.result.moved(first, {"machine": step.key.targets["self"]})
     result.series.insert(0 if step.makes_stimuli else len(result.series), step.series_line())
