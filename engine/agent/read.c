@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 #include "agent/file.h"
 #include "agent/glob.h"
 #include "agent/options.h"
-#include "agent/process.h"
+#include "agent/setting.h"
 #include "agent/text.h"
 #include "base/boot_id.h"
 #include "base/clock.h"
@@ -66,6 +67,17 @@ static int write_directory(struct json *j, const char *path)
 	return 0;
 }
 
+static int write_setting(struct json *j, const char *name)
+{
+	char *value;
+	int error = setting_read(name, true, &value);
+
+	if (!error)
+		json_str(j, "text", value);
+	free(value);
+	return error;
+}
+
 static void write_file(struct json *j, const char *path)
 {
 	char link[PATH_MAX];
@@ -80,6 +92,8 @@ static void write_file(struct json *j, const char *path)
 		json_strn(j, "link", link, (size_t)len);
 	if (!text_is_utf8(path, strlen(path))) {
 		error = EILSEQ; /* a name that JSON cannot hold would not identify the file */
+	} else if (path[0] != '/' && setting_is_name(path)) {
+		error = write_setting(j, path);
 	} else if (stat(path, &st)) {
 		error = errno;
 	} else if (S_ISDIR(st.st_mode)) {
@@ -126,6 +140,31 @@ static bool write_all_files(struct glob_paths *paths)
 	return json_line(&j);
 }
 
+/* `ethtool:*:KEY` is this setting of every network interface. Returns 0 or ENOMEM. */
+static int expand(const char *pattern, struct glob_paths *paths)
+{
+	static const char prefix[] = "ethtool:*:", interfaces[] = "/sys/class/net/";
+	struct glob_paths found = {0};
+	int error;
+
+	if (strncmp(pattern, prefix, strlen(prefix)))
+		return glob_expand(pattern, paths);
+	error = glob_expand("/sys/class/net/*", &found);
+	for (size_t i = 0; i < found.count && !error; i++) {
+		char *name = NULL;
+
+		if (asprintf(&name, "ethtool:%s:%s", found.list[i] + strlen(interfaces),
+			     pattern + strlen(prefix)) < 0) {
+			error = ENOMEM;
+			break;
+		}
+		error = glob_expand(name, paths);
+		free(name);
+	}
+	glob_paths_free(&found);
+	return error;
+}
+
 /* Reads patterns from standard input; NULs separate them if there are any, else newlines. */
 static int read_patterns(struct glob_paths *paths)
 {
@@ -147,7 +186,7 @@ static int read_patterns(struct glob_paths *paths)
 			stop = last;
 		*stop = '\0';
 		if (*at)
-			error = glob_expand(at, paths);
+			error = expand(at, paths);
 		at = stop + 1;
 	}
 	free(bytes.data);
@@ -169,7 +208,7 @@ static int verb_read(int argc, char **argv)
 		status = read_patterns(&paths);
 	else
 		for (; i < argc && !status; i++)
-			status = glob_expand(argv[i], &paths)
+			status = expand(argv[i], &paths)
 					 ? error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory")
 					 : 0;
 	if (!status && !write_all_files(&paths))

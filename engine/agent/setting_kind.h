@@ -52,4 +52,11 @@ extern const struct setting_kind setting_trace;
  */
 extern const struct setting_kind setting_module;
 
+/*
+ * `ethtool:INTERFACE:KEY` of a network interface: `rx-usecs`, `rx-frames`, `tx-usecs` and `tx-frames` are
+ * numbers, `adaptive-rx`, `adaptive-tx` and `eee` are "on" or "off". ENODEV: there is no such interface;
+ * ENOTSUP: its driver has no such setting.
+ */
+extern const struct setting_kind setting_ethtool;
+
 #endif

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = malloc(size + 1);
 	memcpy(text, data + 1, size - 1);
 	text[size - 1] = text[size] = '\0';
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 0: /* two values with a NUL between */
 		check_same(text, strlen(text) < size - 1 ? text + strlen(text) + 1 : text);
 		break;
@@ -48,6 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 2:
 		machine_lock_parse(text, &holder);
 		if (*holder.run && !text_is_id(holder.run))
+			abort();
+		break;
+	case 3:
+		if (setting_is_name(text) && text[0] != '/' && !setting_is_volatile(text))
 			abort();
 		break;
 	default:

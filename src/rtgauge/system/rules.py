@@ -125,6 +125,7 @@ def _field(key: str) -> str:
 
 
 SIBLING = r"^[a-z0-9_]{1,64}$"
+SET_FILE = r"^(/(sys|proc)/[^\x00-\x20]{1,255}|ethtool:\*:[a-z-]{1,20})$"
 
 
 class TrialSetting(Strict):
@@ -132,8 +133,10 @@ class TrialSetting(Strict):
     CPUs except the real-time ones.
     """
 
-    file: Annotated[str, Field(pattern=r"^/(sys|proc)/[^\x00-\x20]{1,255}$")] | None = None
-    """The file to write, or a pattern; `{pid}` is the watched program."""
+    file: Annotated[str, Field(pattern=SET_FILE)] | None = None
+    """The file to write, or a pattern; `{pid}` is the watched program. `ethtool:*:KEY` is the setting of
+    every network interface (docs/formats/agent.md).
+    """
     threads: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")] | None = None
     """Threads: `other-real-time`, `program` (the watched one's real-time threads), or a pattern of names."""
     to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] | None = None

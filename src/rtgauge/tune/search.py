@@ -177,14 +177,23 @@ class Search:
                 test = yield from self._proven(name)
                 if test.found is Found.BETTER and test.meets:
                     return
-        base = self.result.kept
-        rest: Settings = ()
-        for name in self._wish.candidates:
-            if name not in base and self._fits((*base, *rest, name)):
-                rest = (*rest, name)
-        if rest:
-            found = yield from self._helping(base, rest, Purpose.GROUP)
+        left = [name for name in self._wish.candidates if name not in self.result.kept]
+        # What is in conflict with the others makes a group of its own.
+        while rest := self._fitting(left):
+            found = yield from self._helping(self.result.kept, rest, Purpose.GROUP)
             yield from self._prove_each(found)
+            last = self.result.tests[-1]
+            if last.found is Found.BETTER and last.meets:
+                return
+            left = [name for name in left if name not in rest]
+
+    def _fitting(self, names: Sequence[str]) -> Settings:
+        """As many of them, in order, as can be in force together with what is kept."""
+        fitting: Settings = ()
+        for name in names:
+            if self._fits((*self.result.kept, *fitting, name)):
+                fitting = (*fitting, name)
+        return fitting
 
     def _proven(self, name: str) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
         """A test of one setting on top of what is kept; it is kept if it helps."""

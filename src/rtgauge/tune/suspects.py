@@ -49,7 +49,7 @@ def _remedies(known: RankedCulprit) -> Sequence[str]:
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN}:
         return MEMORY
     if culprit.kind is Kind.SOFTIRQ and culprit.name in NETWORK:
-        return ("rps", *known.rules, "threaded-napi")
+        return ("rps", *known.rules, "threaded-napi", "network-interrupts-rarely")
     if culprit.kind is Kind.IDLE_EXIT:
         return (*known.rules, "guest-idle")
     if culprit.kind is Kind.TASK and culprit.name.startswith(DEFERRED_WORK):

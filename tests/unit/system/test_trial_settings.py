@@ -134,6 +134,11 @@ NETWORK = {
     "/sys/class/net/eth0/queues/rx-0/rps_cpus": "f",
     "/sys/class/net/eth1/queues/rx-0/rps_cpus": "f",
 }
+COALESCED = {
+    f"ethtool:{name}:{key}": value
+    for name in ("eth0", "eth1", "eth2", "wlan0")
+    for key, value in {"adaptive-rx": "on", "adaptive-tx": "off", "rx-usecs": "50", "tx-usecs": "0"}.items()
+}
 
 
 def test_the_network_by_which_a_machine_is_reached_is_not_touched() -> None:
@@ -142,6 +147,22 @@ def test_the_network_by_which_a_machine_is_reached_is_not_touched() -> None:
         "/sys/class/net/lo/threaded",
         "/sys/class/net/eth1/queues/rx-0/rps_cpus",
     }
+
+
+def test_a_part_of_a_bridge_or_bond_is_not_touched() -> None:
+    bridged = machine(**NETWORK, **COALESCED, **{"/sys/class/net/eth1/upper_br0/ifindex": "7"})
+    rules = ["threaded-napi", "rps", "network-interrupts-rarely"]
+    assert {path for path in written(rules, bridged, "1") if "eth1" in path} == set()
+
+
+def test_coalescing_is_only_tried_where_a_driver_has_it() -> None:
+    now = machine(**NETWORK, **COALESCED, **{"ethtool:eth3:rx-usecs": "0", "ethtool:eth3:adaptive-rx": "off"})
+    for name, usecs in (("network-interrupts-rarely", "500"), ("network-interrupts-at-once", "0")):
+        assert written([name], now) == {
+            f"ethtool:eth{interface}:{key}": value
+            for interface in (1, 2)
+            for key, value in {"adaptive-rx": "off", "rx-usecs": usecs}.items()
+        }
 
 
 @pytest.mark.parametrize(

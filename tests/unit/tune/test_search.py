@@ -163,6 +163,14 @@ def test_settings_in_conflict_are_never_in_force_together() -> None:
     assert not any({"s1", "s2"} <= set(visit.settings) for visit in machine.visited)
 
 
+def test_what_is_in_conflict_with_the_others_is_tried_after_them() -> None:
+    candidates = {**dict.fromkeys(NAMES, ()), "s1": ("s5",), "s5": ("s1",)}
+    machine = Machine([(["s5"], 2_000_000)])
+    found = searched(machine, replace(WISH, candidates=candidates))
+    assert found.kept == ("s5",)
+    assert not any({"s1", "s5"} <= set(visit.settings) for visit in machine.visited)
+
+
 def test_the_order_of_pairs_is_balanced() -> None:
     machine = Machine([(["s3"], 2_000_000)])
     searched(machine, suspects=["s3"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Protects from trials: network interfaces with a route, disks with a mounted file system, and the PCI
-devices of disks and networks.
+"""Protects from trials: network interfaces with a route or below another one (bridge, bond, VLAN), disks
+with a mounted file system, and the PCI devices of disks and networks.
 """
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rtgauge.target.file_batch import glob_pattern
+
 if TYPE_CHECKING:
     from rtgauge.target.file_batch import Files
 
 ROUTES, ROUTES_6, MOUNTS = "/proc/net/route", "/proc/net/ipv6_route", "/proc/mounts"
-PATHS = [ROUTES, ROUTES_6, MOUNTS, "/sys/bus/pci/devices/*/class"]
+UPPER = "/sys/class/net/*/upper_*/ifindex"
+PATHS = [ROUTES, ROUTES_6, UPPER, MOUNTS, "/sys/bus/pci/devices/*/class"]
 LOOPBACK = "lo"
 STORAGE_OR_NETWORK = ("0x01", "0x02")
 """Base classes of PCI devices (PCI Code and ID Assignment Specification)."""
@@ -20,7 +23,7 @@ STORAGE_OR_NETWORK = ("0x01", "0x02")
 
 def is_protected(path: str, files: Files) -> bool:
     """Return whether a file belongs to something that no trial may change; `files` has PATHS."""
-    interface = re.match(r"/sys/class/net/([^/]+)/", path)
+    interface = re.match(r"(?:/sys/class/net/|ethtool:)([^/:]+)[/:]", path)
     if interface:
         return interface[1] in _reached(files)
     disk = re.match(r"/sys/block/([^/]+)/", path)
@@ -31,11 +34,12 @@ def is_protected(path: str, files: Files) -> bool:
 
 
 def _reached(files: Files) -> set[str]:
-    """Return the interfaces with a route."""
+    """Return the interfaces with a route, and all that are a part of another one."""
     lines = (files.text(ROUTES) or "").splitlines()[1:]
     first = {words[0] for line in lines if (words := line.split())}
     last = {words[-1] for line in (files.text(ROUTES_6) or "").splitlines() if (words := line.split())}
-    return (first | last) - {LOOPBACK}
+    parts = {match[0].split("/")[4] for match, _ in files.matching(glob_pattern(UPPER))}
+    return (first | last | parts) - {LOOPBACK}
 
 
 def _is_mounted(disk: str, mounts: str) -> bool:

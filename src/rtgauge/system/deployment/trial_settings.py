@@ -20,6 +20,7 @@ from rtgauge.units import format_cpu_list, format_cpu_mask, parse_cpu_list, pars
 if TYPE_CHECKING:
     from rtgauge.system.rules import Trial, TrialSetting
 
+ETHTOOL = "ethtool:"
 IRQ_THREADS = "irq/"
 """The prefix of the names of IRQ threads, which follow their interrupt."""
 COMM_BYTES = 15
@@ -115,6 +116,8 @@ def _values(setting: TrialSetting, file: str, machine: Machine) -> Iterable[Sett
             or is_protected(match[0], machine.files)
         ):
             continue
+        if match[0].startswith(ETHTOOL) and text == "0":
+            continue  # A driver without the setting says 0 too.
         if setting.offered_by is None or value in words_of(machine.text(f"{folder}/{setting.offered_by}")):
             yield Setting(match[0], value, essential=False)
 
