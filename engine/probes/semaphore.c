@@ -17,6 +17,7 @@
 
 #include "base/cache_line.h"
 #include "base/clock.h"
+#include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/series.h"
@@ -64,42 +65,43 @@ static const struct option_entry table[] = {
 	{0},
 };
 
+/* What the two tasks share; [n] is what task n waits for, unless noted otherwise. */
+struct means {
+	sem_t semaphores[2];
+	pthread_mutex_t mutexes[3];
+	pthread_mutex_t turn_lock;
+	pthread_cond_t turn_changed[2];
+	unsigned int turn;
+	int readable[2], writable[2];
+	mqd_t queues[2];
+	sigset_t wake_signal;
+	pthread_t waiters[2];
+};
+
 struct state {
+	_Alignas(CACHE_LINE) _Atomic bool over; /* the burst */
+	/* not used within a burst */
 	struct burst_task *tasks[2];
 	struct series *series[1];
 	int64_t hand_overs, slept; /* in all bursts */
 	int64_t slept_in_round[2];
+
+	_Alignas(CACHE_LINE) struct means means;
 };
-
-static struct {
-	_Alignas(CACHE_LINE) _Atomic bool over;
-} burst_now;
-
-/* Shared by the two; [n] is what task n waits for, unless noted otherwise. */
-static sem_t semaphores[2];
-static pthread_mutex_t mutexes[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-				     PTHREAD_MUTEX_INITIALIZER};
-static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t turn_changed[2] = {PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER};
-static unsigned int turn;
-static int readable[2], writable[2];
-static mqd_t queues[2];
-static sigset_t wake_signal;
-static pthread_t waiters[2];
 
 /* `post` wakes the other task, and `wait` waits for it; turn_number counts the hand-overs of the burst, 0
  * is the first by task 0. Interrupted calls are repeated. */
 
-static inline void semaphore_post(unsigned int other, size_t turn_number)
+static inline void semaphore_post(struct means *m, unsigned int other, size_t turn_number)
 {
 	(void)turn_number;
-	sem_post(&semaphores[other]);
+	sem_post(&m->semaphores[other]);
 }
 
-static inline void semaphore_wait(unsigned int own, size_t turn_number)
+static inline void semaphore_wait(struct means *m, unsigned int own, size_t turn_number)
 {
 	(void)turn_number;
-	while (sem_wait(&semaphores[own]))
+	while (sem_wait(&m->semaphores[own]))
 		;
 }
 
@@ -107,90 +109,92 @@ static inline void semaphore_wait(unsigned int own, size_t turn_number)
  * Only its holder can release a mutex, so two tasks need three of them. At each turn the running task holds
  * two: it releases the one that the other waits for, and waits for the third, which the other holds.
  */
-static inline void mutex_post(unsigned int other, size_t turn_number)
+static inline void mutex_post(struct means *m, unsigned int other, size_t turn_number)
 {
 	(void)other;
-	pthread_mutex_unlock(&mutexes[turn_number % 3]);
+	pthread_mutex_unlock(&m->mutexes[turn_number % 3]);
 }
 
-static inline void mutex_wait(unsigned int own, size_t turn_number)
+static inline void mutex_wait(struct means *m, unsigned int own, size_t turn_number)
 {
 	(void)own;
-	pthread_mutex_lock(&mutexes[turn_number % 3]);
+	pthread_mutex_lock(&m->mutexes[turn_number % 3]);
 }
 
-static inline void condition_post(unsigned int other, size_t turn_number)
+static inline void condition_post(struct means *m, unsigned int other, size_t turn_number)
 {
 	(void)turn_number;
-	pthread_mutex_lock(&turn_lock);
-	turn = other;
-	pthread_cond_signal(&turn_changed[other]);
-	pthread_mutex_unlock(&turn_lock);
+	pthread_mutex_lock(&m->turn_lock);
+	m->turn = other;
+	pthread_cond_signal(&m->turn_changed[other]);
+	pthread_mutex_unlock(&m->turn_lock);
 }
 
-static inline void condition_wait(unsigned int own, size_t turn_number)
+static inline void condition_wait(struct means *m, unsigned int own, size_t turn_number)
 {
 	(void)turn_number;
-	pthread_mutex_lock(&turn_lock);
-	while (turn != own)
-		pthread_cond_wait(&turn_changed[own], &turn_lock);
-	pthread_mutex_unlock(&turn_lock);
+	pthread_mutex_lock(&m->turn_lock);
+	while (m->turn != own)
+		pthread_cond_wait(&m->turn_changed[own], &m->turn_lock);
+	pthread_mutex_unlock(&m->turn_lock);
 }
 
 /* eventfd and pipe; one byte would do for a pipe, here it has eight like eventfd. */
-static inline void file_post(unsigned int other, size_t turn_number)
+static inline void file_post(struct means *m, unsigned int other, size_t turn_number)
 {
 	const uint64_t one = 1;
 
 	(void)turn_number;
-	while (write(writable[other], &one, sizeof(one)) < 0 && errno == EINTR)
+	while (write(m->writable[other], &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }
 
-static inline void file_wait(unsigned int own, size_t turn_number)
+static inline void file_wait(struct means *m, unsigned int own, size_t turn_number)
 {
 	uint64_t value;
 
 	(void)turn_number;
-	while (read(readable[own], &value, sizeof(value)) < 0 && errno == EINTR)
+	while (read(m->readable[own], &value, sizeof(value)) < 0 && errno == EINTR)
 		;
 }
 
-static inline void mqueue_post(unsigned int other, size_t turn_number)
+static inline void mqueue_post(struct means *m, unsigned int other, size_t turn_number)
 {
 	(void)turn_number;
-	while (mq_send(queues[other], "", 1, 0) && errno == EINTR)
+	while (mq_send(m->queues[other], "", 1, 0) && errno == EINTR)
 		;
 }
 
-static inline void mqueue_wait(unsigned int own, size_t turn_number)
+static inline void mqueue_wait(struct means *m, unsigned int own, size_t turn_number)
 {
 	char message[1];
 
 	(void)turn_number;
-	while (mq_receive(queues[own], message, sizeof(message), NULL) < 0 && errno == EINTR)
+	while (mq_receive(m->queues[own], message, sizeof(message), NULL) < 0 && errno == EINTR)
 		;
 }
 
-static inline void signal_post(unsigned int other, size_t turn_number)
+static inline void signal_post(struct means *m, unsigned int other, size_t turn_number)
 {
 	(void)turn_number;
-	pthread_kill(waiters[other], SIGRTMIN);
+	pthread_kill(m->waiters[other], SIGRTMIN);
 }
 
-static inline void signal_wait(unsigned int own, size_t turn_number)
+static inline void signal_wait(struct means *m, unsigned int own, size_t turn_number)
 {
 	(void)own;
 	(void)turn_number;
-	while (sigwaitinfo(&wake_signal, NULL) < 0)
+	while (sigwaitinfo(&m->wake_signal, NULL) < 0)
 		;
 }
 
-typedef void (*step)(unsigned int task, size_t turn_number);
+typedef void (*step)(struct means *m, unsigned int task, size_t turn_number);
 
 /* The measured path: returns from wait, reads the clock, stores, posts. Task 0 decides when it is over. */
 static inline __attribute__((always_inline)) void take_turns(struct burst_task *t, step post, step wait)
 {
+	struct state *state = t->burst->harness.state;
+	struct means *means = &state->means;
 	unsigned int own = t->number, other = 1 - own;
 	int64_t limit_ns = t->burst->limit_ns;
 	size_t count = 0;
@@ -198,21 +202,21 @@ static inline __attribute__((always_inline)) void take_turns(struct burst_task *
 
 	burst_meet(t->burst);
 	if (own == 1)
-		wait(own, 0);
+		wait(means, own, 0);
 	for (;;) {
 		size_t turn_number = 2 * count + own;
 
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (atomic_load_explicit(&burst_now.over, memory_order_relaxed))
+		if (atomic_load_explicit(&state->over, memory_order_relaxed))
 			break;
 		t->times[count++] = timespec_ns(&now);
 		if (own == 0 && (count == t->room || t->times[count - 1] >= limit_ns)) {
-			atomic_store(&burst_now.over, true);
-			post(other, turn_number);
+			atomic_store(&state->over, true);
+			post(means, other, turn_number);
 			break;
 		}
-		post(other, turn_number);
-		wait(own, turn_number + 1);
+		post(means, other, turn_number);
+		wait(means, own, turn_number + 1);
 	}
 	t->count = count;
 }
@@ -220,17 +224,19 @@ static inline __attribute__((always_inline)) void take_turns(struct burst_task *
 /* Task 0 begins with the first and the third mutex, task 1 with the second. */
 static void take_turns_by_mutex(struct burst_task *t)
 {
-	pthread_mutex_lock(&mutexes[t->number]);
+	struct means *m = &((struct state *)t->burst->harness.state)->means;
+
+	pthread_mutex_lock(&m->mutexes[t->number]);
 	if (t->number == 0)
-		pthread_mutex_lock(&mutexes[2]);
+		pthread_mutex_lock(&m->mutexes[2]);
 	take_turns(t, mutex_post, mutex_wait);
 	if (t->number == 0) {
 		/* It has released the mutex of its last turn, and holds the one before it. */
-		pthread_mutex_unlock(&mutexes[(2 * (t->count - 1) + 2) % 3]);
+		pthread_mutex_unlock(&m->mutexes[(2 * (t->count - 1) + 2) % 3]);
 	} else {
 		/* It got the mutex of task 0's last turn, and holds the one after it. */
-		pthread_mutex_unlock(&mutexes[2 * t->count % 3]);
-		pthread_mutex_unlock(&mutexes[(2 * t->count + 1) % 3]);
+		pthread_mutex_unlock(&m->mutexes[2 * t->count % 3]);
+		pthread_mutex_unlock(&m->mutexes[(2 * t->count + 1) % 3]);
 	}
 }
 
@@ -274,51 +280,55 @@ static void work(struct burst_task *t)
 /* The task waits for the signal; no handler runs. */
 static int block_signal(struct harness_thread *t)
 {
-	(void)t;
-	return pthread_sigmask(SIG_BLOCK, &wake_signal, NULL);
+	const struct state *state = container_of(t, struct burst_task, thread)->burst->harness.state;
+
+	return pthread_sigmask(SIG_BLOCK, &state->means.wake_signal, NULL);
 }
 
-static int open_queue(unsigned int n)
+static int open_queue(struct means *m, unsigned int n)
 {
 	struct mq_attr attr = {.mq_maxmsg = 1, .mq_msgsize = 1};
 	char name[64];
 
 	snprintf(name, sizeof(name), "/rtgauge-%d-%u", (int)getpid(), n);
-	queues[n] = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attr);
-	if (queues[n] == (mqd_t)-1)
+	m->queues[n] = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attr);
+	if (m->queues[n] == (mqd_t)-1)
 		return errno;
 	mq_unlink(name); /* it lives as long as it is open */
 	return 0;
 }
 
 /* Makes what one task waits for. Returns 0 or an errno. */
-static int open_method(unsigned int n)
+static int open_method(struct means *m, unsigned int n)
 {
 	int ends[2];
 
+	pthread_cond_init(&m->turn_changed[n], NULL);
 	switch ((enum method)method) {
 	case METHOD_EVENTFD:
-		readable[n] = writable[n] = eventfd(0, EFD_CLOEXEC);
-		return readable[n] < 0 ? errno : 0;
+		m->readable[n] = m->writable[n] = eventfd(0, EFD_CLOEXEC);
+		return m->readable[n] < 0 ? errno : 0;
 	case METHOD_PIPE:
 		if (pipe2(ends, O_CLOEXEC))
 			return errno;
-		readable[n] = ends[0];
-		writable[n] = ends[1];
+		m->readable[n] = ends[0];
+		m->writable[n] = ends[1];
 		return 0;
 	case METHOD_MQUEUE:
-		return open_queue(n);
+		return open_queue(m, n);
 	default:
-		return sem_init(&semaphores[n], 0, 0) ? errno : 0;
+		return sem_init(&m->semaphores[n], 0, 0) ? errno : 0;
 	}
 }
 
 static void ready(struct burst *burst)
 {
-	atomic_store(&burst_now.over, false);
-	turn = 0;
+	struct state *state = burst->harness.state;
+
+	atomic_store(&state->over, false);
+	state->means.turn = 0;
 	for (unsigned int i = 0; i < 2; i++)
-		waiters[i] = burst->tasks[i]->thread.thread;
+		state->means.waiters[i] = burst->tasks[i]->thread.thread;
 }
 
 /* The times of the two alternate: the number of a time says which task ended a hand-over, not the clocks of
@@ -359,14 +369,18 @@ static void conclude(struct harness *h, struct json *j)
 static int prepare_probe(struct burst *burst)
 {
 	struct state *state = burst->harness.state;
+	struct means *means = &state->means;
 	struct series *series = memory_get(sizeof(*series));
 	int cpu[2];
 	int status = placement_choose(burst->harness.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
 
-	sigemptyset(&wake_signal);
-	sigaddset(&wake_signal, SIGRTMIN);
+	sigemptyset(&means->wake_signal);
+	sigaddset(&means->wake_signal, SIGRTMIN);
+	pthread_mutex_init(&means->turn_lock, NULL);
+	for (unsigned int i = 0; i < 3; i++)
+		pthread_mutex_init(&means->mutexes[i], NULL);
 	for (unsigned int i = 0; i < 2 && !status; i++) {
-		int error = open_method(i);
+		int error = open_method(means, i);
 
 		if (error)
 			return error_lacks(STATUS_CANNOT_MEASURE, "method", method_names[method],

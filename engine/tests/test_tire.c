@@ -22,6 +22,7 @@ const char *__asan_default_options(void)
 static struct tire_model model;
 static struct barrier barrier;
 static const struct tire_solver *solver;
+static void *tire;
 static struct tire_state expected[NODES_MAX], found[NODES_MAX];
 
 static void nothing(void *arg)
@@ -33,10 +34,10 @@ static void *run(void *arg)
 {
 	unsigned int thread = *(const unsigned int *)arg;
 
-	solver->reset(thread);
+	solver->reset(tire, thread);
 	barrier_pass(&barrier, nothing, NULL);
 	for (int i = 0; i < STEPS; i++) {
-		solver->step(thread);
+		solver->step(tire, thread);
 		barrier_pass(&barrier, nothing, NULL);
 	}
 	return NULL;
@@ -49,14 +50,15 @@ static void simulate(const struct tire_solver *with, unsigned int threads, struc
 
 	solver = with;
 	barrier_init(&barrier, threads, 1);
-	assert_true(solver->make(&model, threads));
+	tire = solver->make(&model, threads);
+	assert_non_null(tire);
 	for (unsigned int i = 1; i < threads; i++)
 		assert_int_equal(pthread_create(&others[i], NULL, run, &numbers[i]), 0);
 	run(&numbers[0]);
 	for (unsigned int i = 1; i < threads; i++)
 		pthread_join(others[i], NULL);
 	for (int64_t i = 0; i < model.nodes; i++)
-		states[i] = solver->state(i);
+		states[i] = solver->state(tire, i);
 }
 
 static void set_model(int64_t nodes)

@@ -30,8 +30,9 @@ static void make(int64_t nodes)
 {
 	model = (struct tire_model){.nodes = nodes, .mass = 10, .radius = 2, .height = 1, .floor = true};
 	tire_model_settle(&model);
-	assert_true(plan.solver->make(&model, 1));
-	plan.solver->reset(0);
+	plan.tire = plan.solver->make(&model, 1);
+	assert_non_null(plan.tire);
+	plan.solver->reset(plan.tire, 0);
 	assert_true(tire_frame_make(&plan));
 	free(text);
 	json_start(&j, open_memstream(&text, &length));

@@ -76,7 +76,7 @@ bool tire_frame_copy(int64_t step, int64_t time_ns, int64_t now_ns, int64_t unti
 		return false;
 	}
 	for (int64_t i = 0; i < frame.count; i++) {
-		struct tire_state s = frame.plan->solver->state(i * frame.every);
+		struct tire_state s = frame.plan->solver->state(frame.plan->tire, i * frame.every);
 
 		frame.positions[i] = (struct position){s.x, s.y};
 	}

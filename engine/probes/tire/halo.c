@@ -23,10 +23,12 @@ struct part {
 	struct tire_forces *forces;
 };
 
-static const struct tire_model *model;
-static const struct tire_kernel *kernel;
-static struct part *parts;
-static unsigned int part_count;
+struct tire {
+	const struct tire_model *model;
+	const struct tire_kernel *kernel;
+	struct part *parts; /* one for each thread */
+	unsigned int part_count;
+};
 
 static size_t coordinate_bytes(int64_t count)
 {
@@ -48,26 +50,29 @@ static bool make_arc(struct tire_arc *arc, int64_t count)
 	return arc->x && arc->y && arc->vx && arc->vy;
 }
 
-static bool halo_make(const struct tire_model *m, unsigned int threads)
+static void *halo_make(const struct tire_model *m, unsigned int threads)
 {
+	struct tire *tire = memory_get(sizeof(*tire));
 	int64_t pairs = m->nodes / 2;
 
-	model = m;
-	kernel = tire_kernel(0);
-	part_count = threads;
-	parts = memory_get(threads * sizeof(*parts));
-	if (!parts)
-		return false;
+	if (!tire)
+		return NULL;
+	tire->model = m;
+	tire->kernel = tire_kernel(0);
+	tire->part_count = threads;
+	tire->parts = memory_get(threads * sizeof(*tire->parts));
+	if (!tire->parts)
+		return NULL;
 	for (unsigned int t = 0; t < threads; t++) {
-		struct part *p = &parts[t];
+		struct part *p = &tire->parts[t];
 
 		p->begin = tire_share(pairs, threads, t);
 		p->count = tire_share(pairs, threads, t + 1) - p->begin;
 		p->forces = memory_get(sizeof(*p->forces));
 		if (!p->forces || !make_arc(&p->arc[0], p->count) || !make_arc(&p->arc[1], p->count))
-			return false;
+			return NULL;
 	}
-	return true;
+	return tire;
 }
 
 static void put(struct tire_arc *arc, int64_t at, struct tire_state state)
@@ -92,48 +97,54 @@ static void publish(struct part *p, unsigned int box)
 }
 
 /* Arc a of thread t is number a * threads + t around the circle. */
-static struct tire_state border(unsigned int number, unsigned int box, int which)
+static struct tire_state border(const struct tire *tire, unsigned int number, unsigned int box, int which)
 {
-	unsigned int around = number % (TIRE_ARCS * part_count);
+	unsigned int around = number % (TIRE_ARCS * tire->part_count);
 
-	return parts[around % part_count].mailbox[box][around / part_count][which];
+	return tire->parts[around % tire->part_count].mailbox[box][around / tire->part_count][which];
 }
 
-static void halo_reset(unsigned int thread)
+static void halo_reset(void *arg, unsigned int thread)
 {
-	struct part *p = &parts[thread];
+	const struct tire *tire = arg;
+	struct part *p = &tire->parts[thread];
+	int64_t half = tire->model->nodes / TIRE_ARCS;
 
 	for (int a = 0; a < TIRE_ARCS; a++) {
 		for (int64_t i = 0; i < p->count; i++)
-			put(&p->arc[a], i + 1,
-			    tire_model_start(model, a * (model->nodes / TIRE_ARCS) + p->begin + i));
+			put(&p->arc[a], i + 1, tire_model_start(tire->model, a * half + p->begin + i));
 	}
 	p->now = 0;
 	publish(p, 0);
 }
 
-static void halo_step(unsigned int thread)
+static void halo_step(void *arg, unsigned int thread)
 {
-	struct part *p = &parts[thread];
+	const struct tire *tire = arg;
+	struct part *p = &tire->parts[thread];
 
 	for (unsigned int a = 0; a < TIRE_ARCS; a++) {
-		unsigned int number = a * part_count + thread;
+		unsigned int number = a * tire->part_count + thread;
+		unsigned int before = number + TIRE_ARCS * tire->part_count - 1;
 
-		put(&p->arc[a], 0, border(number + TIRE_ARCS * part_count - 1, p->now, LAST));
-		put(&p->arc[a], p->count + 1, border(number + 1, p->now, FIRST));
+		put(&p->arc[a], 0, border(tire, before, p->now, LAST));
+		put(&p->arc[a], p->count + 1, border(tire, number + 1, p->now, FIRST));
 	}
-	tire_kernel_step(kernel, model, p->count, p->arc, p->forces);
+	tire_kernel_step(tire->kernel, tire->model, p->count, p->arc, p->forces);
 	p->now = !p->now;
 	publish(p, p->now);
 }
 
-static struct tire_state halo_state(int64_t i)
+static struct tire_state halo_state(const void *arg, int64_t i)
 {
-	int64_t half = model->nodes / TIRE_ARCS, pair = i % half;
+	const struct tire *tire = arg;
+	int64_t half = tire->model->nodes / TIRE_ARCS, pair = i % half;
 
-	for (unsigned int t = 0; t < part_count; t++) {
-		if (pair < parts[t].begin + parts[t].count)
-			return get(&parts[t].arc[i / half], pair - parts[t].begin + 1);
+	for (unsigned int t = 0; t < tire->part_count; t++) {
+		const struct part *p = &tire->parts[t];
+
+		if (pair < p->begin + p->count)
+			return get(&p->arc[i / half], pair - p->begin + 1);
 	}
 	return (struct tire_state){0};
 }

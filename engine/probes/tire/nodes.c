@@ -27,9 +27,11 @@ struct part {
 	} * side, *spoke; /* side: from the one before the first on */
 };
 
-static const struct tire_model *model;
-static struct node *nodes;
-static struct part *parts;
+struct tire {
+	const struct tire_model *model;
+	struct node *nodes;
+	struct part *parts; /* one for each thread */
+};
 
 static size_t part_bytes(int64_t count)
 {
@@ -43,17 +45,21 @@ static size_t nodes_bytes(int64_t count, unsigned int threads)
 	return (size_t)count * sizeof(struct node) + part_bytes(count) + threads * sizeof(struct part);
 }
 
-static bool nodes_make(const struct tire_model *m, unsigned int threads)
+static void *nodes_make(const struct tire_model *m, unsigned int threads)
 {
-	model = m;
-	nodes = memory_get((size_t)m->nodes * sizeof(*nodes));
-	parts = memory_get(threads * sizeof(*parts));
-	if (!nodes || !parts)
-		return false;
+	struct tire *tire = memory_get(sizeof(*tire));
+
+	if (!tire)
+		return NULL;
+	tire->model = m;
+	tire->nodes = memory_get((size_t)m->nodes * sizeof(*tire->nodes));
+	tire->parts = memory_get(threads * sizeof(*tire->parts));
+	if (!tire->nodes || !tire->parts)
+		return NULL;
 	for (int64_t i = 0; i < m->nodes; i++)
-		sem_init(&nodes[i].semaphore, 0, 1);
+		sem_init(&tire->nodes[i].semaphore, 0, 1);
 	for (unsigned int t = 0; t < threads; t++) {
-		struct part *p = &parts[t];
+		struct part *p = &tire->parts[t];
 		size_t count;
 
 		p->begin = tire_share(m->nodes, threads, t);
@@ -64,23 +70,26 @@ static bool nodes_make(const struct tire_model *m, unsigned int threads)
 		p->side = memory_get((count + 1) * sizeof(*p->side));
 		p->spoke = memory_get(count * sizeof(*p->spoke));
 		if (!p->adjacent || !p->fresh || !p->side || !p->spoke)
-			return false;
+			return NULL;
 	}
-	return true;
+	return tire;
 }
 
-static void nodes_reset(unsigned int thread)
+static void nodes_reset(void *arg, unsigned int thread)
 {
-	struct part *p = &parts[thread];
+	const struct tire *tire = arg;
+	struct part *p = &tire->parts[thread];
 
 	p->now = 0;
 	for (int64_t i = p->begin; i < p->end; i++)
-		nodes[i].state[0] = tire_model_start(model, i);
+		tire->nodes[i].state[0] = tire_model_start(tire->model, i);
 }
 
-static struct tire_state nodes_state(int64_t i)
+static struct tire_state nodes_state(const void *arg, int64_t i)
 {
-	return nodes[i].state[parts[0].now];
+	const struct tire *tire = arg;
+
+	return tire->nodes[i].state[tire->parts[0].now];
 }
 
 /* Binary: a waiting thread sleeps, and a signal does not end the wait. */
@@ -90,29 +99,32 @@ static inline void take(struct node *node)
 		;
 }
 
-static inline void read_node(int64_t i, unsigned int buffer, bool locked, struct tire_state *copy)
+static inline void read_node(struct node *node, unsigned int buffer, bool locked, struct tire_state *copy)
 {
 	if (locked)
-		take(&nodes[i]);
-	*copy = nodes[i].state[buffer];
+		take(node);
+	*copy = node->state[buffer];
 	if (locked)
-		sem_post(&nodes[i].semaphore);
+		sem_post(&node->semaphore);
 }
 
-static inline __attribute__((always_inline)) void read_adjacent(struct part *p, bool locked)
+static inline __attribute__((always_inline)) void read_adjacent(const struct tire *tire, struct part *p,
+								bool locked)
 {
-	int64_t last = model->nodes - 1, half = model->nodes / 2;
+	struct node *nodes = tire->nodes;
+	int64_t last = tire->model->nodes - 1, half = tire->model->nodes / 2;
 
 	for (int64_t i = p->begin; i < p->end; i++) {
 		struct tire_state *adjacent = &p->adjacent[(i - p->begin) * ADJACENT];
 
-		read_node(i == last ? 0 : i + 1, p->now, locked, &adjacent[NEXT]);
-		read_node(i == 0 ? last : i - 1, p->now, locked, &adjacent[PREVIOUS]);
-		read_node(i < half ? i + half : i - half, p->now, locked, &adjacent[OPPOSITE]);
+		read_node(&nodes[i == last ? 0 : i + 1], p->now, locked, &adjacent[NEXT]);
+		read_node(&nodes[i == 0 ? last : i - 1], p->now, locked, &adjacent[PREVIOUS]);
+		read_node(&nodes[i < half ? i + half : i - half], p->now, locked, &adjacent[OPPOSITE]);
 	}
 }
 
-static inline struct force spring(double rest_force, const struct tire_state *on, const struct tire_state *by)
+static inline struct force spring(const struct tire_model *model, double rest_force,
+				  const struct tire_state *on, const struct tire_state *by)
 {
 	struct force force;
 
@@ -122,34 +134,37 @@ static inline struct force spring(double rest_force, const struct tire_state *on
 }
 
 /* Its springs along the circle, one more than its nodes, and its spokes. */
-static void compute_forces(struct part *p)
+static void compute_forces(const struct tire *tire, struct part *p)
 {
-	const struct tire_state *first = &nodes[p->begin].state[p->now];
+	const struct tire_model *model = tire->model;
+	const struct tire_state *first = &tire->nodes[p->begin].state[p->now];
 
-	p->side[0] = spring(model->side_force, &p->adjacent[PREVIOUS], first);
+	p->side[0] = spring(model, model->side_force, &p->adjacent[PREVIOUS], first);
 	for (int64_t i = p->begin; i < p->end; i++) {
-		const struct tire_state *own = &nodes[i].state[p->now];
+		const struct tire_state *own = &tire->nodes[i].state[p->now];
 		const struct tire_state *adjacent = &p->adjacent[(i - p->begin) * ADJACENT];
 
-		p->side[i - p->begin + 1] = spring(model->side_force, own, &adjacent[NEXT]);
-		p->spoke[i - p->begin] = spring(model->spoke_force, own, &adjacent[OPPOSITE]);
+		p->side[i - p->begin + 1] = spring(model, model->side_force, own, &adjacent[NEXT]);
+		p->spoke[i - p->begin] = spring(model, model->spoke_force, own, &adjacent[OPPOSITE]);
 	}
 }
 
-static void integrate(struct part *p)
+static void integrate(const struct tire *tire, struct part *p)
 {
+	const struct tire_model *model = tire->model;
+
 	for (int64_t i = p->begin; i < p->end; i++) {
 		int64_t at = i - p->begin;
 		const struct force *side = &p->side[at], *spoke = &p->spoke[at];
 		struct tire_state *fresh = &p->fresh[at];
 
-		*fresh = nodes[i].state[p->now];
+		*fresh = tire->nodes[i].state[p->now];
 		tire_move(model->kick, model->fall, model->floor_y, (side[1].x - side[0].x) + spoke->x,
 			  (side[1].y - side[0].y) + spoke->y, &fresh->x, &fresh->y, &fresh->vx, &fresh->vy);
 	}
 }
 
-static void write_own(struct part *p, unsigned int buffer, bool locked)
+static void write_own(struct node *nodes, struct part *p, unsigned int buffer, bool locked)
 {
 	for (int64_t i = p->begin; i < p->end; i++) {
 		if (locked)
@@ -160,33 +175,34 @@ static void write_own(struct part *p, unsigned int buffer, bool locked)
 	}
 }
 
-static inline __attribute__((always_inline)) void nodes_step(unsigned int thread, bool locked, bool buffered)
+static inline __attribute__((always_inline)) void nodes_step(const struct tire *tire, unsigned int thread,
+							     bool locked, bool buffered)
 {
-	struct part *p = &parts[thread];
+	struct part *p = &tire->parts[thread];
 	unsigned int next = buffered ? !p->now : p->now;
 
-	read_adjacent(p, locked);
-	if (model->springs)
-		compute_forces(p);
-	if (model->integration)
-		integrate(p);
-	write_own(p, next, locked);
+	read_adjacent(tire, p, locked);
+	if (tire->model->springs)
+		compute_forces(tire, p);
+	if (tire->model->integration)
+		integrate(tire, p);
+	write_own(tire->nodes, p, next, locked);
 	p->now = next;
 }
 
-static void serial_step(unsigned int thread)
+static void serial_step(void *tire, unsigned int thread)
 {
-	nodes_step(thread, false, true);
+	nodes_step(tire, thread, false, true);
 }
 
-static void semaphore_step(unsigned int thread)
+static void semaphore_step(void *tire, unsigned int thread)
 {
-	nodes_step(thread, true, true);
+	nodes_step(tire, thread, true, true);
 }
 
-static void free_running_step(unsigned int thread)
+static void free_running_step(void *tire, unsigned int thread)
 {
-	nodes_step(thread, true, false);
+	nodes_step(tire, thread, true, false);
 }
 
 const struct tire_solver tire_serial = {nodes_bytes, nodes_make, nodes_reset, serial_step, nodes_state};

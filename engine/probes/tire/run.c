@@ -287,11 +287,11 @@ static void run_phase(struct worker *w)
 	while (!now.ended && !now.over) {
 		if (!plan.period_ns) {
 			for (int64_t i = now.stride; i; i--)
-				plan.solver->step(w->number);
+				plan.solver->step(plan.tire, w->number);
 			meet(w, fast_step_over);
 		} else {
 			if (wait_for_release(w))
-				plan.solver->step(w->number);
+				plan.solver->step(plan.tire, w->number);
 			meet(w, timed_step_over);
 		}
 	}
@@ -302,11 +302,11 @@ static void work(struct harness_thread *thread)
 	struct worker *w = container_of(thread, struct worker, thread);
 
 	denormals_to_zero();
-	plan.solver->reset(w->number);
+	plan.solver->reset(plan.tire, w->number);
 	if (plan.warm_up_ns) {
 		barrier_pass(&now.barrier, begin_warm_up, NULL);
 		run_phase(w);
-		plan.solver->reset(w->number);
+		plan.solver->reset(plan.tire, w->number);
 	}
 	usage_read(thread->schedstat, &thread->before);
 	barrier_pass(&now.barrier, begin_measured, NULL);
@@ -320,12 +320,13 @@ size_t tire_run_bytes(void)
 	return RING * sizeof(struct tire_sample);
 }
 
-int tire_run_make(const struct tire_plan *asked)
+int tire_run_make(struct tire_plan *asked)
 {
+	asked->tire = asked->solver->make(asked->model, asked->threads);
 	plan = *asked;
 	samples = memory_get(RING * sizeof(*samples));
 	workers = memory_get(plan.threads * sizeof(*workers));
-	if (!samples || !workers || !plan.solver->make(plan.model, plan.threads) || !tire_frame_make(&plan))
+	if (!samples || !workers || !plan.tire || !tire_frame_make(&plan))
 		return harness_no_memory();
 	slot_ring_init(&ring, RING);
 	barrier_init(&now.barrier, plan.threads, plan.cpus);

@@ -33,6 +33,7 @@ struct tire_books {
 struct tire_plan {
 	const struct tire_solver *solver;
 	const struct tire_model *model;
+	void *tire; /* of the solver; tire_run_make sets it */
 	unsigned int threads, cpus;
 	bool free_running;
 	bool rests;	     /* leave the machine some time, and end if none is left */
@@ -43,8 +44,8 @@ struct tire_plan {
 	int64_t measured_ns; /* real-fast; INT64_MAX: until the steps are done */
 };
 
-/* Allocates the threads and their samples. Returns 0, or the exit status after an `error` line. */
-int tire_run_make(const struct tire_plan *plan);
+/* Allocates the threads, their samples and the tire. Returns 0, or the exit status after an `error` line. */
+int tire_run_make(struct tire_plan *plan);
 
 /* Returns the nth thread; `measure` is set. */
 struct harness_thread *tire_run_thread(unsigned int n);

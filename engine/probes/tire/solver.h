@@ -13,14 +13,15 @@
 struct tire_solver {
 	/* Memory of a tire with these numbers. */
 	size_t (*bytes)(int64_t nodes, unsigned int threads);
-	/* Called once, before the threads start. The model must stay. Returns false if there is no memory. */
-	bool (*make)(const struct tire_model *model, unsigned int threads);
+	/* Called once, before the threads start. The model must stay. Returns the tire for the functions
+	 * below; NULL: there is no memory. */
+	void *(*make)(const struct tire_model *model, unsigned int threads);
 	/* Called by each thread: sets its nodes to their beginning. All threads meet afterwards. */
-	void (*reset)(unsigned int thread);
+	void (*reset)(void *tire, unsigned int thread);
 	/* Called by each thread: one step of its nodes. */
-	void (*step)(unsigned int thread);
+	void (*step)(void *tire, unsigned int thread);
 	/* Node i now, while no thread computes. */
-	struct tire_state (*state)(int64_t i);
+	struct tire_state (*state)(const void *tire, int64_t i);
 };
 
 /* One thread, no locks: the paper's algorithm alone. */

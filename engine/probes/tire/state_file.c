@@ -23,7 +23,7 @@ bool tire_state_write(const char *path, const struct tire_plan *plan, int64_t st
 	memcpy(head, "rtgtire\x01", sizeof(head[0]));
 	fwrite(head, sizeof(head), 1, file);
 	for (int64_t i = 0; i < plan->model->nodes; i++) {
-		struct tire_state s = plan->solver->state(i);
+		struct tire_state s = plan->solver->state(plan->tire, i);
 		uint64_t words[4] = {bits(s.x), bits(s.y), bits(s.vx), bits(s.vy)};
 
 		fwrite(words, sizeof(words), 1, file);

@@ -39,6 +39,7 @@ struct task {
 };
 
 struct state {
+	struct tracer tracer;
 	struct task *tasks[PROBE_CPUS_MAX];
 	struct harness_thread *threads[PROBE_CPUS_MAX];
 	struct series *series[PROBE_CPUS_MAX * TIMERLAT_CONTEXTS];
@@ -79,7 +80,7 @@ static int prepare(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
 
-	t->wait_file = tracer_wait_file(t->cpu);
+	t->wait_file = tracer_wait_file(&t->state->tracer, t->cpu);
 	return t->wait_file < 0 ? errno : 0;
 }
 
@@ -109,7 +110,7 @@ static void leave(void)
 		if (t->wait_file >= 0 && !atomic_load(&t->thread.done))
 			close(t->wait_file);
 	}
-	tracer_close();
+	tracer_close(&to_leave->tracer);
 	to_leave = NULL;
 }
 
@@ -160,13 +161,14 @@ static int prepare_probe(struct harness *h)
 {
 	const struct cpuset *measured = &h->cpus->measured;
 	struct state *state = h->state;
-	int status = tracer_open(wakeup_options.instance, measured, wakeup_options.interval_ns);
+	int status =
+		tracer_open(&state->tracer, wakeup_options.instance, measured, wakeup_options.interval_ns);
 
 	if (status)
 		return status;
 	h->threads = state->threads;
 	h->series = state->series;
-	state->contexts = tracer_has_user() ? TIMERLAT_CONTEXTS : TIMERLAT_CONTEXTS - 1;
+	state->contexts = state->tracer.user ? TIMERLAT_CONTEXTS : TIMERLAT_CONTEXTS - 1;
 	for (int cpu = cpuset_next(measured, 0); cpu >= 0;
 	     cpu = cpuset_next(measured, (unsigned int)cpu + 1)) {
 		struct task *t = make_task(state, cpu);
@@ -179,11 +181,11 @@ static int prepare_probe(struct harness *h)
 	to_leave = state;
 	atexit(leave);
 	number_series(h);
-	if (tracer_has_user())
+	if (state->tracer.user)
 		h->thread_count = state->task_count;
 	else
-		state->policy_missing = !tracer_set_policy((enum policy)harness_options.policy,
-							   (int)harness_options.priority);
+		state->policy_missing = !tracer_set_policy(
+			&state->tracer, (enum policy)harness_options.policy, (int)harness_options.priority);
 	return 0;
 }
 
@@ -273,19 +275,19 @@ static void end_tracing(const struct harness *h)
 		if (alive)
 			harness_pause(END_NS);
 	}
-	tracer_stop();
+	tracer_stop(&state->tracer);
 }
 
 /* Returns false if every CPU is at its end, or all must stop. */
 static bool drain(struct harness *h, struct json *j)
 {
-	const struct state *state = h->state;
+	struct state *state = h->state;
 	bool over = true;
 
 	for (unsigned int i = 0; i < state->task_count; i++) {
 		struct task *t = state->tasks[i];
 
-		tracer_take(t->cpu, on_event, &(struct taking){t, j});
+		tracer_take(&state->tracer, t->cpu, on_event, &(struct taking){t, j});
 		t->track.settled |= t->any && t->last_release_ns >= state->measure_ns;
 		over &= t->over;
 	}
@@ -364,12 +366,12 @@ static int run(struct harness *h)
 static void conclude(struct harness *h, struct json *j)
 {
 	const struct state *state = h->state;
-	int64_t events, drops = tracer_dropped(&events);
+	int64_t events = state->tracer.dropped_events, drops = state->tracer.drops;
 
 	stream_result(j, "timerlat");
 	json_close(j, '}');
 	json_open(j, "values", '{');
-	json_str(j, "thread", tracer_has_user() ? "of the engine, by timerlat_fd" : "of the kernel");
+	json_str(j, "thread", state->tracer.user ? "of the engine, by timerlat_fd" : "of the kernel");
 	json_int(j, "dropped", drops);
 	json_int(j, "dropped_events", events);
 	stream_result_end(j);

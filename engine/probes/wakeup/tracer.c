@@ -27,18 +27,6 @@
 #define BUFFER_MIN_KB 256
 #define BUFFER_MAX_KB 8192
 
-static struct {
-	int root, instance;
-	struct cpuset cpus;
-	int pipes[CPUSET_MAX];
-	unsigned int id;
-	struct trace_field number, context, latency;
-	size_t data_offset, page_size;
-	unsigned char *page;
-	int64_t drops, dropped_events;
-	bool user;
-} tracer;
-
 static int failed(const char *what)
 {
 	int error = errno;
@@ -48,17 +36,17 @@ static int failed(const char *what)
 	return error_end(&j, STATUS_CANNOT_MEASURE);
 }
 
-static bool is_running(const char *path)
+static bool is_running(const struct tracer *t, const char *path)
 {
 	char text[TRACE_TEXT_MAX];
 
-	return trace_read(tracer.root, path, text) &&
+	return trace_read(t->root, path, text) &&
 	       (trace_has_word(text, NAME) || trace_has_word(text, "osnoise"));
 }
 
 /* Finds an instance that already runs a tracer of this family; all instances share one set of settings and
  * threads. */
-static bool find_other(char path[300])
+static bool find_other(const struct tracer *t, char path[300])
 {
 	struct dirent *entry;
 	bool found;
@@ -66,9 +54,9 @@ static bool find_other(char path[300])
 	int fd;
 
 	snprintf(path, 300, "current_tracer");
-	if (is_running(path))
+	if (is_running(t, path))
 		return true;
-	fd = openat(tracer.root, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(t->root, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
 		if (fd >= 0)
@@ -79,80 +67,80 @@ static bool find_other(char path[300])
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(path, 300, "instances/%s/current_tracer", entry->d_name);
-		found = is_running(path);
+		found = is_running(t, path);
 	}
 	closedir(dir);
 	return found;
 }
 
 /* Reads the kernel's formats. */
-static int read_layout(void)
+static int read_layout(struct tracer *t)
 {
 	char text[TRACE_TEXT_MAX];
 	struct trace_field time, commit, data;
 
-	if (!trace_read(tracer.root, "events/header_page", text))
+	if (!trace_read(t->root, "events/header_page", text))
 		return failed("events/header_page");
 	if (!trace_find_field(text, "timestamp", &time) || !trace_find_field(text, "commit", &commit) ||
 	    !trace_find_field(text, "data", &data) || time.offset != 0 || time.size != 8 ||
 	    commit.offset != 8 || data.offset != 8 + commit.size || data.size > PAGE_MAX - data.offset)
 		return error_line(STATUS_CANNOT_MEASURE, "trace",
 				  "this kernel's trace pages have an unknown format (events/header_page)");
-	tracer.data_offset = data.offset;
-	tracer.page_size = data.offset + data.size;
-	if (!trace_read(tracer.root, "events/header_event", text))
+	t->data_offset = data.offset;
+	t->page_size = data.offset + data.size;
+	if (!trace_read(t->root, "events/header_event", text))
 		return failed("events/header_event");
 	if (!trace_entries_known(text))
 		return error_line(STATUS_CANNOT_MEASURE, "trace",
 				  "this kernel's trace entries have an unknown format (events/header_event)");
-	if (!trace_read(tracer.root, "events/ftrace/timerlat/format", text))
+	if (!trace_read(t->root, "events/ftrace/timerlat/format", text))
 		return failed("events/ftrace/timerlat/format");
-	tracer.id = trace_event_id(text);
-	if (!tracer.id || !trace_find_field(text, "seqnum", &tracer.number) ||
-	    !trace_find_field(text, "context", &tracer.context) ||
-	    !trace_find_field(text, "timer_latency", &tracer.latency) || tracer.number.size != 4 ||
-	    tracer.context.size != 4 || tracer.latency.size != 8)
+	t->id = trace_event_id(text);
+	if (!t->id || !trace_find_field(text, "seqnum", &t->number) ||
+	    !trace_find_field(text, "context", &t->context) ||
+	    !trace_find_field(text, "timer_latency", &t->latency) || t->number.size != 4 ||
+	    t->context.size != 4 || t->latency.size != 8)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "trace",
 			"this kernel's timerlat event has an unknown format (events/ftrace/timerlat)");
 	return 0;
 }
 
-static bool write_number(const char *path, int64_t number)
+static bool write_number(const struct tracer *t, const char *path, int64_t number)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRId64, number);
-	return trace_write(tracer.root, path, text);
+	return trace_write(t->root, path, text);
 }
 
 /* Reads a file that not every kernel has. */
-static bool clear_where_there(const char *path)
+static bool clear_where_there(const struct tracer *t, const char *path)
 {
-	return write_number(path, 0) || errno == ENOENT;
+	return write_number(t, path, 0) || errno == ENOENT;
 }
 
-static int set_up(int64_t interval_ns)
+static int set_up(const struct tracer *t, int64_t interval_ns)
 {
 	char cpus[256];
 
-	if (!trace_write(tracer.root, "osnoise/cpus", cpuset_format(&tracer.cpus, cpus, sizeof(cpus))))
+	if (!trace_write(t->root, "osnoise/cpus", cpuset_format(&t->cpus, cpus, sizeof(cpus))))
 		return failed("osnoise/cpus");
-	if (!write_number("osnoise/timerlat_period_us", interval_ns / 1000))
+	if (!write_number(t, "osnoise/timerlat_period_us", interval_ns / 1000))
 		return failed("osnoise/timerlat_period_us");
-	if (!clear_where_there("osnoise/stop_tracing_us") ||
-	    !clear_where_there("osnoise/stop_tracing_total_us") || !clear_where_there("osnoise/print_stack"))
+	if (!clear_where_there(t, "osnoise/stop_tracing_us") ||
+	    !clear_where_there(t, "osnoise/stop_tracing_total_us") ||
+	    !clear_where_there(t, "osnoise/print_stack"))
 		return failed("osnoise/stop_tracing_us");
-	if (!trace_write(tracer.root, "osnoise/options",
-			 tracer.user ? "NO_OSNOISE_WORKLOAD" : "OSNOISE_WORKLOAD") &&
-	    (errno != ENOENT || tracer.user))
+	if (!trace_write(t->root, "osnoise/options", t->user ? "NO_OSNOISE_WORKLOAD" : "OSNOISE_WORKLOAD") &&
+	    (errno != ENOENT || t->user))
 		return failed("osnoise/options");
-	if (!trace_write(tracer.instance, "trace_clock", "mono"))
+	if (!trace_write(t->instance, "trace_clock", "mono"))
 		return failed("trace_clock");
-	return trace_write(tracer.instance, "tracing_on", "1") ? 0 : failed("tracing_on");
+	return trace_write(t->instance, "tracing_on", "1") ? 0 : failed("tracing_on");
 }
 
-static void set_buffer(int cpu, int64_t interval_ns)
+static void set_buffer(const struct tracer *t, int cpu, int64_t interval_ns)
 {
 	int64_t kb = BUFFER_SPAN_S * NS_PER_S / interval_ns * TIMERLAT_CONTEXTS * EVENT_BYTES / 1024;
 	char path[64], number[32];
@@ -163,14 +151,14 @@ static void set_buffer(int cpu, int64_t interval_ns)
 		kb = BUFFER_MAX_KB;
 	snprintf(path, sizeof(path), "per_cpu/cpu%d/buffer_size_kb", cpu);
 	snprintf(number, sizeof(number), "%" PRId64, kb);
-	trace_write(tracer.instance, path, number); /* if refused, the default size is kept */
+	trace_write(t->instance, path, number); /* if refused, the default size is kept */
 }
 
 /* While one is open the kernel does not change the tracer. */
-static int open_pipe(int cpu)
+static int open_pipe(struct tracer *t, int cpu)
 {
-	tracer.pipes[cpu] = trace_ring_open(tracer.instance, cpu);
-	return tracer.pipes[cpu] < 0 ? failed("trace_pipe_raw") : 0;
+	t->pipes[cpu] = trace_ring_open(t->instance, cpu);
+	return t->pipes[cpu] < 0 ? failed("trace_pipe_raw") : 0;
 }
 
 static void wait_path(int cpu, char path[64])
@@ -178,59 +166,54 @@ static void wait_path(int cpu, char path[64])
 	snprintf(path, 64, "osnoise/per_cpu/cpu%d/timerlat_fd", cpu);
 }
 
-int tracer_open(const char *instance, const struct cpuset *cpus, int64_t interval_ns)
+int tracer_open(struct tracer *t, const char *instance, const struct cpuset *cpus, int64_t interval_ns)
 {
 	char text[TRACE_TEXT_MAX], path[300];
 	int status;
 
-	tracer.root = tracefs_open();
-	if (tracer.root < 0)
+	t->root = tracefs_open();
+	if (t->root < 0)
 		return failed("tracefs");
-	if (!trace_read(tracer.root, "available_tracers", text))
+	if (!trace_read(t->root, "available_tracers", text))
 		return failed("available_tracers");
 	if (!trace_has_word(text, NAME))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-timerlat",
 			"this kernel has no timerlat tracer (CONFIG_TIMERLAT_TRACER); boot one that has it, such as Debian's PREEMPT_RT kernels, or measure with --space user");
-	tracer.instance = trace_instance_open(tracer.root, instance);
-	if (tracer.instance < 0)
+	t->instance = trace_instance_open(t->root, instance);
+	if (t->instance < 0)
 		return failed(instance);
-	if (find_other(path))
+	if (find_other(t, path))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "trace",
 			"another program runs the timerlat or the osnoise tracer (%s), and there is only one of them: end it, or write nop into that file",
 			path);
-	tracer.cpus = *cpus;
+	t->cpus = *cpus;
 	wait_path(cpuset_next(cpus, 0), path);
-	tracer.user = !faccessat(tracer.root, path, F_OK, 0);
-	tracer.page = memory_get(PAGE_MAX);
-	if (!tracer.page)
+	t->user = !faccessat(t->root, path, F_OK, 0);
+	t->page = memory_get(PAGE_MAX);
+	if (!t->page)
 		return failed("memory");
-	status = read_layout();
+	status = read_layout(t);
 	if (!status)
-		status = set_up(interval_ns);
+		status = set_up(t, interval_ns);
 	for (int cpu = cpuset_next(cpus, 0); !status && cpu >= 0;
 	     cpu = cpuset_next(cpus, (unsigned int)cpu + 1))
-		set_buffer(cpu, interval_ns);
-	if (!status && !trace_write(tracer.instance, "current_tracer", NAME))
+		set_buffer(t, cpu, interval_ns);
+	if (!status && !trace_write(t->instance, "current_tracer", NAME))
 		status = failed("current_tracer");
 	for (int cpu = cpuset_next(cpus, 0); !status && cpu >= 0;
 	     cpu = cpuset_next(cpus, (unsigned int)cpu + 1))
-		status = open_pipe(cpu);
+		status = open_pipe(t, cpu);
 	return status;
 }
 
-bool tracer_has_user(void)
-{
-	return tracer.user;
-}
-
-int tracer_wait_file(int cpu)
+int tracer_wait_file(const struct tracer *t, int cpu)
 {
 	char path[64];
 
 	wait_path(cpu, path);
-	return openat(tracer.root, path, O_RDONLY | O_CLOEXEC);
+	return openat(t->root, path, O_RDONLY | O_CLOEXEC);
 }
 
 /* Returns the CPU whose kernel thread this process is; -1: none. */
@@ -250,7 +233,7 @@ static int cpu_of_thread(const char *pid)
 	return !strncmp(name, NAME "/", strlen(NAME) + 1) ? atoi(name + strlen(NAME) + 1) : -1;
 }
 
-bool tracer_set_policy(enum policy policy, int priority)
+bool tracer_set_policy(const struct tracer *t, enum policy policy, int priority)
 {
 	static const int kernel_policy[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};
 	struct sched_param param = {.sched_priority = policy == POLICY_OTHER ? 0 : priority};
@@ -261,13 +244,13 @@ bool tracer_set_policy(enum policy policy, int priority)
 	while (dir && (entry = readdir(dir))) {
 		int cpu = isdigit((unsigned char)entry->d_name[0]) ? cpu_of_thread(entry->d_name) : -1;
 
-		if (cpu >= 0 && cpuset_has(&tracer.cpus, (unsigned int)cpu))
+		if (cpu >= 0 && cpuset_has(&t->cpus, (unsigned int)cpu))
 			set += !policy_sched_setscheduler((pid_t)atoi(entry->d_name), kernel_policy[policy],
 							  &param);
 	}
 	if (dir)
 		closedir(dir);
-	return set == cpuset_count(&tracer.cpus);
+	return set == cpuset_count(&t->cpus);
 }
 
 static uint32_t word(const unsigned char *record, const struct trace_field *field)
@@ -283,23 +266,24 @@ static bool has(const struct trace_field *field, size_t len)
 	return field->size <= len && field->offset <= len - field->size;
 }
 
-static bool parse(const unsigned char *record, size_t len, struct timerlat_event *event)
+static bool parse(const struct tracer *t, const unsigned char *record, size_t len,
+		  struct timerlat_event *event)
 {
 	uint16_t id;
 
 	if (len < sizeof(id))
 		return false;
 	memcpy(&id, record, sizeof(id));
-	if (id != tracer.id || !has(&tracer.number, len) || !has(&tracer.context, len) ||
-	    !has(&tracer.latency, len))
+	if (id != t->id || !has(&t->number, len) || !has(&t->context, len) || !has(&t->latency, len))
 		return false;
-	event->number = word(record, &tracer.number);
-	event->context = (int)word(record, &tracer.context);
-	memcpy(&event->latency_ns, record + tracer.latency.offset, sizeof(event->latency_ns));
+	event->number = word(record, &t->number);
+	event->context = (int)word(record, &t->context);
+	memcpy(&event->latency_ns, record + t->latency.offset, sizeof(event->latency_ns));
 	return true;
 }
 
-void tracer_take(int cpu, void (*take)(void *user, const struct timerlat_event *event), void *user)
+void tracer_take(struct tracer *t, int cpu, void (*take)(void *user, const struct timerlat_event *event),
+		 void *user)
 {
 	struct timerlat_event event;
 	const unsigned char *record;
@@ -307,37 +291,31 @@ void tracer_take(int cpu, void (*take)(void *user, const struct timerlat_event *
 	ssize_t got;
 	size_t len;
 
-	while ((got = read(tracer.pipes[cpu], tracer.page, tracer.page_size)) > 0) {
-		if (!trace_page_open(&page, tracer.page, (size_t)got, tracer.data_offset))
+	while ((got = read(t->pipes[cpu], t->page, t->page_size)) > 0) {
+		if (!trace_page_open(&page, t->page, (size_t)got, t->data_offset))
 			continue;
 		if (page.dropped) {
-			tracer.drops++;
-			tracer.dropped_events += page.dropped_count;
+			t->drops++;
+			t->dropped_events += page.dropped_count;
 		}
 		while ((record = trace_page_next(&page, &event.time_ns, &len))) {
-			if (parse(record, len, &event))
+			if (parse(t, record, len, &event))
 				take(user, &event);
 		}
 	}
 }
 
-int64_t tracer_dropped(int64_t *count)
+void tracer_stop(const struct tracer *t)
 {
-	*count = tracer.dropped_events;
-	return tracer.drops;
+	trace_write(t->instance, "tracing_on", "0");
 }
 
-void tracer_stop(void)
+void tracer_close(const struct tracer *t)
 {
-	trace_write(tracer.instance, "tracing_on", "0");
-}
-
-void tracer_close(void)
-{
-	for (int cpu = cpuset_next(&tracer.cpus, 0); cpu >= 0;
-	     cpu = cpuset_next(&tracer.cpus, (unsigned int)cpu + 1)) {
-		if (tracer.pipes[cpu] > 0)
-			close(tracer.pipes[cpu]);
+	for (int cpu = cpuset_next(&t->cpus, 0); cpu >= 0;
+	     cpu = cpuset_next(&t->cpus, (unsigned int)cpu + 1)) {
+		if (t->pipes[cpu] > 0)
+			close(t->pipes[cpu]);
 	}
-	trace_write(tracer.instance, "current_tracer", "nop");
+	trace_write(t->instance, "current_tracer", "nop");
 }

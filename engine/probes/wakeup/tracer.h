@@ -13,32 +13,44 @@
 #include "base/cpuset.h"
 #include "probes/wakeup/activations.h"
 #include "rt/policy.h"
+#include "trace/instance.h"
 
-/* Starts it on these CPUs, each interval (100 us to 1 s, whole us). Returns 0, or the exit status after an
- * `error` line. */
-int tracer_open(const char *instance, const struct cpuset *cpus, int64_t interval_ns);
+struct tracer {
+	/* for whoever opened it */
+	bool user; /* The threads are the caller's, one for each CPU, which then read tracer_wait_file;
+		    * else the kernel's. */
+	int64_t drops,
+		dropped_events; /* how often the kernel dropped events; how many, as far as it is known */
 
-/* Whether the threads are the caller's, one for each CPU, which then read tracer_wait's file; else the
- * kernel's. */
-bool tracer_has_user(void);
+	/* the tracer's */
+	int root, instance;
+	struct cpuset cpus;
+	int pipes[CPUSET_MAX];
+	unsigned int id;
+	struct trace_field number, context, latency;
+	size_t data_offset, page_size;
+	unsigned char *page;
+};
+
+/* Starts it, zeroed before, on these CPUs, each interval (100 us to 1 s, whole us). Returns 0, or the exit
+ * status after an `error` line. */
+int tracer_open(struct tracer *t, const char *instance, const struct cpuset *cpus, int64_t interval_ns);
 
 /* For the caller's pinned thread: a file whose reads last until the next activation; -1 with errno. Close
  * it before tracer_close: the kernel then kills its owner. */
-int tracer_wait_file(int cpu);
+int tracer_wait_file(const struct tracer *t, int cpu);
 
 /* Gives the kernel's threads a policy. Returns false if not all of them were found. */
-bool tracer_set_policy(enum policy policy, int priority);
+bool tracer_set_policy(const struct tracer *t, enum policy policy, int priority);
 
 /* Passes on the events of the CPU since the last call, in their order. */
-void tracer_take(int cpu, void (*take)(void *user, const struct timerlat_event *event), void *user);
-
-/* How often the kernel dropped events since the beginning; *count: how many, as far as it is known. */
-int64_t tracer_dropped(int64_t *count);
+void tracer_take(struct tracer *t, int cpu, void (*take)(void *user, const struct timerlat_event *event),
+		 void *user);
 
 /* Stops recording; everything recorded can still be read. */
-void tracer_stop(void);
+void tracer_stop(const struct tracer *t);
 
 /* Ends it with the kernel's threads. Call it once. */
-void tracer_close(void);
+void tracer_close(const struct tracer *t);
 
 #endif
