@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""A step as a plan writes it, and what the defaults, the matrix and the command line make of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from rtgauge.errors import InputError
+from rtgauge.load import registry as loads
+from rtgauge.plan.plan_file import STEP_KEYS
+from rtgauge.probe import registry as probes
+from rtgauge.probe.descriptor import key_names, normalise
+from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS
+from rtgauge.probe.registry import AnyProbe
+from rtgauge.probe.signal_parameters import SignalParameters, other_role
+from rtgauge.record.model import StepKey
+from rtgauge.record.parameters import Parameters
+from rtgauge.suggest import nearest
+from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
+from rtgauge.target.address import LOCAL
+
+DMA_LATENCY = "dma-latency"
+SELF = "self"
+COMMAND_LINE = "command line"
+MAX_STEPS = 10_000
+Keys = Mapping[str, object]
+"""Keys of a step and their values, as they are written."""
+
+
+@dataclass(frozen=True)
+class StepEntry:
+    """A step as it is written; `place` names it in errors."""
+
+    keys: Keys
+    place: str
+
+    @property
+    def probe(self) -> str:
+        """The name of its probe."""
+        return str(self.keys.get("probe", probes.DEFAULT))
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether its task runs in kernel space."""
+        return self.keys.get("space") == "kernel"
+
+    @property
+    def allowed(self) -> set[str]:
+        """The keys that it may have."""
+        probe = probes.PROBES.get(self.probe)
+        return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
+
+    def given(self, keys: Keys) -> StepEntry:
+        """Set keys. A key also replaces its alternatives: a count replaces a duration."""
+        probe = probes.PROBES.get(str(keys.get("probe", self.probe)))
+        groups = probe.parameters.alternatives if probe is not None else ()
+        replaced = {other for group in groups if group & keys.keys() for other in group}
+        kept = {name: value for name, value in self.keys.items() if name not in replaced}
+        return StepEntry({**kept, **keys}, self.place)
+
+    def fitting(self, keys: Keys, allowed: set[str]) -> Keys:
+        """Return the keys that this step knows. A key that is not in `allowed`, the keys of all steps, stays,
+        so that it is refused.
+        """
+        elsewhere = allowed - self.allowed
+        if self.in_kernel and "space" not in keys:  # only steps in user space can be explained
+            elsewhere |= EXPLAIN_KEYS
+        return {name: value for name, value in keys.items() if name not in elsewhere}
+
+    def checked(self) -> StepKey:
+        """Return the step. Raises InputError if a key is unknown or not valid."""
+        try:
+            probe = probes.get(self.probe)
+            load = str(self.keys.get("load", "idle"))
+            loads.get(load)
+            deployment = parse_deployment(str(self.keys.get("deployment", AS_IS)))
+        except InputError as error:
+            raise InputError(f"{self.place}: {error}") from None
+        written = {name: value for name, value in self.keys.items() if name not in STEP_KEYS}
+        for name in written:
+            if name not in key_names(probe):
+                others = [*STEP_KEYS, *key_names(probe)]
+                raise InputError(f"{self.place}: unknown key '{name}'{nearest(name, others)}")
+        _keep_c_states(deployment, written, probe, self.place)
+        parameters = normalise(probe, written, self.place)
+        return StepKey(
+            probe=probe.name,
+            parameters=parameters,
+            load=load,
+            deployment=deployment.name,
+            targets={SELF: LOCAL, **_peer(parameters)},
+            repeat=1,
+        )
+
+    def checked_with(self, keys: Keys, allowed: set[str]) -> StepKey:
+        """Return the step with those keys of the command line that fit. Raises InputError, which says
+        whether the plan or the command line is wrong.
+        """
+        step = self.checked()
+        fitting = self.fitting(keys, allowed)
+        if not fitting:
+            return step
+        written = self.keys
+        if "probe" in fitting:  # the other probe may not know the keys that the plan sets
+            other = StepEntry({"probe": fitting["probe"]}, COMMAND_LINE)
+            written = {name: value for name, value in written.items() if name in other.allowed}
+        return StepEntry(written, COMMAND_LINE).given(fitting).checked()
+
+    def is_only_for_others(self, keys: Keys, allowed: set[str]) -> bool:
+        """Return whether a key of the command line, such as a path within user space, does not fit the step
+        because it runs in kernel space. Raises InputError if the plan is wrong.
+        """
+        if not self.in_kernel or "space" in keys:
+            return False
+        self.checked()
+        try:
+            self.checked_with(keys, allowed)
+        except InputError:
+            return True
+        return False
+
+
+def _peer(parameters: Parameters) -> dict[str, str]:
+    """Return the role that another machine plays, and that machine."""
+    if not isinstance(parameters, SignalParameters) or parameters.peer is None:
+        return {}
+    return {other_role(parameters.role): parameters.peer}
+
+
+def _keep_c_states(deployment: Deployment, written: dict[str, object], probe: AnyProbe, place: str) -> None:
+    """If the deployment has C-states on, keep the probe from disabling them."""
+    if deployment.c_states != "on" or DMA_LATENCY not in key_names(probe):
+        return
+    if written.setdefault(DMA_LATENCY, "off") != "off":
+        raise InputError(
+            f"{place}: {DMA_LATENCY}={written[DMA_LATENCY]} keeps C-states off, but the deployment "
+            f"{deployment.name} has them on; leave it out"
+        )
+
+
+def allowed_keys(entries: Iterable[StepEntry]) -> set[str]:
+    """Return the keys that any of the steps may have."""
+    return set[str]().union(*(entry.allowed for entry in {entry.probe: entry for entry in entries}.values()))
+
+
+def combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
+    """Return every combination of the matrix's lists; a value that is not a list is the same in all of
+    them. Raises InputError if a list is empty, or there are too many.
+    """
+    if not matrix:
+        return []
+    axes = [cast("list[object]", value) if isinstance(value, list) else [value] for value in matrix.values()]
+    for name, axis in zip(matrix, axes, strict=True):
+        if not axis:
+            raise InputError(
+                f"{place}: the matrix is empty: '{name}' is an empty list; name at least one value"
+            )
+    chosen = list(itertools.islice(itertools.product(*axes), MAX_STEPS + 1))
+    if len(chosen) > MAX_STEPS:
+        raise InputError(f"{place}: the matrix has more than {MAX_STEPS} combinations")
+    return [dict(zip(matrix, values, strict=True)) for values in chosen]
+
+
+def under_each(
+    entries: Sequence[StepEntry], loads: Sequence[str] | None, deployments: Sequence[str] | None
+) -> list[StepEntry]:
+    """Return the steps under each load in each deployment of the command line; None: those of the plan.
+
+    Steps that differ only in their load become one.
+    """
+    if loads is not None:
+        first: dict[str, StepEntry] = {}
+        for entry in entries:
+            others = sorted((name, value) for name, value in entry.keys.items() if name != "load")
+            first.setdefault(repr(others), entry)
+        entries = [entry.given({"load": load}) for entry in first.values() for load in loads]
+    if deployments is not None:
+        entries = [entry.given({"deployment": name}) for entry in entries for name in deployments]
+    return list(entries)
