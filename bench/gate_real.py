@@ -46,7 +46,7 @@ def measure(words: list[str], seed: int) -> dict[str, Any] | None:
     try:
         result = json.loads(done.stdout)
     except ValueError:
-        sys.stderr.write(done.stderr)
+        sys.stderr.write(f"{done.stderr}the gate with seed {seed} ended with status {done.returncode}\n")
         return None
     primary: dict[str, Any] = result["primary"] or {}
     return {

@@ -3,23 +3,33 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import subprocess
 import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
 from rtgauge.cli.main import main
+from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED
 from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.runner.interrupt import Interrupt
 from rtgauge.verdict.decision import interval_remark
+from tests.support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from rtgauge.plan.plan import Plan
 
 
-class WouldMeasure(Exception):  # noqa: N818 - no error
+class WouldMeasure(BaseException):
     """The command has come as far as measuring, with this plan."""
 
 
@@ -149,3 +159,91 @@ def test_quick_meets_every_phase_of_a_millisecond_and_says_nothing_of_it():
 def test_two_quick_runs_have_enough_windows_to_be_compared():
     for key in load_plan("quick", Overrides()).steps:
         assert key.parameters.get("duration_ns") // key.parameters.get("window_ns") >= LEAST_WINDOWS
+
+
+def started_without_reader(*words: str) -> tuple[subprocess.Popen[str], Callable[[], None]]:
+    """`rtgauge WORDS`, which waits because nobody reads its output; and what lets it go on."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(write, b" " * 4096)
+    os.set_blocking(write, True)
+    code = "from rtgauge.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=write, stderr=subprocess.PIPE, text=True
+    )
+    os.close(write)
+    return process, lambda: os.close(read)
+
+
+def wait_until_it_handles(process: subprocess.Popen[str], numbers: set[signal.Signals]) -> None:
+    """Wait for a process that handles these signals."""
+    handled: set[signal.Signals] = set()
+    while not numbers <= handled:
+        assert process.poll() is None
+        time.sleep(0.01)
+        (line,) = re.findall(
+            r"^SigCgt:\s+(\S+)", Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE
+        )
+        handled = {number for number in numbers if int(line, 16) >> (number - 1) & 1}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_interrupted_says_so(number: signal.Signals):
+    process, let_go = started_without_reader("--help")
+    wait_until_it_handles(process, {signal.SIGTERM, signal.SIGHUP})
+    process.send_signal(number)
+    let_go()
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, errors) == (EXIT_INTERRUPTED, "rtgauge: interrupted\n")
+
+
+def test_nohup_keeps_a_run():
+    run = Interrupt()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with run:
+            signal.raise_signal(signal.SIGHUP)
+            assert not run.requested
+            signal.raise_signal(signal.SIGTERM)
+            assert run.requested
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_defect_does_not_end_like_an_answer(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    def broken(*_: Any, **__: Any) -> None:
+        raise KeyError("there")
+
+    monkeypatch.setattr("rtgauge.runner.run.start_run", broken)
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "gate", "--baseline", "M", "--candidate", "MI"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == EXIT_CANNOT_MEASURE
+    assert capfd.readouterr().err.splitlines()[-1].startswith("rtgauge: defect in rtgauge: KeyError: 'there'")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["gate", "--baseline", "M", "--candidate", "MI"],
+        ["bisect", "--good", "HEAD~1", "--bad", "HEAD", "--", "true"],
+    ],
+)
+def test_a_change_that_no_histogram_can_show_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str]
+):
+    at = 1  # before `--`
+    line = refused(monkeypatch, capfd, *words[:at], "--larger-than", "1.9%", *words[at:])
+    assert "--larger-than 1.9%: give at least 2%" in line
+
+
+def test_a_rate_has_no_least_change(monkeypatch: pytest.MonkeyPatch):
+    words = ["gate", "--baseline", "M", "--candidate", "MI", "--require", "latency<=1ms"]
+    monkeypatch.setattr(sys, "argv", ["rtgauge", *words, "--larger-than", "1%"])
+    with pytest.raises(WouldMeasure):
+        main()

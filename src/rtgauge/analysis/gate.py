@@ -37,6 +37,8 @@ RESOLUTION = 0.01
 """Quantiles come from histograms, whose bins are at most this wide relative to their values. If all runs fall
 into one bin, they show no spread, but the change is known only to within this width.
 """
+LEAST_CHANGE = 2 * RESOLUTION
+"""The smallest change of a quantile that a gate can show."""
 MOST_PAIRS = 198
 MOST_LOG_RATIO = 100.0
 """The limit for one pair: e^100 is beyond any clock."""
@@ -124,7 +126,7 @@ def decide(
 
 def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
     """Return the smallest relative change that a gate of `pairs` pairs detects with 90 % probability, at
-    least twice RESOLUTION. `spread`: the relative standard deviation of the runs of one side; `error`: as in
+    least LEAST_CHANGE. `spread`: the relative standard deviation of the runs of one side; `error`: as in
     `decide`.
     """
 
@@ -134,15 +136,15 @@ def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
     highest = 4 * _critical(pairs, error)[-1]
     low, high = ((ratio, short_of_power(ratio)) for ratio in (0.0, highest))
     ratio = root(short_of_power, low, high, tolerance=1e-6)
-    return max(math.expm1(ratio * math.sqrt(2 / pairs) * spread), 2 * RESOLUTION)
+    return max(math.expm1(ratio * math.sqrt(2 / pairs) * spread), LEAST_CHANGE)
 
 
 def pairs_needed(spread: float, larger_than: float, error: float = ALARM) -> int | None:
     """Return the number of pairs, in whole blocks, that detects a change of this size with 90 % probability;
-    None if MOST_PAIRS do not, or if the change is below twice RESOLUTION.
+    None if MOST_PAIRS do not, or if the change is below LEAST_CHANGE.
     """
 
-    if larger_than < 2 * RESOLUTION:
+    if larger_than < LEAST_CHANGE:
         return None
 
     def found(pairs: int) -> bool:

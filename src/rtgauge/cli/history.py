@@ -74,7 +74,7 @@ def history(
         raise InputError("name a series (rtgauge store list --series shows them), or give --site DIR")
     found = histories(opened, asked, series, quantile, by)
     if not found:
-        raise InputError(unknown_name(opened, series))
+        raise InputError(unknown_name(opened, series, or_record=False))
     if json:
         typer.echo(StoreHistory(store=str(store), histories=found).model_dump_json(indent=1))
         return

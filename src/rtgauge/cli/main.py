@@ -10,7 +10,11 @@ import atexit
 import gc
 import platform
 import re
+import signal
 import sys
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, cast
 
@@ -84,6 +88,18 @@ COMMANDS = {
 """Command -> (its module in this package and the function or group in it, its line of help)."""
 
 
+@contextmanager
+def _clear_errors() -> Generator[None]:
+    """Turn an interrupt and errors of the system into errors of one line. At some typer ends in silence."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise RtgaugeError("interrupted", EXIT_INTERRUPTED) from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        raise RtgaugeError(f"{where}{error.strerror or error}", EXIT_CANNOT_MEASURE) from error
+
+
 class Commands(LazyGroup):
     """The group of all commands."""
 
@@ -95,6 +111,16 @@ class Commands(LazyGroup):
         """Import a command."""
         module, attribute = COMMANDS[name][0].split(":")
         return getattr(import_module(f"rtgauge.cli.{module}"), attribute)
+
+    @_clear_errors()
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Read the command line."""
+        return super().make_context(*given, **more)
+
+    @_clear_errors()
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        return super().invoke(ctx)
 
 
 app = typer.Typer(
@@ -165,24 +191,32 @@ def _instead(command: str, message: str) -> str:
 
 
 def main() -> None:
-    """Entry point: every error is one line that begins with `rtgauge: `, and an exit status."""
+    """Entry point: every error is one line that begins with `rtgauge: `, and an exit status.
+
+    SIGTERM and SIGHUP interrupt like Ctrl-C, unless the caller ignores them (nohup).
+    """
     # A command makes 100,000 objects that it keeps: there is no garbage to look for, not even at the end.
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
     make_patient()
     try:
-        # As a library typer returns the status instead of ending the process, and lets errors through.
-        status: int | None = app(
-            with_addresses(sys.argv[1:]) or ["--help"], prog_name="rtgauge", standalone_mode=False
-        )
-        sys.stdout.flush()
+        with _clear_errors():
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, signal.default_int_handler)
+            # As a library typer returns the status instead of ending the process, and lets errors through.
+            status: int | None = app(
+                with_addresses(sys.argv[1:]) or ["--help"], prog_name="rtgauge", standalone_mode=False
+            )
+            sys.stdout.flush()
     except RtgaugeError as error:
         status = _fail(str(error), error.status)
     except USAGE_ERROR as error:
         status = _fail(_usage(cast("Any", error)), EXIT_INPUT)
-    except KeyboardInterrupt:
-        status = _fail("interrupted", EXIT_INTERRUPTED)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename is not None else ""
-        status = _fail(f"{where}{error.strerror or error}", EXIT_CANNOT_MEASURE)
+    except Exception as error:  # noqa: BLE001 - a defect must not end like an answer, with status 1
+        traceback.print_exc()
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        status = _fail(
+            f"defect in rtgauge: {what}. Please report it with the lines above", EXIT_CANNOT_MEASURE
+        )
     sys.exit(status)

@@ -210,6 +210,7 @@ class Deciding:
 
         Raises InputError if an option is wrong.
         """
+        from rtgauge.analysis.gate import LEAST_CHANGE
         from rtgauge.analysis.gate_wish import QUANTILES, GateWish
         from rtgauge.record.marks import KIND_OF_NAME
         from rtgauge.suggest import nearest
@@ -228,6 +229,11 @@ class Deciding:
             matters = parse_percent(larger_than or ("10%" if require is None else "100%"))
         except ValueError as error:
             raise InputError(f"--larger-than: {error}") from None
+        if require is None and matters < LEAST_CHANGE:
+            raise InputError(
+                f"--larger-than {larger_than}: give at least {LEAST_CHANGE:.0%}; "
+                "the histograms of the values show no smaller change"
+            )
         return GateWish(
             series=self.series,
             quantile=self.quantile,

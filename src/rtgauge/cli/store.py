@@ -334,7 +334,7 @@ def show(
     if not courses:
         rows = queries.records(opened, queries.Asked(), _record_name(opened, name))
         if not rows:
-            raise InputError(unknown_name(opened, name))
+            raise InputError(unknown_name(opened, name, or_record=True))
         document = StoreShown(
             store=str(store), record=rows[0], results=queries.results(opened, rows[0].record)
         )
@@ -361,8 +361,11 @@ def _record_name(store: Store, named: str) -> str:
         return named.rstrip("/").rsplit("/", 1)[-1].removesuffix(".partial")
 
 
-def unknown_name(store: Store, name: str) -> str:
-    """Return the message that the store has nothing with this name, with a hint at what it does have."""
+def unknown_name(store: Store, name: str, *, or_record: bool) -> str:
+    """Return the message that the store has no such series, with a hint at what it has.
+
+    `or_record`: a record could have been named as well.
+    """
     from rtgauge.store import queries
 
     if queries.courses(store, queries.Asked(last=1), name):
@@ -372,9 +375,9 @@ def unknown_name(store: Store, name: str) -> str:
     if not queries.count(store):
         return f"the store {store.path} has no record: rtgauge store add RECORD adds one"
     known = [row.series for row in queries.series(store, queries.Asked()).values()]
-    close = get_close_matches(name, [*known, *store.paths()], n=1)
+    close = get_close_matches(name, [*known, *(store.paths() if or_record else ())], n=1)
     hint = f"; did you mean {close[0]}?" if close else ": rtgauge store list --series shows the series"
-    return f"the store has no series and no record {name}{hint}"
+    return f"the store has no series{' and no record' if or_record else ''} {name}{hint}"
 
 
 def _us(value_ns: int | None) -> str:

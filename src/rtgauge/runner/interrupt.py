@@ -15,7 +15,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupt:
-    """Catches SIGINT, SIGTERM and SIGHUP inside its `with` block.
+    """Catches SIGINT, SIGTERM and SIGHUP inside its `with` block; SIGHUP stays ignored under nohup.
 
     The second signal raises KeyboardInterrupt, which leaves the block as an RtgaugeError.
     """
@@ -29,6 +29,8 @@ class Interrupt:
 
     def __enter__(self) -> Self:
         for number in SIGNALS:
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
             self._before[number] = signal.signal(number, self._caught)
         return self
 

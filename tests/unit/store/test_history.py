@@ -81,7 +81,7 @@ def test_the_terminal_names_the_change(store: str) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("nothing",), "no series"),
+        (("nothing",), "the store has no series nothing: "),
         ((SERIES, "--by", "kernle"), "did you mean 'kernel'"),
         ((SERIES, "--by", "hour"), "there are: boot, commit, day, kernel, label:KEY, machine, setting:NAME"),
         ((SERIES, "--quantile", "p98"), "is not one of p50"),
