@@ -12,11 +12,12 @@ from rtgauge.units import format_change, plural
 
 
 def place_of(history: History, parameters: str) -> str:
-    """Return the machine of a history, and the parameters that distinguish it from other histories with its
-    name.
+    """Return the machine of a history, and the parameters and the foreign tool that distinguish it from other
+    histories with its name.
     """
     place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
-    return f"{place} {parameters}".rstrip()
+    tool = "" if history.tool == "rtgauge" else f"by {history.tool}"
+    return " ".join(part for part in (place, parameters, tool) if part)
 
 
 def changes(history: History) -> list[str]:
@@ -29,16 +30,20 @@ def changes(history: History) -> list[str]:
 
 
 def spread(history: History) -> str | None:
-    """Return how much boots differ, and which change a gate would find; None for a single boot."""
-    if history.spread_between_boots is None:
+    """Return how much boots and machines differ, and which change a gate would find; None if there is only
+    one boot.
+    """
+    parts = (
+        (history.spread_between_boots, "boots"),
+        (history.spread_within_boots, "runs of one boot"),
+        (history.spread_between_machines, plural(history.machines, "machine")),
+    )
+    varies = [f"by {share * 100:.1f} % between {what}" for share, what in parts if share is not None]
+    if not varies:
         return None
-    within = history.spread_within_boots
-    runs = "" if within is None else f", by {within * 100:.1f} % between runs of one boot"
     gate = history.detectable
     found = "" if gate is None else f"; a gate of 12 pairs finds {format_change(gate)}"
-    return (
-        f"{history.quantile} varies by {history.spread_between_boots * 100:.1f} % between boots{runs}{found}"
-    )
+    return f"{history.quantile} varies {', '.join(varies)}{found}"
 
 
 def table(history: History, by: str) -> Table:

@@ -22,7 +22,7 @@ from rtgauge.store.tables import CONFIGURATION, LABEL, RECORD
 from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rtgauge.store.document import Point, SeriesRow
     from rtgauge.store.store import Store
@@ -72,6 +72,7 @@ class History(Model):
     """The history of one series on one machine."""
 
     series: str
+    tool: str
     machine: str
     host: str
     shared: bool = Field(description="whether another machine of the same image may have this key")
@@ -81,6 +82,11 @@ class History(Model):
     boots: int
     spread_between_boots: float | None = Field(description="relative standard deviation without the changes")
     spread_within_boots: float | None = Field(description="of the runs of one boot; null if each had one run")
+    machines: int = Field(description="machines with figures of this series")
+    spread_between_machines: float | None = Field(
+        description="relative standard deviation of their geometric means, without what boots contribute; "
+        "null for one machine"
+    )
     detectable: float | None = Field(
         description="the least change that a gate of 12 pairs finds at this spread"
     )
@@ -111,10 +117,11 @@ def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, b
         of_machine: dict[str, list[Point]] = {}
         for point in course.points:
             of_machine.setdefault(point.machine, []).append(point)
+        parts = _levels_of_machines(of_machine.values(), quantile)
         for machine, points in of_machine.items():
-            found.append(
-                _history(points, quantile, known, by, course.series, shared=shared.get(machine, False))
-            )
+            history = _history(points, quantile, known, by, course.series, shared=shared.get(machine, False))
+            history.machines, history.spread_between_machines = len(parts), _spread_of_means(parts)
+            found.append(history)
     return found
 
 
@@ -161,18 +168,46 @@ def _boot_of(point: Point) -> str:
     return point.boot_id or f"{point.record} {point.step}"
 
 
+def _boots(points: Sequence[Point], quantile: str) -> list[list[Point]]:
+    """The runs with a figure, boot by boot."""
+    certain = [point for point in points if _value(point, quantile) is not None]
+    return [list(runs) for _, runs in groupby(certain, key=_boot_of)]
+
+
+def _levels(boots: Sequence[Sequence[Point]], quantile: str) -> list[float]:
+    """The mean logarithm of each boot."""
+    return [float(np.mean([math.log(_value(run, quantile) or 1) for run in runs])) for runs in boots]
+
+
+def _levels_of_machines(machines: Iterable[Sequence[Point]], quantile: str) -> list[list[float]]:
+    """The levels of the boots of each machine that has any."""
+    levels = (_levels(_boots(points, quantile), quantile) for points in machines)
+    return [of_machine for of_machine in levels if of_machine]
+
+
+def _spread_of_means(parts: Sequence[Sequence[float]]) -> float | None:
+    """The standard deviation of the parts' means, without what the spread within the parts adds to it (the
+    moments of a one-way random effects model); None for fewer than two parts.
+    """
+    if len(parts) < 2:
+        return None
+    within = _pooled_spread(parts) or 0.0
+    adds = within**2 * float(np.mean([1 / len(part) for part in parts]))
+    return math.sqrt(max(float(np.var([np.mean(part) for part in parts], ddof=1)) - adds, 0.0))
+
+
 def _history(
     points: Sequence[Point], quantile: str, known: _Known, by: str, series: SeriesRow, *, shared: bool
 ) -> History:
-    certain = [point for point in points if _value(point, quantile) is not None]
-    boots = [list(runs) for _, runs in groupby(certain, key=_boot_of)]
-    levels = [float(np.mean([math.log(_value(run, quantile) or 1) for run in runs])) for runs in boots]
+    boots = _boots(points, quantile)
+    levels = _levels(boots, quantile)
     places = change_points(levels)
     parts = [levels[a:b] for a, b in zip([0, *places], [*places, len(levels)], strict=True)]
     between = _pooled_spread(parts)
     group_of = known.group_of(by)
     return History(
         series=series.series,
+        tool=series.tool,
         machine=points[-1].machine,
         host=points[-1].host,
         shared=shared,
@@ -184,6 +219,8 @@ def _history(
         spread_within_boots=_pooled_spread(
             [[math.log(_value(run, quantile) or 1) for run in runs] for runs in boots]
         ),
+        machines=1,
+        spread_between_machines=None,
         detectable=None if between is None else gate.detectable(between, PAIRS),
         changes=[
             _change(place, boots[place - 1][-1], boots[place][0], (part, following), known)
@@ -211,9 +248,8 @@ def _pooled_spread(parts: Sequence[Sequence[float]]) -> float | None:
 
 
 def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
-    certain = [point for point in points if _value(point, quantile) is not None]
-    boots = [list(runs) for _, runs in groupby(certain, key=_boot_of)]
-    levels = [float(np.mean([math.log(_value(run, quantile) or 1) for run in runs])) for runs in boots]
+    boots = _boots(points, quantile)
+    levels = _levels(boots, quantile)
     low = high = None
     if len(levels) > 1:
         from scipy.special import stdtrit
@@ -230,7 +266,12 @@ def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
         low_ns=low,
         high_ns=high,
         max_ns=max(
-            (point.filled_max_ns for point in points if point.filled_max_ns is not None), default=None
+            (
+                point.filled_max_ns
+                for point in points
+                if point.filled_max_ns is not None and not is_doubt(point.worst)
+            ),
+            default=None,
         ),
         doubtful=sum(is_doubt(point.worst) for point in points),
     )

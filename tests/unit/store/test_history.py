@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,44 @@ def test_the_terminal_names_the_change(store: str) -> None:
 )
 def test_wrong_words_are_refused(store: str, words: tuple[str, ...], says: str) -> None:
     assert says in str(run("history", *words, "--store", store).exception)
+
+
+def test_the_spread_between_machines_has_nothing_of_the_spread_between_boots(tmp_path: Path) -> None:
+    logs = {"a": [0.0, 0.2, 0.4], "b": [0.5, 0.7, 0.9], "c": [1.0, 1.2, 1.4]}
+    seeds = iter(range(1, 10))
+    for machine, boots in logs.items():
+        for boot, log in enumerate(boots):
+            record = small(
+                tmp_path / machine, next(seeds), cpus=(0,), marks=False, missed_under=(), sigma=0.001,
+                seconds=1, system={"boot_id": f"{machine}-{boot}"}, median_ns={"idle": 10_000 * np.exp(log)},
+            )  # fmt: skip
+            asked("add", record, "--machine", machine, "--store", tmp_path / "store.sqlite")
+    words = (SERIES, "--quantile", "p50", "--store", tmp_path / "store.sqlite")
+    # The means are 0.2, 0.7 and 1.2, with a variance of 0.25. Boots vary by 0.2: 0.04 / 3 of it is theirs.
+    for found in history(*words):
+        assert found["machines"] == 3
+        assert found["spread_between_boots"] == pytest.approx(0.2, abs=0.005)
+        assert found["spread_between_machines"] == pytest.approx(np.sqrt(0.25 - 0.04 / 3), abs=0.005)
+    text = " ".join(run("history", *words).stdout.split())
+    assert re.search(r"between boots, by 4[0-9]\.[0-9] % between 3 machines; a gate of 12 pairs finds", text)
+    (alone,) = history(*words, "--machine", "a")
+    assert alone["spread_between_machines"] is None
+
+
+def test_a_doubtful_run_is_in_no_figure(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    certain = small(tmp_path, 1, marks=False)
+    doubtful = small(tmp_path, 2, marks=False, median_ns={"idle": 60_000})
+    (step,) = (doubtful / "steps").glob("*/step.json")
+    content = json.loads(step.read_text())
+    content["marks"].append({"name": "steal", "severity": "doubtful", "detail": "stolen"})
+    step.write_text(json.dumps(content))
+    asked("add", certain, "--store", path)
+    (before,) = history(SERIES, "--store", path)
+    asked("add", doubtful, "--store", path)
+    (after,) = history(SERIES, "--store", path)
+    (group,) = before["groups"]
+    assert after["groups"] == [{**group, "runs": 2, "doubtful": 1, "last": after["groups"][0]["last"]}]
 
 
 # --- change points
