@@ -106,7 +106,7 @@ def keys_table(model: type[BaseModel]) -> str:
         default = "required" if field.is_required() else field.get_default(call_default_factory=True)
         shown = "" if default in (None, [], {}) else str(default).lower().replace("'", "")
         values = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-        meaning = " ".join([docs[name], *([f"One of {', '.join(values)}."] if values else [])])
+        meaning = " ".join([*docs[name].split(), *([f"One of {', '.join(values)}."] if values else [])])
         rows.append(f"| `{field.alias or name}` | {shown} | {meaning} |\n")
     return "".join(rows)
 
