@@ -196,7 +196,7 @@ def tune(
         by_boot = reboot and target.startswith(LAB)
         if isolate is not None and (cpus is not None or pid is not None):
             raise InputError(
-                "--isolate N chooses the CPUs, and moves no program: leave out --cpus or --watch"
+                "--isolate N chooses the CPUs, and does not move a program: leave out --cpus or --watch"
             )
         scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without), by_boot, isolate)
         offer = read_offer(target, scope)
