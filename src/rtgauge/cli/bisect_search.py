@@ -34,7 +34,7 @@ LOG = "build.log"
 
 
 class BisectState(Model):
-    """A search as its folder keeps it: the options, and every run so far."""
+    """A search as saved in its folder: the options, and every run so far."""
 
     wish: BisectWish
     decides: GateWish
@@ -206,7 +206,9 @@ class _Runs:
         return self._value(commit)
 
     def _value(self, commit: str) -> BisectRun:
-        """Measure a value, in up to three runs if some are doubtful. Raises MeasureError if none gives it."""
+        """Measure a value, in up to three runs if some are doubtful. Raises MeasureError if no run gives
+        one.
+        """
         why = None
         for _ in range(3):
             path = self._record()

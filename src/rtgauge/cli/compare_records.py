@@ -230,7 +230,7 @@ def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] |
 
 
 def _print(compared: Sequence[Compared], *, details: bool, after: bool) -> None:
-    """Print each comparison with its title. `after`: something was printed before."""
+    """Print each comparison with its title. `after`: whether something was printed before."""
     console = Console()
     for i, part in enumerate(compared):
         result = part.result

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Ends every measuring command: judges, writes the page, prints the summary, and finds the exit status."""
+"""Ends every measuring command: judges, writes the page, prints the summary, and determines the exit
+status.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def gate(
         ),
     ] = None,
     candidate: Annotated[
-        str | None, typer.Option(metavar="B", help="The other side: is it worse than A?")
+        str | None, typer.Option(metavar="B", help="The side to judge: is it worse than A?")
     ] = None,
     deciding: Deciding,
     require: Annotated[

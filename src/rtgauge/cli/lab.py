@@ -315,7 +315,7 @@ def doctor(name: Name, json: Json = False) -> None:
 
 
 def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
-    """Print the answer, then the needs of the co-kernels that can be measured, or of both."""
+    """Print the answer, then what each co-kernel that can be measured needs, or both if none can."""
     from rich.table import Table
 
     from rtgauge.cli.console import Console

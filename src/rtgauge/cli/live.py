@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.runner.context import Progress
 
 ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
-"""An address after --live; a plan never has such a name. `parse_address` checks it."""
+"""An address after --live; a plan's name never looks like this. `parse_address` checks it."""
 Live = Annotated[
     bool,
     typer.Option(

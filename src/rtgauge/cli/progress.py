@@ -196,7 +196,7 @@ class LiveDisplay(Display):
         self.bar.console.print(Text(text), soft_wrap=True)
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Start a bar for the whole run, or lengthen it by a study's next round."""
+        """Start a bar for the whole run, or extend it by a study's next round."""
         super().run_begins(steps, expected_s)
         if self.task is None:
             self.task = self.bar.add_task("", total=sum(expected_s) + (self.rest_s or 0.0), left="", worst="")

@@ -111,7 +111,7 @@ class OverPlan:
     ] = None
     cpu: Annotated[
         str | None,
-        typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online ones."),
+        typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online CPUs."),
     ] = None
     interval: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")
@@ -202,8 +202,8 @@ class Alternating:
     ] = False
 
     def plan(self, name: str, overrides: Overrides) -> Plan:
-        """Return the plan with this name, for alternate runs if there are two sides. Raises InputError if it
-        is wrong.
+        """Return the plan with this name; if there are two sides, the plan that alternates them. Raises
+        InputError if it is wrong.
         """
         from rtgauge.errors import InputError
         from rtgauge.plan.alternation import alternating_plan
@@ -263,9 +263,9 @@ def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, 
 
 
 def _resume(plan: str, options: RunOptions, shown: Shown) -> int:
-    """Continue the named record, the newest one of a study, or the newest unfinished one.
+    """Continue the named record, a study's newest record, or the newest unfinished record.
 
-    Return the exit status. Raises InputError if the record is of a gate.
+    Return the exit status. Raises InputError if the record belongs to a gate.
     """
     from rtgauge.analysis.gate_wish import wish_of
     from rtgauge.errors import InputError

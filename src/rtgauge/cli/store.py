@@ -99,7 +99,7 @@ def add(
         typer.Argument(metavar="RECORD", help="Records, latest, or a folder: every record in it."),
     ],
     store: StorePath = DEFAULT,
-    commit: Annotated[str | None, typer.Option(metavar="ID", help="Commit of what was tested.")] = None,
+    commit: Annotated[str | None, typer.Option(metavar="ID", help="Commit that was tested.")] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="A label; may be repeated. KEY= removes it."),
@@ -201,7 +201,9 @@ def list_store(
         return
     if document.records is not None:
         shown = len(document.records)
-        which = "" if shown == total else f", {format_count(shown)} of them here (--last, --machine, --label)"
+        which = (
+            "" if shown == total else f", {format_count(shown)} of them shown (--last, --machine, --label)"
+        )
         typer.echo(f"{plural(total, 'record')} in {store}{which}")
         _print_rows(
             ("date", "record", "host", "kernel", "verdict", "marks", "commit", "labels"),
@@ -315,7 +317,7 @@ def show(
     last: Last = LAST,
     json: Json = False,
 ) -> None:
-    """Show the results of a series, the oldest first, or what the store has of a record.
+    """Show the results of a series, the oldest first, or what the store has about a record.
 
     \b
     Examples:

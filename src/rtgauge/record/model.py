@@ -590,7 +590,7 @@ class Verdict(Model):
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
     exposure: Exposure | None = Field(
-        default=None, description="the exposure of the whole run, in the run's verdict"
+        default=None, description="the exposure of the whole run; only the run's verdict has it"
     )
 
 

@@ -132,7 +132,7 @@ class Record:
     label: str | None = None
     """The user's name for the record, if any."""
     _opened: RecordFolder | None = field(default=None, compare=False, repr=False)
-    """None until something is read of a record that was made in memory."""
+    """None until something is read from a record that was made in memory."""
 
     @classmethod
     def open(cls, path: Path) -> Record:

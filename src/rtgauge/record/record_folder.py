@@ -182,7 +182,7 @@ class RecordFolder:
 class RecordFile:
     """A file of a record.
 
-    Its checksum is computed from the opened file, and once as long as the file stays the same.
+    Its checksum is computed from the opened file, only once as long as the file does not change.
     """
 
     folder: RecordFolder

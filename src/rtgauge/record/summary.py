@@ -259,7 +259,9 @@ def _together(threads: Sequence[ThreadCounts]) -> ThreadCounts:
 
 
 def _alike(series: Sequence[SeriesLine]) -> list[SeriesLine]:
-    """Return the series of a metric that may be merged: whole ones (no `segment`) in the first one's role."""
+    """Return the series of a metric that may be merged: whole series (no `segment`) with the first one's
+    role.
+    """
     whole = [line for line in series if "segment" not in line.labels] or list(series)
     return [line for line in whole if line.labels.get("role") == whole[0].labels.get("role")]
 

@@ -199,7 +199,7 @@ class Windows:
         )
 
     def are_of(self, series: int | Collection[int] | None, *, measured: bool = True) -> Chosen:
-        """Return whether each window is of these series (None: any), in the measured phase or in the
+        """Return whether each window belongs to these series (None: any), in the measured phase or in the
         warm-up.
         """
         in_phase = self.measured == measured

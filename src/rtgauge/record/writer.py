@@ -215,7 +215,7 @@ class RecordWriter:
     def write_run(self, run: Run) -> None:
         """Write run.json atomically, and for a complete record the checksums of its JSON files.
 
-        Raises InputError or MeasureError. A kill leaves a record with right checksums or without any.
+        Raises InputError or MeasureError. A kill leaves a record with correct checksums or without any.
         """
         with clear_errors(self.path / SUMS, self._results):
             self._folder.remove(SUMS, missing_ok=True)

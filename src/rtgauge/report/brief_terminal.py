@@ -72,7 +72,7 @@ COLUMNS = (
     *(column for column in FIGURES.values() if column.title in SHOWN),
     *(Column(FILLED, "number", spare=1), FIGURES["max_ns"], Column("on")),
 )
-"""All columns of a table but the first, in the order of a row's cells."""
+"""All columns of a table except the first, in the order of a row's cells."""
 
 
 def _where(series: SeriesSummary) -> str:

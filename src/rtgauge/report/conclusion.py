@@ -121,7 +121,7 @@ def conclude(view: RecordView) -> Conclusion:
 
 
 def _violations(verdict: Verdict) -> str:
-    """Return the violations, "57 of 20,000 late", or the reason if they could not be counted."""
+    """Return the violations, "57 of 20,000 late", or why they could not be counted."""
     certain, activations = verdict.evidence.get("violations_certain"), verdict.evidence.get("activations")
     cannot = verdict.word == VerdictWord.CANNOT_TELL
     if cannot or not (isinstance(certain, int) and isinstance(activations, int)):

@@ -244,7 +244,7 @@ def parse_marker(text: str) -> Marker:
         raise InputError(f"--marker '{shown}': write NAME=TIME, like \"CAN frame=130us\"")
     if len(name) > LONGEST_NAME or not name.isprintable() or len(value) > LONGEST_NAME:
         raise InputError(
-            f"--marker '{shown}': a name has at most {LONGEST_NAME} printable characters, a time no more"
+            f"--marker '{shown}': a name and a time have at most {LONGEST_NAME} printable characters each"
         )
     try:
         ns = parse_duration_ns(value)

@@ -69,7 +69,7 @@ def views(steps: Sequence[Step]) -> list[Views]:
 
 
 def _us(value_ns: float | None, *, lower_bound: bool = False) -> str:
-    """Return a time in us with three decimals, as the instrument's steps are 8 ns."""
+    """Return a time in us with three decimals, since the instrument's resolution is 8 ns."""
     return us(value_ns, lower_bound=lower_bound, digits=3).replace(",", "")
 
 

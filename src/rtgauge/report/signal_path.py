@@ -111,7 +111,7 @@ def _on_the_wire(step: Step) -> str:
 
 
 def _place(step: Step) -> str:
-    """Return the space, in the kernel who answers, and the co-kernel if there is one."""
+    """Return the space, what answers in kernel space, and the co-kernel if there is one."""
     parts = [f"{step.key.space} space", step.key.parameters.get("context"), COKERNELS.get(step.key.rt)]
     return ", ".join(part for part in parts if part is not None)
 

@@ -134,7 +134,7 @@ class StreamLog:
 
 
 class EngineStream:
-    """A stream, as far as it was read."""
+    """A stream, as far as it has been read."""
 
     def __init__(self, log: Path | None = None, table: str = "windows") -> None:
         """`log`: the file for a copy. Windows that do not fit in memory go next to it, into

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Turns what a step measured into the record's step: summaries, marks, task counts."""
+"""Turns the results of a step into the record's step: summaries, marks, task counts."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class _Machines:
     processors: dict[str, str]
     """The processors by machine, like `kernels`; empty if no machine is emulated."""
     conditions: list[str]
-    """The load and other traits that differ; a single empty one if none differs."""
+    """The load and other traits that differ; a single empty entry if none differs."""
     cells: dict[tuple[str, str], Distribution]
 
     def figures(self, condition: str, machine: str) -> list[str]:
@@ -211,8 +211,9 @@ def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) ->
 
 
 def machines_grids(result: Comparison, width: int) -> list[Table]:
-    """Machine x kernel x load, missed activations filled in, in a form at most `width` characters wide if
-    possible; empty for one machine with one kernel, or if a condition's place in such a table is not unique.
+    """Return tables of machine x kernel x load, missed activations filled in, at most `width` characters wide
+    if possible; empty for one machine with one kernel, or if a condition's place in such a table is not
+    unique.
     """
     machines = _machines(result)
     if machines is None:
