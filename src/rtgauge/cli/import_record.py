@@ -108,7 +108,7 @@ def files(
     status = failed = 0
     for file in files:
         if str(file) in BY_NAME and not file.exists():
-            raise InputError(f"there is no file {file}; a format is given with --as {file}")
+            raise InputError(f"there is no file {file}; give a format with --as {file}")
         try:
             path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=unit_ns)
         except InputError as error:
@@ -132,7 +132,7 @@ def files(
 @app.command("edges")
 def edges(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="CSV of an oscilloscope or a logic analyser, or VCD.")
+        Path, typer.Argument(metavar="FILE", help="CSV from an oscilloscope or a logic analyser, or VCD.")
     ],
     stimulus: Annotated[
         str,

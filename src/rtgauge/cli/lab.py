@@ -290,7 +290,7 @@ def add(
 def doctor(name: Name, json: Json = False) -> None:
     """Show what a guest has and lacks for measuring on a co-kernel.
 
-    Boots the guest if it does not run. Exit status 0: it can measure on a co-kernel; otherwise 1.
+    Boots the guest if it is not running. Exit status 0: it can measure on a co-kernel; otherwise 1.
 
     \b
     Examples:

@@ -222,7 +222,7 @@ def apply_kept(
         Path, typer.Argument(metavar="RECORD|DIR", help="The record of a tuning, or the folder of --files.")
     ],
 ) -> None:
-    """Apply what a tuning kept to this machine, now and at each boot.
+    """Apply the settings that a tuning kept to this machine, now and at each boot.
 
     Writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it.
 

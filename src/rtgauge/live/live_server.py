@@ -5,8 +5,8 @@ priority.
 The process that measures sends at most two documents a second, and frames, however many requests come.
 
 Anyone on this machine may open a loopback address; any other address needs a token. On loopback the Host of a
-request must be this machine's, so that no foreign page can read it through a browser (DNS rebinding), and a
-WebSocket must come from this page.
+request must be this machine's, so that no foreign page can read this page through a browser (DNS rebinding),
+and a WebSocket must come from this page.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class LiveState:
         self._moving_of = moving
         self.watchers = 0
         self.on_frame: Callable[[], None] = lambda: None
-        """The runner's thread calls it for each frame."""
+        """Called by the runner's thread for each frame."""
         self._frame: tuple[int, Frame | None] = (0, None)
         self._message: tuple[int, bytes | None] = (0, None)
         self._steps: list[dict[str, Any]] = []

@@ -108,7 +108,7 @@ def _written(source: str) -> tuple[dict[str, Any], str]:
 
 
 def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
-    """Add the cross-check of each step that the tool can measure, directly after it.
+    """Add the cross-check of each step that the tool can measure, directly after the step.
 
     Raises InputError if the tool is unknown, or can measure none of the steps.
     """

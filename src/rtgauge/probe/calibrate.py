@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """calibrate: measures the resolution of each clock and the cost of reading it (Garre et al. 2014, sec. 3.4).
 
-On Cobalt: the gravity of Xenomai's timer, by its own autotune, and how that changes the latency (Delgado &
+On Cobalt: the gravity of Xenomai's timer, with its own autotune, and how that changes the latency (Delgado &
 Choi 2020, sec. III-C).
 """
 
@@ -33,7 +33,7 @@ class CalibrateParameters(Parameters):
     rt: Literal["linux", "cobalt", "rtai"] = Field(
         default="linux",
         alias="rt",
-        description="linux: the clocks; cobalt: the timer of Xenomai 3 on the target, by its autotune",
+        description="linux: the clocks; cobalt: the timer of Xenomai 3 on the target, with its autotune",
     )
     count: int = Field(
         default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock"

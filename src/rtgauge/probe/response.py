@@ -90,7 +90,7 @@ class ResponseParameters(SignalParameters):
     @model_validator(mode="before")
     @classmethod
     def _least_interval(cls, written: Any) -> Any:
-        """Without a line the module makes the stimuli itself; leave the CPU some time between two of them."""
+        """Without a line the module makes the stimuli itself; the CPU needs some time between two of them."""
         if not isinstance(written, dict):
             return written
         given = cast("dict[str, Any]", written)

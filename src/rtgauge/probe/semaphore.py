@@ -50,7 +50,7 @@ PROBE = Microbenchmark(
         tries=("hand_overs",),
         met_name="slept until woken",
         note=(
-            "slept: includes the warm-up; a hand-over to a task that did not yet sleep is shorter, but "
+            "slept: includes the warm-up; a hand-over to a task that was not yet asleep is shorter, but "
             "still a sample."
         ),
     ),

@@ -61,7 +61,8 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     phase: Literal["random", "fixed"] = Field(
         default="random",
         alias="phase",
-        description="phase of the first release against the tick and the other CPUs; fixed as in the papers",
+        description="phase of the first release relative to the tick and the other CPUs; fixed as in the "
+        "papers",
     )
     count: int | None = Field(
         default=None,

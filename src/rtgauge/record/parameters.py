@@ -94,7 +94,7 @@ def _check(
 def check_parameters(parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
     """Return a step's parameters unchanged.
 
-    Raises ValueError if one of a file has another type than its name requires.
+    Raises ValueError if a parameter from a file does not have the type that its name requires.
     """
     if info.context is FROM_A_FILE:
         _check(parameters, _parameter)

@@ -22,7 +22,7 @@ SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
 """Limits on values: real files have fewer than ten a byte, because a window's numbers hardly compress."""
 SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
 MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
-"""Limits for files of any size. The blocks of long steps need a third of them at most."""
+"""Limits for files of any size. The blocks of long steps need at most a third of them."""
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 DICTIONARY, DATA, DATA_V2 = 2, 0, 3
 

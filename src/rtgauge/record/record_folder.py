@@ -50,8 +50,8 @@ def _open_folder(path: Path, flags: int) -> int:
 class RecordFolder:
     """A record's folder, or one in it, open as long as it is referenced.
 
-    Names are paths below it, such as `steps/01-wakeup-idle/step.json`. `path` is the user's name for it and
-    only shown. Every method raises OSError, with ELOOP for a link.
+    Names are paths below it, such as `steps/01-wakeup-idle/step.json`. `path` is the user's name for it, and
+    is only displayed. Every method raises OSError, with ELOOP for a link.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:

@@ -179,11 +179,11 @@ class HeldSleep(BaseModel):
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     since_ns: int
-    call: str = Field(description="the system call in which it was; empty: in none")
+    call: str = Field(description="the system call in which it slept; empty: none")
 
 
 class ThrottledGroup(BaseModel):
-    """A control group that used up its CPU quota, by the counters in its cpu.stat."""
+    """A control group that used up its CPU quota, according to the counters in its cpu.stat."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     group: str

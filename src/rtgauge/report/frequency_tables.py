@@ -56,8 +56,8 @@ def _marked(lines: Sequence[Line]) -> list[str]:
 
 
 def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """Return a table in the form of the paper's 4, 6, 8 and 9: samples, median, 95 %, 100 %. `first`: add
-    general notes.
+    """Return a table in the form of the paper's tables 4, 6, 8 and 9: samples, median, 95 %, 100 %. `first`:
+    add general notes.
     """
     lost = any(line.missed for line in table.lines)
     rows: list[list[str]] = []
@@ -72,7 +72,7 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     counts = "a missed activation counts with the latency it would have had, a lost answer as later than any."
     notes = applying(
         (first, f"In us. {largest}, so a longer run finds larger ones."),
-        (table.metric == "jitter", f"{signed}, also of a periodic task's latency."),
+        (table.metric == "jitter", f"{signed}, also for a periodic task's latency."),
         (at_most, "≤: these samples are not in the file's histogram: they are at most this late."),
         (lost, f"missed: {counts}"),
     )
@@ -99,8 +99,8 @@ def _extreme(line: Line, activations: int) -> str:
 
 
 def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """Return a table in the form of the paper's 5 and 7: the highest frequency at 95 % with bounds, at 100 %,
-    and by the extreme-value estimate if there is one. `first`: add general notes.
+    """Return a table in the form of the paper's tables 5 and 7: the highest frequency at 95 % with bounds, at
+    100 %, and by the extreme-value estimate if there is one. `first`: add general notes.
     """
     every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
     rare = every[-1] if every else None
@@ -115,7 +115,9 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     supposed = [line.label for line in table.lines if line.supposes_independence]
     whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
     few = f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds assume independent samples"
-    rarely_noted = "once in ...: the lateness that is exceeded that rarely, by the extreme-value estimate."
+    rarely_noted = (
+        "once in ...: the lateness exceeded once in that many activations, by the extreme-value estimate."
+    )
     notes = applying(
         (first, f"{allowed} {bounds}, and by how much windows, or runs if there are several, differ."),
         (first, "100 % has no lower bound on the lateness: no sample rules out a later one."),

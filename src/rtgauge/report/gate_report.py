@@ -31,7 +31,7 @@ def notes(result: GateResult) -> list[str]:
             line += (
                 f"; {format_change(result.larger_than)} needs {plural(result.pairs_needed, 'pair')}."
                 if result.pairs_needed is not None
-                else f"; {format_change(result.larger_than)} needs too many: measure longer runs."
+                else f"; {format_change(result.larger_than)} needs too many pairs: measure longer runs."
             )
         lines.append(line)
     if result.events_needed is not None and change is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Presents the probes on a signal path: their counts, and the tables of Adam et al. (2021) for any records.
 
-Response latency next to cyclictest is their table 4; the parts of a response are in their fig. 2 and sec.
+Their table 4 compares response latency with cyclictest; the parts of a response are in their fig. 2 and sec.
 4.1.
 """
 

@@ -117,7 +117,7 @@ def choose_runtime(core: RealTimeCore, machine: str) -> tuple[str, str]:
     """
     runtime = RUNTIMES.get(core.name or "")
     if runtime is None:
-        return "linux", "its kernel has no Cobalt and no RTAI"
+        return "linux", "its kernel has neither Cobalt nor RTAI"
     if runtime == "rtai" and "rtai_sched" not in (core.modules or []):
         return "linux", "RTAI's module rtai_sched is not loaded"
     try:

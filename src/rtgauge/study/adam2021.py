@@ -87,8 +87,8 @@ class Adam2021:
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return the next period of each repeat whose search is not over: halfway between one without loss
-        and one with loss.
+        """Return the next period of each repeat whose search is not over: halfway between a period without
+        loss and one with loss.
         """
         return next_keys(record)
 

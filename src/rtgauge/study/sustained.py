@@ -130,8 +130,8 @@ class Sustained:
         )
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return the next period of each repeat whose search is not over: halfway between one without loss
-        and one with loss.
+        """Return the next period of each repeat whose search is not over: halfway between a period without
+        loss and one with loss.
         """
         return next_keys(record)
 

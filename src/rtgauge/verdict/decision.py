@@ -293,7 +293,7 @@ def judge_metric(
     on any violation, and holds for a sample of at least LEAST_FOR_EVERY, whose size it names. A share holds
     if the exact upper bound (Clopper and Pearson, one-sided, at the requirement's confidence) on the share of
     violations is within the allowed one, fails if the lower bound is above it, and otherwise cannot tell.
-    What holds is marginal if it would not hold at `margin` of the bound.
+    "Holds" becomes "marginal" if the requirement would not hold at `margin` of the bound.
     """
 
     facts, done = facts or Facts(), done or Done.of_step(step)
@@ -393,5 +393,5 @@ def judge_metric(
 
 
 def _largest_of(summary: SeriesSummary) -> int:
-    """Return the largest absolute value: coming too early by more than the bound breaks it too."""
+    """Return the largest absolute value, since being early by more than the bound also breaks it."""
     return max(summary.max_ns or 0, -(summary.min_ns or 0))

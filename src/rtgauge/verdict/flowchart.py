@@ -42,7 +42,7 @@ class Advice(Model):
     """The answer and everything that it rests on."""
 
     requirement: str
-    hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below it")
+    hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below 100%")
     chart: str
     about_chart: str
     differs: str | None = Field(description="how the chart differs from the paper's for this hardness")

@@ -72,7 +72,7 @@ class GateSeries:
 
     @property
     def level(self) -> tuple[int, float]:
-        """The events and the mean logarithm of both sides together in the first pairs: how high they are, but
+        """The events and the mean logarithm of both sides together in the first pairs: how high both are, but
         not which is higher.
         """
         first = self.counted[:BLOCK]

@@ -516,8 +516,8 @@ def tail_grid(result: Comparison) -> Table:
     if columns:
         notes.append(
             f"In us, with {confidence} profile-likelihood intervals: an extrapolation, which assumes that "
-            "nothing changes. A burst of late activations counts once; in the second opinion, peaks over a "
-            "threshold, each of them counts."
+            "nothing changes. A burst of late activations counts once; in the second opinion (peaks over a "
+            "threshold) each activation counts."
         )
     heads = [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))]
     return Table(f"{capital(result.quantity)} exceeded once in", heads, rows, notes)

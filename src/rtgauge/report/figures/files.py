@@ -41,7 +41,7 @@ def _look(cpus: int = 1) -> dict[str, Any]:
 
 
 def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[str, bytes]:
-    """Return the files of a Vega-Lite description, by form. It is laid out once, as SVG, from which the
+    """Return the files of a Vega-Lite description, by format. It is laid out once, as SVG, from which the
     others are made.
     """
     import vl_convert
@@ -82,9 +82,7 @@ def write_figures(
 
 
 def figure_form(path: Path) -> str:
-    """Return the form of a file: `x.svg` -> "svg". Raises InputError for a suffix that is not one of
-    FORMS.
-    """
+    """Return the format of a file: `x.svg` -> "svg". Raises InputError for any other suffix than FORMS."""
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMS:
         raise InputError(f"'{path}': a figure's file ends in {', '.join('.' + known for known in FORMS)}")

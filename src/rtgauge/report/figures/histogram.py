@@ -80,7 +80,7 @@ def histogram(source: Source) -> Figure | None:
     unplaced = sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus)
     in_no_bin = f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."
     notes = _notes(width, frames, latency=LATENCY in names)
-    notes += applying((unplaced, in_no_bin), (many, "Axes are common to the charts of one quantity."))
+    notes += applying((unplaced, in_no_bin), (many, "All charts of one quantity share their axes."))
     return Figure("histogram", title, text, [*charts.values()], [*charts], notes)
 
 

@@ -349,7 +349,7 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
     if histogram is not None and histogram.count != totals.count and not state.edges_lost:
         detail = (
             f"this machine read too slowly: {histogram.count - totals.count} of {histogram.count} "
-            "values did not reach this machine; only the instrument's own figures include them"
+            "values did not arrive; only the instrument's own figures include them"
         )
         marks.append(MarkKind.STREAM_GAPS.mark(detail))
     if state.extra:
