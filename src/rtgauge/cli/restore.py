@@ -57,7 +57,7 @@ def restore(
     \b
     Examples:
       rtgauge restore
-          this machine; the next run also does it by itself
+          this machine; the next run would also restore them
       rtgauge restore --target ssh://root@board
           on another machine
       rtgauge restore --release --target ssh://root@board

@@ -173,8 +173,8 @@ def tune(
 
     \b
     Exit status:
-      0    the requirement holds, as it is or with what is kept
-      1    it still fails
+      0    the requirement holds, with or without the kept settings
+      1    the requirement still fails
       2    wrong input
       3    could not measure
       4    marginal, or cannot tell

@@ -93,7 +93,7 @@ class LiveState:
         self._series: dict[int, dict[str, int | None]] = {}
         self._maxima: list[tuple[int, int]] = []
         self._together = 1
-        """The windows (seconds) that one point of the curve covers."""
+        """The number of windows (seconds) that one point of the curve covers."""
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
         """Add the steps that will be measured; a study calls it again for each round."""

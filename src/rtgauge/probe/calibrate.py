@@ -122,8 +122,7 @@ previous gravity is put back, unless --keep is given. This takes about a minute.
     method=(
         "Every clock that the machine has is read again and again in a loop; the cost of a reading is the "
         "difference between two successive readings, and the smallest step is the smallest difference that "
-        "is not 0. The resolution is what "
-        "the kernel says (clock_getres)."
+        "is not 0. The resolution is the one that the kernel gives (clock_getres)."
     ),
     methods={
         "cobalt": (

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
 
 ON_COKERNELS = "loop:mqueue"
-"""A path on which a co-kernel keeps the tasks of user space; Linux has it too."""
+"""A path that keeps tasks of user space on the co-kernel; Linux has it too."""
 LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", ON_COKERNELS, "loop:udp")
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
 GPIO_OPTIONS = ("bias-as-is", "bias-disabled", "pull-up", "pull-down", "active-low")

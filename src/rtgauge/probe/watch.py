@@ -116,8 +116,8 @@ PROBE = Watch(
     help=("the threads of your own program: wake-ups, latency, response, execution time, who preempts them"),
     about="""Watch the threads of your own program.
 
-Shows how late each thread runs after it is woken, how long until it sleeps again, its period, who wakes
-and preempts it, and what delayed it most. Nothing is linked into the program. It needs root and a kernel
+Shows how late each thread runs after it is woken, how long until it sleeps again, its period, who wakes and
+preempts it, and what delayed it most. Nothing is linked into the program. The command needs root and a kernel
 with tracefs.""",
     examples=(
         "--pid 1234 --duration 1min",

@@ -190,7 +190,7 @@ class ThrottledGroup(BaseModel):
     times: int = Field(description="periods in which it was throttled")
     ns: int = Field(description="for how long, all CPUs together")
     after_ns: int = Field(description="time of the previous reading of the counters")
-    until_ns: int = Field(description="time of the reading that shows it")
+    until_ns: int = Field(description="time of the reading that shows the throttling")
 
 
 class MomentLine(Line):

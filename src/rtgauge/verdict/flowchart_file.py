@@ -27,7 +27,7 @@ class Strict(BaseModel):
 
 
 class Thresholds(Strict):
-    """The highest lateness/bound that is in the black, marginal, in trouble; beyond is off the map."""
+    """The highest ratios of lateness to bound that are in the black, marginal and in trouble."""
 
     black: float = Field(gt=0, le=1)
     """The highest ratio of lateness to bound that is clearly in the black."""
