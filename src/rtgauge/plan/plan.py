@@ -160,7 +160,7 @@ def _check_bootable(targets: list[str], place: str) -> None:
     """Raise InputError if rtgauge cannot boot one of the targets."""
     for name in targets:
         if not name.startswith(LAB):
-            how = "boot it yourself with the parameters that `rtgauge deploy cmdline NAME` prints, and measure as-is"
+            how = "boot it yourself with the parameters of `rtgauge deploy cmdline NAME`, and measure as-is"
             raise InputError(
                 f"{place}: deployments by boot are for guests of the lab (--target lab:NAME), not "
                 f"for {name}: {how}"
