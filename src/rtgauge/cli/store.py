@@ -372,7 +372,8 @@ def unknown_name(store: Store, name: str, *, or_record: bool) -> str:
 
     if queries.courses(store, queries.Asked(last=1), name):
         return (
-            f"no record with this --machine or --label has the series {name}: rtgauge store list shows them"
+            f"no record with this --machine or --label has the series {name}: rtgauge store list shows the "
+            "records"
         )
     if not queries.count(store):
         return f"the store {store.path} has no record: rtgauge store add RECORD adds one"

@@ -51,7 +51,7 @@ class CalibrateParameters(Parameters):
     interval_ns: Annotated[DurationNs, between("10us", "1s")] = Field(
         default=1_000_000,
         alias="interval",
-        description="on cobalt, time between two releases; the paper has 100us",
+        description="on cobalt, time between two releases; the paper uses 100us",
     )
     priority: int = Field(
         default=98,

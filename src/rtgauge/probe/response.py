@@ -257,8 +257,8 @@ or each on its own machine.""",
         DIFFERENCE,
     ),
     missed=(
-        "stimuli that were not answered in time, or that were skipped because the answer before was "
-        "still missing"
+        "stimuli that were not answered in time, or that were skipped because the previous answer was still "
+        "missing"
     ),
     pace=Pace(period="interval_ns", activations=1, count="cycles", metrics=("response",)),
     shown=Shown(

@@ -48,6 +48,6 @@ PROBE = Microbenchmark(
         met="switched",
         tries=("switched", "kept_the_cpu"),
         met_name="switched",
-        note="switched: of the measured time; a yield that did not switch is not a sample.",
+        note="switched: counts the measured time only; a yield that did not switch is not a sample.",
     ),
 )

@@ -49,7 +49,7 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     interval_ns: DurationNs = Field(
         default=1_000_000,
         alias="interval",
-        description="time between two releases of a thread; the papers have 100us",
+        description="time between two releases of a thread; the papers use 100us",
     )
     policy: Literal["fifo", "rr", "other", "deadline"] = Field(
         default="fifo", alias="policy", description="scheduling policy"

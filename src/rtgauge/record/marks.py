@@ -306,7 +306,8 @@ class MarkKind(Enum):
     )
     OVERLOAD = Entry(
         (INVALID, NOTE),
-        "The CPU could not keep the period, so the probe ended early. A note for a tire, whose steps until "
+        "The CPU could not keep up with the period, so the probe ended early. A note for a tire, whose "
+        "steps until "
         "then are valid.",
         "use a longer period, or less work in each",
     )

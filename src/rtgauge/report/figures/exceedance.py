@@ -112,7 +112,7 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     outside = "Samples that the other tool's histogram lacks are drawn at the largest value"
     return applying(
         (True, "Read from the histogram (1 % or better); the dot is the exact largest value."),
-        (True, "A curve ends at one in the number of samples: anything rarer was not measured."),
+        (True, "A curve of N samples ends at 1 in N: anything rarer was not measured."),
         (filled, "Dashed: missed activations filled in with the latencies that they would have had."),
         (points < FULL, f"The curves of single CPUs are thinned to about {points} points."),
         (bounded, f"{outside}: the curve is an upper bound."),
