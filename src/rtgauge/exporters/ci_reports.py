@@ -174,9 +174,9 @@ def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
     """Return the report for KCIDB, kernel CI's database; it also has a test for each figure of each step, in
     seconds.
 
-    With `source` it is a whole submission: the checkout, a build for each architecture, and the tests.
-    Without it, the origin is `rtgauge` and the build is the kernel release: the submitter replaces both.
-    Raises InputError if a kernel release names another commit than `source`.
+    With `source` the report is a whole submission: the checkout, a build for each architecture, and the
+    tests. Without it, the origin is `rtgauge` and the build is the kernel release: the submitter replaces
+    both. Raises InputError if a kernel release names another commit than `source`.
     """
     origin = ORIGIN if source is None else source.origin
     builds = {step.id: _build(record, step, source) for step in record.steps}

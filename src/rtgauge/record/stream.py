@@ -139,7 +139,9 @@ class MarkLine(Mark):
 
 
 class SegmentLine(Line):
-    """An interval in which a task ran without interruption (`taskset`); `series` is one of that task's."""
+    """An interval in which a task ran without interruption (`taskset`); `series` is one of the task's
+    series.
+    """
 
     type: Literal["segment"]
     series: int

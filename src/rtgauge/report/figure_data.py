@@ -192,8 +192,8 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unpl
     """Return the curve of one histogram. `max_ns`: the exact largest value, if known; `unplaced`: samples in
     no bin.
 
-    It is thinned to about `points` by dropping steps smaller than the line's width; the last eighth, the
-    tail, is kept whole.
+    The curve is thinned to about `points` by dropping steps smaller than the line's width; the last eighth,
+    the tail, is kept whole.
     """
     total = histogram.total + unplaced
     if histogram.total == 0:

@@ -55,8 +55,8 @@ def _cell(system: System, operation: str, figure: str) -> str:
 
 
 def cost_grids(results: Microbenchmarks) -> list[Table]:
-    """Return worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a row per
-    system.
+    """Return the worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a row
+    per system.
     """
     if not results.systems:
         return []

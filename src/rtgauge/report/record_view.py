@@ -39,7 +39,7 @@ def quantity_of(step: Step) -> str:
 
 
 def quantities(steps: Iterable[Step]) -> list[str]:
-    """Return every main quantity of these steps, latency first, except of task sets, which have their own
+    """Return every main quantity of these steps, latency first, except for task sets, which have their own
     tables.
     """
     names = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)

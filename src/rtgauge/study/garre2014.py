@@ -147,7 +147,7 @@ def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
 def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
     """Return the steps of fig. 8, which shows how many threads are too many.
 
-    They run under the last policy (the paper has OTHER), for a quarter of the time each.
+    They run under the last policy (the paper uses OTHER), for a quarter of the time each.
     """
     if SEMAPHORE not in aims.solvers or len(aims.threads) == 1:
         return []

@@ -155,9 +155,9 @@ def judge_run(
     measured the requirement's metric.
 
     If something was left out of a run, and the rest holds, the verdict is "cannot tell", unless the run
-    allows that (`allow_left_out`). `names`: step id -> its name. `blame_of`: finds what took most of a step's
-    latencies, for the advice. Steps of other metrics are ignored; if none is left, the verdict is "cannot
-    tell". Raises RecordError for a damaged record.
+    allows that (`allow_left_out`). `names`: step id -> its name. `blame_of`: finds the culprit with the
+    largest part of a step's latencies, for the advice. Steps of other metrics are ignored; if none is left,
+    the verdict is "cannot tell". Raises RecordError for a damaged record.
     """
     measured = [
         step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)

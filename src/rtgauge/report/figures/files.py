@@ -82,7 +82,7 @@ def write_figures(
 
 
 def figure_form(path: Path) -> str:
-    """Return the format of a file: `x.svg` -> "svg". Raises InputError for any other suffix than FORMS."""
+    """Return the format of a file: `x.svg` -> "svg". Raises InputError for a suffix that FORMS lacks."""
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMS:
         raise InputError(f"'{path}': a figure's file ends in {', '.join('.' + known for known in FORMS)}")
