@@ -214,12 +214,13 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
     share = format_share(exposure.share_excluded)
     excluded = f"at {exposure.confidence:.0%} confidence at most {share} {what}"
     if exposure.per_hour_excluded is not None:
-        excluded += f", {_per_hour(exposure.per_hour_excluded)} an hour"
+        excluded += f", {_per_hour(exposure.per_hour_excluded)} per hour"
     if exposure.next_s is None or exposure.next_boards is None:
         return f"{measured}: {excluded}"
     seen = "without a violation" if not exposure.violations else "at the rate seen"
     return (
-        f"{measured}: {excluded}; {format_share(exposure.next_share)} takes {format_span(exposure.next_s)} "
+        f"{measured}: {excluded}; to exclude {format_share(exposure.next_share)} takes "
+        f"{format_span(exposure.next_s)} "
         f"{seen}, or this long on {format_count(exposure.next_boards)} boards"
     )
 

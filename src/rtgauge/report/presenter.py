@@ -169,7 +169,7 @@ def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
     lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
     lines += _cost_lines(steps, names)
     together = [f"{names[step.id]}: {words}" for step in steps if (words := step_words(step)) is not None]
-    return [*lines, f"joined in time: {'; '.join(together)}"] if together else lines
+    return [*lines, f"simultaneous: {'; '.join(together)}"] if together else lines
 
 
 def _own_lines(step: Step) -> list[str]:

@@ -68,7 +68,7 @@ ALWAYS = ("stimuli", "answers", "edges", "lost", "compared")
 NEVER = ("abi",)
 WORDS = {
     "not-made": "not made, as the master was late",
-    "late-by-max-ns": "ns by which the master was late at most",
+    "late-by-max-ns": "ns greatest delay of the master",
     "early-answer": "before their stimulus",
     "double-edge": "more than one edge at once",
     "late-answer": "after their timeout",

@@ -54,7 +54,7 @@ def test_two_machines_are_told_apart() -> None:
         clock_uncertainty_ns=2,
     )
     assert signal_lines(step(peer=peer)) == [
-        "slave on ssh://board, with the load and the deployment; master on local; each by its own clock"
+        "slave on ssh://board, with the load and the deployment; master on local; each with its own clock"
     ]
 
 
