@@ -110,6 +110,7 @@ def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, b
         raise InputError(f"--quantile {quantile} is not one of {', '.join(QUANTILES)}")
     if by not in GROUPS and not by.startswith((LABEL_OF, SETTING_OF)):
         raise InputError(f"--by {by} is unknown{nearest(by, (*GROUPS, 'label:KEY', 'setting:NAME'))}")
+    _check_known(store, by)
     shared = {row.key: row.shared for row in queries.machines(store)}
     found: list[History] = []
     for course in queries.courses(store, asked, pattern):
@@ -123,6 +124,23 @@ def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, b
             history.machines, history.spread_between_machines = len(parts), _spread_of_means(parts)
             found.append(history)
     return found
+
+
+def _check_known(store: Store, by: str) -> None:
+    """Raise InputError if no record has the label or the setting."""
+    with clear_problems(store.path), store.engine.begin() as connection:
+        if by.startswith(LABEL_OF):
+            known = {f"{LABEL_OF}{key}" for key in connection.scalars(select(LABEL.c.key).distinct())}
+        elif by.startswith(SETTING_OF):
+            every = connection.scalars(select(CONFIGURATION.c.settings))
+            known = {f"{SETTING_OF}{name}" for settings in every for name in settings}
+        else:
+            return
+    if by not in known:
+        what = "label" if by.startswith(LABEL_OF) else "setting"
+        raise InputError(
+            f"--by {by}: no record in the store has this {what}{nearest(by, known) if known else ''}"
+        )
 
 
 class _Known:
