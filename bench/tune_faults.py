@@ -268,8 +268,10 @@ def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return [name for name, text in before.items() if after.get(name, text) != text]
 
 
-LEAST_EFFECT = 2
-"""A fault that makes less than twice the latency does not show on this machine: nothing is tuned."""
+LEAST_EFFECT, LOOKS = 2, 3
+"""A fault does not show on this machine if the smallest latency of three runs with it is less than twice the
+largest of three without it: nothing is tuned.
+"""
 
 
 def a_fault(number: int) -> dict[str, Any]:
@@ -277,9 +279,9 @@ def a_fault(number: int) -> dict[str, Any]:
     known = faults()
     fault = known[number % len(known)]
     decides = (fault.percent, "fifo" if fault.watched is None else "other")
-    clean_us = kept_us(*decides)
+    clean_us = max(kept_us(*decides) for _ in range(LOOKS))
     with planted(fault):
-        faulty_us = kept_us(*decides)
+        faulty_us = min(kept_us(*decides) for _ in range(LOOKS))
         if faulty_us < LEAST_EFFECT * clean_us:
             return {"fault": fault.name, "clean_us": round(clean_us), "faulty_us": round(faulty_us)}
         bound_us = math.sqrt(clean_us * faulty_us)
