@@ -69,11 +69,12 @@ static bool goes_with_group(const struct journal *journal, size_t index)
 	return false;
 }
 
-/* A thread that ended, or a group or a network interface that was removed, has nothing to restore. A file in
- * /sys/devices may return with its CPU, so its entry stays. */
+/* A thread that ended, or a group, a network interface or a timer that was removed, has nothing to restore. A
+ * file in /sys/devices may return with its CPU, so its entry stays. */
 static bool is_gone(const struct entry *entry, int error)
 {
-	if (error == ESRCH || (error == ENODEV && setting_ethtool.is(entry->path)))
+	if (error == ESRCH || (error == ENODEV && setting_ethtool.is(entry->path)) ||
+	    (error == ENOENT && setting_timer.is(entry->path)))
 		return true;
 	return error == ENOENT && entry->is_volatile &&
 	       (!strncmp(entry->path, "/proc/", 6) || !strncmp(entry->path, "/sys/fs/cgroup/", 15));

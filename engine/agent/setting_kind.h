@@ -59,4 +59,10 @@ extern const struct setting_kind setting_module;
  */
 extern const struct setting_kind setting_ethtool;
 
+/*
+ * `timer:NAME.timer` is a timer of systemd, "running" or "stopped". ENOENT: there is no such unit; ENOTSUP:
+ * the machine was not booted with systemd.
+ */
+extern const struct setting_kind setting_timer;
+
 #endif

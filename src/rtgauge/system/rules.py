@@ -125,7 +125,7 @@ def _field(key: str) -> str:
 
 
 SIBLING = r"^[a-z0-9_]{1,64}$"
-SET_FILE = r"^(/(sys|proc)/[^\x00-\x20]{1,255}|ethtool:\*:[a-z-]{1,20})$"
+SET_FILE = r"^(/(sys|proc)/[^\x00-\x20]{1,255}|ethtool:\*:[a-z-]{1,20}|timer:[a-z0-9@._-]{1,100}\.timer)$"
 
 
 class TrialSetting(Strict):
@@ -135,7 +135,7 @@ class TrialSetting(Strict):
 
     file: Annotated[str, Field(pattern=SET_FILE)] | None = None
     """The file to write, or a pattern; `{pid}` is the watched program. `ethtool:*:KEY` is the setting of
-    every network interface (docs/formats/agent.md).
+    every network interface, `timer:NAME.timer` a timer of systemd (docs/formats/agent.md).
     """
     threads: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")] | None = None
     """Threads: `other-real-time`, `program` (the watched one's real-time threads), or a pattern of names."""

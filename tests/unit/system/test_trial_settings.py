@@ -155,6 +155,13 @@ def test_a_part_of_a_bridge_or_bond_is_not_touched() -> None:
     assert {path for path in written(rules, bridged, "1") if "eth1" in path} == set()
 
 
+def test_only_timers_that_run_are_stopped() -> None:
+    now = machine(**{"timer:fwupd-refresh.timer": "running", "timer:fstrim.timer": "stopped"})
+    assert written(["firmware-updater", "maintenance-timers"], now) == {
+        "timer:fwupd-refresh.timer": "stopped"
+    }
+
+
 def test_coalescing_is_only_tried_where_a_driver_has_it() -> None:
     now = machine(**NETWORK, **COALESCED, **{"ethtool:eth3:rx-usecs": "0", "ethtool:eth3:adaptive-rx": "off"})
     for name, usecs in (("network-interrupts-rarely", "500"), ("network-interrupts-at-once", "0")):
