@@ -157,8 +157,8 @@ def test_compare_draws_each_operation(records: list[Path], tmp_path: Path) -> No
     text = page.read_text()
     for words in (
         "Worst case (ns)",
-        "Task switch: histograms over each other",
-        "Preemption (timer): exceedance curves",
+        "Task switch: overlaid histograms",
+        "Preemption (timer): overlaid exceedance curves",
         "switch (us)",
         "preemption x (us)",
     ):
