@@ -314,8 +314,8 @@ class FairServer(Part):
 
 
 class ControlGroup(Part):
-    """The control group of the process that read the facts. In version 1 its limit is the tightest among its
-    parents.
+    """The control group of the process that read the facts. In version 1 its limit is the tightest of its
+    parents' limits.
     """
 
     version: str | None = None

@@ -95,8 +95,8 @@ _DIGITS[np.frombuffer(ALPHABET, dtype=np.uint8)] = np.arange(64, dtype=np.uint8)
 def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.NDArray[np.int64]]:
     """Decode all texts into (all numbers in one array, the count of numbers in each text).
 
-    The numbers are of 32 bits if all fit, because half the memory takes half the time. Raises RecordError for
-    a text that is not Base64 VLQ.
+    The numbers have 32 bits if all fit, because half the memory takes half the time. Raises RecordError for a
+    text that is not Base64 VLQ.
     """
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     digits = _DIGITS[np.frombuffer("".join(texts).encode("ascii", "replace"), dtype=np.uint8)]

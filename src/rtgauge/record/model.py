@@ -298,7 +298,7 @@ class StepKey(Model):
         return self.id_without()
 
     def id_without(self, *names: str) -> str:
-        """Return the id without these fields and parameters: steps that differ only in them share it."""
+        """Return the id without these fields and parameters: steps that differ only in these share the id."""
         fields = self.model_dump(mode="json", exclude=set(names))
         parameters = fields.get("parameters", {})
         fields["parameters"] = {name: parameters[name] for name in parameters if name not in names}
@@ -306,7 +306,7 @@ class StepKey(Model):
 
     @property
     def without_load(self) -> str:
-        """The id without load and deployment: steps that are armed alike share it."""
+        """The id without load and deployment: steps that are armed alike share this id."""
         return self.id_without("load", "deployment", "targets", "repeat")
 
     def with_parameters(self, **values: Any) -> StepKey:
@@ -626,9 +626,9 @@ class Run(Model):
 
 
 def kept_in_plan(run: Run, key: str, model: type[ModelT], what: str) -> ModelT | None:
-    """Read what the plan of a record keeps under a key; None if it keeps nothing there.
+    """Read what a record's plan keeps under a key; None if there is nothing.
 
-    `what`: what a damaged plan does not say. Raises RecordError.
+    `what`: what is missing, for the error about a damaged plan. Raises RecordError.
     """
     written = run.plan.get(key)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds a record by what the user calls it, and reads its folder."""
+"""Finds a record by the user's name for it, and reads its folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RUN, PAGE = "run.json", "report.html"
 SUMS = "SHA256SUMS"
-"""The checksums of what `described_in` gives, as sha256sum reads them; step.json has the others."""
+"""The checksums of the files that `described_in` lists, as sha256sum reads them; step.json has the others."""
 SUM = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 WINDOWS, BLOCKS = "windows.parquet", "blocks.parquet"
 """The file with a step's windows; a long step has blocks (windows merged in time)."""
@@ -223,7 +223,7 @@ class Record:
                 raise damaged(self.folder.file(name), error) from None
 
     def windows(self, step: Step, *, bins: bool = True) -> Windows:
-        """Read the windows of a step; for a long step its blocks, which each merge several seconds.
+        """Read the windows of a step; for a long step its blocks, each of which merges several seconds.
 
         `bins`: whether their bins are needed. Raises RecordError if the file is damaged.
         """

@@ -48,7 +48,7 @@ def _open_folder(path: Path, flags: int) -> int:
 
 
 class RecordFolder:
-    """A record's folder, or one in it, open as long as it is referenced.
+    """A record's folder, or a folder in it, open as long as it is referenced.
 
     Names are paths below it, such as `steps/01-wakeup-idle/step.json`. `path` is the user's name for it, and
     is only displayed. Every method raises OSError, with ELOOP for a link.
@@ -66,7 +66,7 @@ class RecordFolder:
     def open(cls, path: Path, *, follow: bool = True) -> RecordFolder:
         """Open a record's folder.
 
-        `follow`: whether `path` itself may be a link of the user's. It may not be one for writing.
+        `follow`: whether `path` itself may be a link; for writing it may not.
         """
         return cls(path, _open_folder(path, FOLDER if follow else FOLDER | os.O_NOFOLLOW))
 

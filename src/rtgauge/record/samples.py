@@ -191,6 +191,6 @@ class SamplesFile:
         self._file.write(np.ascontiguousarray(rows, dtype=SAMPLE).tobytes())
 
     def finish(self, header: SamplesHeader) -> None:
-        """Write the header, which makes it a sample file."""
+        """Write the header, which makes the file a sample file."""
         self._file.seek(0)
         self._file.write(header.pack())

@@ -100,7 +100,7 @@ class Window(Line):
 class Frame(Line):
     """A step in the simulation, for live views; records do not keep it.
 
-    The probe defines its fields and what a browser gets of them (`Motion` of its descriptor).
+    The probe defines its fields and which of them a browser gets (`Motion` of its descriptor).
     """
 
     model_config = ConfigDict(extra="allow")
@@ -331,7 +331,7 @@ class StreamResult:
         self, first: int, labels: Mapping[str, str], *, added_ns: int = 0, mark_prefix: str = ""
     ) -> StreamResult:
         """Copy the result for a step with several streams: number its series from `first`, add these labels,
-        delay its outliers by `added_ns`, and prefix the details of its marks with `mark_prefix`.
+        shift its outliers by `added_ns`, and prefix the details of its marks with `mark_prefix`.
 
         Segments, stretches and moments are left out: only a step with one stream has them.
         """

@@ -30,7 +30,7 @@ SHOWN = ("mean", "p50", "p99", "p99.9", "p99.99")
 FILLED = "p99.9 filled"
 FILLED_WORDS = "filled: a missed activation counts with the latency it would have had"
 ROUTINE = {MarkKind.STEAL, MarkKind.EXPLAIN_COST}
-"""Marks that nearly every run on a virtual machine, or with --explain, has."""
+"""Marks that are routine on a virtual machine, or with --explain."""
 MOST_SYSTEMS, MOST_MARKS, MOST_LEFT_OUT = 2, 4, 3
 MOST_EACH = 4
 PART_LABELS = ("role", "segment", "machine")

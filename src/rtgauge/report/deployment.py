@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shows deployments: which ones a machine supports, which settings were made and restored."""
+"""Shows deployments: which ones a machine supports, which settings were applied and restored."""
 
 from __future__ import annotations
 

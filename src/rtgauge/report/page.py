@@ -93,7 +93,7 @@ def _load(step: Step, name: str) -> dict[str, object]:
 
 
 def _facts(name: str, facts: Facts) -> dict[str, object]:
-    """Return a machine: the main facts, all of them, and the audit from the time of measuring."""
+    """Return a machine's main facts, all its facts, and the audit from the time of measuring."""
     short = pairs(f"Facts of {name}", short_rows(facts))
     every = pairs(f"All facts of {name}", all_rows(facts))
     return {"name": name, "short": short, "all": every, "audit": facts.audit}

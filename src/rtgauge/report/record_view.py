@@ -47,8 +47,8 @@ def quantities(steps: Iterable[Step]) -> list[str]:
 
 
 def example_requirement(steps: Sequence[Step]) -> str | None:
-    """Return a requirement on what these steps measured, or if there are none, the default probe; None if
-    none is possible.
+    """Return a requirement on what these steps measured, or without steps on what the default probe measures;
+    None if none is possible.
     """
     measured = [(probe_of(step), quantity_of(step)) for step in steps] or [(PROBES[DEFAULT], LATENCY)]
     examples = {

@@ -49,7 +49,9 @@ def marks_of(cell: str) -> Sequence[Mark]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column. `spare`: without room for all, columns with the highest number go first; 0 always stays."""
+    """A column. `spare`: if not all fit, columns with the highest number are dropped first; 0 always
+    stays.
+    """
 
     title: str = ""
     kind: Kind = "text"

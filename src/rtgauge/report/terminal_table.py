@@ -19,7 +19,7 @@ WIDE = 76
 LONGEST_WORD = 24
 """Longer words are broken."""
 LEAST_NAME, ENOUGH_NAME = 8, 24
-"""The fewest characters of a name, and those it gets before other columns are dropped."""
+"""The minimum width of a name, and the width that it gets before other columns are dropped."""
 STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "dim"}
 
 
@@ -32,7 +32,7 @@ def _least(table: Table, at: int, *, one_line: bool) -> int:
 
 
 def _others(table: Table, gap: int, *, one_line: bool) -> int:
-    """Return the minimum width of all columns but the name, including the gaps before them."""
+    """Return the minimum width of all columns except the name, including the gaps before them."""
     return sum(_least(table, at, one_line=one_line) + gap for at in range(1, len(table.columns)))
 
 

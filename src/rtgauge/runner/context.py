@@ -227,7 +227,7 @@ class StepContext:
     facts: Facts
     """The target's facts in the step's deployment."""
     group: str | None
-    """The place to measure while CPUs are isolated: a control group, or `cpus:LIST`."""
+    """Where to measure while CPUs are isolated: a control group, or `cpus:LIST`."""
     isolated: list[int]
     at_armed: Callable[[], None] | None = None
     """Called once the probe is armed, to configure what the probe has created."""

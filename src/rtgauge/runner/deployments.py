@@ -57,7 +57,7 @@ def as_left_out(name: str, cause: Cannot | Refused) -> LeftOut:
 
 
 def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Return why a step that names its CPUs cannot be measured in a deployment, which gives the step other
+    """Return why a step that names its CPUs cannot be measured in a deployment that gives the step other
     CPUs.
     """
     cpus = key.parameters.get("cpu")

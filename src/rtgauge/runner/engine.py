@@ -209,7 +209,7 @@ def follow(
     """Read a probe's stream to its end; send `go` when it is armed, `stop` when the user asks.
 
     `begin` is called before `go` with what was read by then (None: the load has begun). `log` gets a copy of
-    the stream; `table` begins the names of window files next to it. The step's duration bounds how long
+    the stream; The names of window files next to it begin with `table`. The step's duration bounds how long
     another machine may be silent.
 
     The stream's last line may be an error. Raises MeasureError if it is not a stream, ConnectionBroken if the
@@ -276,7 +276,9 @@ def arm(context: StepContext, arguments: Sequence[str]) -> None:
 
 
 def arm_trial(context: StepContext) -> None:
-    """Arm the step's probe as far as that works before the step's settings are made. Raises as `arm` does."""
+    """Arm the step's probe, as far as possible before the step's settings are applied. Raises as `arm`
+    does.
+    """
     key = context.key
     probe = probes.get(key.probe)
     # the tracefs instance is created only for the step itself; a co-kernel's engine refuses to trace

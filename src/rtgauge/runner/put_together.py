@@ -212,7 +212,7 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
 
 
 def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
-    """Return a mark for a step that measured no value although nothing failed."""
+    """Return a mark for a step that measured no value even though nothing failed."""
     if (
         probe.when_nothing is None
         or not step.series
@@ -262,7 +262,7 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
 
 def highest(step: Step) -> list[SeriesSummary]:
     """Return the series whose latency only the kernel can cause: for a task set, the highest-priority tasks
-    of each CPU; else all.
+    of each CPU; otherwise all series.
     """
     priorities: dict[str, tuple[int, int]] = (
         {task.name: (task.cpu, task.priority) for task in probes.probe_of(step).own(step.key).tasks}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the settings of one step and undoes them after it, so that each step begins from the same state:
+"""Applies the settings of one step and undoes them after it, so that each step begins from the same state:
 deployment, the controller's priorities, kernel tracing, kernel modules.
 """
 
@@ -176,7 +176,7 @@ class Needs:
 
 
 def needs_of(key: StepKey) -> Needs:
-    """Return the settings that a step needs. Another tool makes its own, except for RTAI's modules."""
+    """Return the settings that a step needs. Another tool applies its own, except for RTAI's modules."""
     rtai = key.rt == "rtai"
     if key.tool != "rtgauge":
         return Needs(rtai=rtai)
@@ -295,8 +295,8 @@ def _put_back(key: StepKey, context: TargetContext, applied: Applied) -> None:
 def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepContext, Applied | None]]:
     """Put the step's deployment and other settings into force for the block.
 
-    Yields the step's own context and what was set; None if nothing had to be. Raises Refused if the machine
-    does not accept a setting after all.
+    Yields the step's own context and what was set; None if nothing had to be set. Raises Refused if the
+    machine does not accept a setting after all.
     """
     needs, step = needs_of(key), step_context(key, context)
     controller = context.run.controller

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Measures one step: makes its settings, starts its load, runs its probe, and undoes everything."""
+"""Measures one step: applies its settings, starts its load, runs its probe, and undoes everything."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class StepRun:
         self.state = state
 
     def set(self) -> None:
-        """Make the step's settings. Raises Refused if the machine does not accept them after all."""
+        """Apply the step's settings. Raises Refused if the machine does not accept them after all."""
         self._context, self._applied = self._undo.enter_context(in_deployment(self._key, self._on))
         self._reach(State.SET)
 

@@ -37,8 +37,8 @@ from rtgauge.units import NS_PER_S
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
 STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
-"""Overhead of a step and of a load, as multiples of the time to arm and stop a probe, on a target where that
-is more than STEP_OVERHEAD_S.
+"""Overhead of a step and of a load, as multiples of the time to arm and stop a probe, on a target where this
+takes longer than STEP_OVERHEAD_S.
 
 Load slows an emulated guest down. Measured on lab guests with the loads of `quick`.
 """
@@ -250,7 +250,7 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext],
 
 
 def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> None:
-    """Report and record that a step cannot be measured; the run goes on."""
+    """Report and record that a step cannot be measured; the run continues."""
     progress.left_out(missing)
     _write_left_out(writer, missing)
 

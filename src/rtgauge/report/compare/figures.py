@@ -48,7 +48,7 @@ def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Line |
 
 
 def quantiles_us(side: Side, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Nearest-rank quantiles (us) of a non-empty side."""
+    """Return nearest-rank quantiles (us) of a non-empty side."""
     bins, counts = side.histogram
     cumulative = np.cumsum(counts)
     ranks = np.maximum(1, np.ceil(shares * cumulative[-1] - 1e-9))

@@ -109,7 +109,7 @@ SETTINGS_NAMED = 8
 """The maximum number of settings to name in a line; the rest is counted."""
 IN_US = "In us, missed activations filled in; the minimum is over measured activations only."
 PAGE_WIDTH = 110
-"""The characters of a table that fit on a page of usual width."""
+"""How many characters of a table fit on a page of usual width."""
 PARAMETERS = "parameters"
 MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space", PARAMETERS)
 """Traits of a side's machine, and traits of how it was measured."""
@@ -185,7 +185,7 @@ def _machines(result: Comparison) -> _Machines | None:
 
 
 def _side_by_side(machines: _Machines) -> Table:
-    """Return the form of Jo & Choi (2022, tables 2 and 3): a column per machine."""
+    """Return the table in the form of Jo & Choi (2022, tables 2 and 3): a column per machine."""
     rows = [["kernel", *machines.kernels.values()]]
     if machines.processors:
         rows.append(["processor", *machines.processors.values()])

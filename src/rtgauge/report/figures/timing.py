@@ -36,7 +36,9 @@ FIRST_NS = 10
 
 
 def bin_width_ns(end_ns: int) -> int:
-    """1 or 2 times a power of ten, at least the width of the record's bins at `end_ns`: none is split."""
+    """Return 1 or 2 times a power of ten, at least as wide as the record's bins at `end_ns`: no bin is
+    split.
+    """
     least = max(1.0, end_ns / COLUMNS)
     power = 10 ** math.floor(math.log10(least))
     return int(next(step * power for step in (1, 2, 10) if step * power >= least))

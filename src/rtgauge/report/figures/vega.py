@@ -117,7 +117,9 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks for a logarithmic axis of [low, high]: decades, and 2 and 5 between them if they are few."""
+    """Return ticks for a logarithmic axis of [low, high]: decades, and 2 and 5 between them if they are
+    few.
+    """
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if math.log10(high / low) < 4 else (1,)
     return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]

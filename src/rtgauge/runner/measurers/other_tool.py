@@ -120,7 +120,9 @@ def _interval_ns(key: StepKey) -> int | None:
 
 
 def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[str]:
-    """cyclictest's command line for the step. Raises InputError if it cannot use the step's interval."""
+    """Return cyclictest's command line for the step. Raises InputError if it cannot use the step's
+    interval.
+    """
     p = wakeup.PROBE.own(key)
     if p.interval_ns % NS_PER_UNIT["us"]:
         raise InputError("--cross-check cyclictest: its interval must be in whole us")
