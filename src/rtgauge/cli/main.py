@@ -90,7 +90,7 @@ COMMANDS = {
 
 @contextmanager
 def _clear_errors() -> Generator[None]:
-    """Turn an interrupt and errors of the system into errors of one line. At some typer ends in silence."""
+    """Turn an interrupt and system errors into one-line errors, since typer ends silently on some of them."""
     try:
         yield
     except KeyboardInterrupt:

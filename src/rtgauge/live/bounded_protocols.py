@@ -42,9 +42,7 @@ class Connections:
         connections = self
 
         class Http(H11Protocol):
-            """Closes a connection above the limit at once, and a connection that stays without a request
-            after a time.
-            """
+            """Closes a connection above the limit at once, and one without a request after a while."""
 
             _end: asyncio.TimerHandle | None = None
 

@@ -96,8 +96,8 @@ class StepEntry:
         )
 
     def checked_with(self, keys: Keys, allowed: set[str]) -> StepKey:
-        """Return the step with those keys of the command line that fit. Raises InputError, which says
-        whether the plan or the command line is wrong.
+        """Return the step with those keys of the command line that fit. Raises InputError, saying whether the
+        plan or the command line is wrong.
         """
         step = self.checked()
         fitting = self.fitting(keys, allowed)
@@ -167,7 +167,7 @@ def combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
 def under_each(
     entries: Sequence[StepEntry], loads: Sequence[str] | None, deployments: Sequence[str] | None
 ) -> list[StepEntry]:
-    """Return the steps under each load in each deployment of the command line; None: those of the plan.
+    """Return the steps under each load in each deployment of the command line; None: the plan's own.
 
     Steps that differ only in their load become one.
     """

@@ -17,7 +17,7 @@ EXPLAIN_INSTANCE = "rtgauge-explain"
 COST_SHARE, MOST_COST_NS, LEAST_COST_NS = 0.1, 4 * NS_PER_S, NS_PER_S
 """The time for measuring the cost of the events: a share of the measured time, within bounds."""
 ARRIVAL = "sched/sched_wakeup"
-"""The event that a woken thread is in the queue of its CPU."""
+"""The event that reports a woken thread in the queue of its CPU."""
 EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
 
 

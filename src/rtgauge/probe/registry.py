@@ -148,7 +148,7 @@ def clock_probe() -> AnyProbe:
 
 
 def preset_of(metric: str) -> tuple[AnyProbe, str] | None:
-    """Return a probe that measures a metric which a requirement can bound, and the preset with it; None if no
+    """Return a probe that measures a metric that a requirement can bound, and the preset with it; None if no
     preset measures the metric.
     """
     for probe in PROBES.values():

@@ -14,7 +14,7 @@ from rtgauge.target.address import parse_address
 from rtgauge.units import parse_duration_ns
 
 SECONDS_A_STALL = 0.1
-"""The time of a step that one stall needs: about 60 ms to the next one, and the loss at both ends."""
+"""Seconds of a step per stall: about 60 ms to the next one, and the loss at both ends."""
 ABOVE_SHARE = 0.3
 """Latencies above this share of a stall's length are explained."""
 LEAST_LENGTH_NS = 100_000
@@ -37,7 +37,7 @@ def stopped_guest(kinds: str | None, target: str) -> str | None:
 
 
 def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, target: str) -> Plan:
-    """Plan about `count` stalls of these kinds (`hog,timers`; None: all that a load makes), each about
+    """Plan about `count` stalls of these kinds (`hog,timers`; None: all kinds that a load makes), each about
     `length` (`1ms`) long, on `cpu` (None: the last one). Raises InputError.
     """
     chosen = list(KINDS) if kinds is None else [kind.strip() for kind in kinds.split(",")]

@@ -45,7 +45,7 @@ class _Case:
     step: Step
     violations: Violations
     close: Violations
-    """The violations if the bound were `margin` of what it is."""
+    """The violations of the bound multiplied by `margin`."""
     maximum_ns: int | None
     series: int
     interval_ns: int | None
@@ -287,13 +287,14 @@ def judge_metric(
     """Judge one step by the windows of its series of the requirement's metric.
 
     `facts`: the target's system.json. `done`: what the step's run measured, so that the advice goes beyond
-    it. The verdict is "cannot tell" if the step has an invalid mark, no such series, or an emulated machine.
-    A doubtful mark allows at best "marginal", and is named, unless it concerns a series of another metric;
-    with `activations-untold` on a judged series the verdict is "fails" or "cannot tell". Hardness 100 % fails
-    on any violation, and holds for a sample of at least LEAST_FOR_EVERY, whose size it names. A share holds
-    if the exact upper bound (Clopper and Pearson, one-sided, at the requirement's confidence) on the share of
-    violations is within the allowed one, fails if the lower bound is above it, and otherwise cannot tell.
-    "Holds" becomes "marginal" if the requirement would not hold at `margin` of the bound.
+    it. The verdict is "cannot tell" if the step has an invalid mark, has no such series, or was measured on
+    an emulated machine. A doubtful mark allows at best "marginal", and is named, unless it concerns a series
+    of another metric; with `activations-untold` on a judged series the verdict is "fails" or "cannot tell".
+    Hardness 100 % fails on any violation, and holds for a sample of at least LEAST_FOR_EVERY, whose size it
+    names. A share holds if the exact upper bound (Clopper and Pearson, one-sided, at the requirement's
+    confidence) on the share of violations is within the allowed one, fails if the lower bound is above it,
+    and otherwise cannot tell. "Holds" becomes "marginal" if the requirement would not hold at `margin` of the
+    bound.
     """
 
     facts, done = facts or Facts(), done or Done.of_step(step)

@@ -33,7 +33,9 @@ class Margin(StrEnum):
 
 
 ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
-"""If several steps are evidence for a way, the last margin in this order decides. A failure stays one."""
+"""If several steps are evidence for a way, the last margin in this order decides. A failure remains a
+failure.
+"""
 
 
 class Evidence(Model):

@@ -207,7 +207,7 @@ class NextStep:
         return f"let it run as long as the machine will run: {self.again({'duration': longer})}"
 
     def _against(self, blame: Blame) -> str | None:
-        """Propose a change against what took most of the time; None if there is none."""
+        """Propose a change against the culprit that took most of the time; None if there is none."""
         again = self.again({})
         share = format_share(blame.time_share)
         if blame.is_own_work:
