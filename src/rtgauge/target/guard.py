@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Words and errors of the engine's guard, the lease that keeps a guard alive, and the watch over a guard."""
+"""Words and answers of the engine's guard and agent, the lease that keeps a guard alive, and the watch over
+a guard.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,20 @@ import os
 import shlex
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from rtgauge.errors import LockedError, MeasureError
+from rtgauge.input_file import json_object, json_objects
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.units import NS_PER_S, format_span
 
+if TYPE_CHECKING:
+    from rtgauge.target.target import AtHeld, Target
+
 LABEL_BYTES = 256
 """The longest label that the guard takes."""
+MOST_RESTORED = 100_000
 
 
 def plain_label(text: str) -> str:
@@ -29,20 +36,72 @@ def plain_label(text: str) -> str:
     )
 
 
+def guard_words(run_id: str, lease_ns: int) -> list[str]:
+    """Return the engine's arguments for a guard of this run."""
+    return ["guard", "--run", run_id, "--lease-ns", str(lease_ns)]
+
+
 def session_words(run_id: str, label: str, lease_ns: int, wait_s: float) -> list[str]:
     """Return the engine's arguments for a run's guard, which waits for its machine at most `wait_s`."""
-    words = [
-        "guard",
-        "--run",
-        run_id,
-        "--label",
-        plain_label(label),
-        "--lock",
-        "--restore",
-        "--lease-ns",
-        str(lease_ns),
-    ]
-    return [*words, *(["--wait-ns", str(round(wait_s * NS_PER_S))] if wait_s else [])]
+    waiting = ["--wait-ns", str(round(wait_s * NS_PER_S))] if wait_s else []
+    return [*guard_words(run_id, lease_ns), "--label", plain_label(label), "--lock", "--restore", *waiting]
+
+
+def agent_words(verb: str, arguments: Sequence[str], run_id: str, owner_pid: int | None) -> list[str]:
+    """Return the engine's arguments for a verb of the agent for this run (with --stale: for dead runs).
+
+    `owner_pid`: the guard that owns the settings.
+    """
+    run = [] if "--stale" in arguments else ["--run", run_id]
+    owner = ["--owner-pid", str(owner_pid)] if verb == "set" and owner_pid is not None else []
+    return [verb, *run, *owner, *arguments]
+
+
+def agent_answers(
+    verb: str, output: bytes, status: int | None, name: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the answers of a verb of the agent, one for each line of its output.
+
+    `name`: the target, if messages have to name it. Raises MeasureError if the verb did nothing.
+    """
+    where = f"{name}: " if name is not None else ""
+    try:
+        answers = json_objects(output)
+    except ValueError:
+        raise MeasureError(f"{where}the engine's verb {verb} failed (exit status {status})") from None
+    for answer in answers:
+        if answer.get("type") == "error":
+            raise MeasureError(f"{where}{answer.get('message')}")
+    return answers
+
+
+def wait_until_held(
+    answers: Iterable[bytes], target: Target, at_held: AtHeld | None, name: str | None = None
+) -> None:
+    """Read the output of a run's guard until the run holds its target and the settings of earlier runs are
+    restored, which `target.restored_before` then lists.
+
+    `name`: the target, if messages have to name it. Raises MeasureError if another run holds it, or the
+    output is not a guard's.
+    """
+    for text in answers:
+        line = json_object(text)
+        if line is None or len(target.restored_before) > MOST_RESTORED:
+            break
+        holder = holder_of(line)
+        if holder is not None and at_held is not None:
+            at_held(target, holder)
+        if line.get("type") == "restore":
+            target.restored_before.append(line)
+        if line.get("type") == "error":
+            raise guard_error(line, name)
+        if line.get("type") == "guard" and holder is None:
+            return
+    where = f"{name}: " if name is not None else ""
+    raise MeasureError(
+        f"{where}the engine does not answer like the one that came with this rtgauge: unset RTGAUGE_ENGINE, "
+        "or install rtgauge again (pip install .)"
+    )
 
 
 def expect_word(seconds: float) -> bytes:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import HungError, MeasureError
-from rtgauge.input_file import json_object, json_objects
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.file_batch import Files, files_of
 from rtgauge.target.guard import (
@@ -24,11 +23,13 @@ from rtgauge.target.guard import (
     LOOK_EVERY_S,
     GuardWatch,
     LeaseKeeper,
+    agent_answers,
+    agent_words,
     expect_word,
-    guard_error,
     guard_gone,
-    holder_of,
+    guard_words,
     session_words,
+    wait_until_held,
 )
 from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
 
@@ -55,7 +56,7 @@ class LocalGuarded:
         """Start the program; `check` is that of the target that it runs on."""
         self._keeper = keeper
         self._watch = GuardWatch(check, lambda: self.say("stop"))
-        command = [str(engine_path()), "guard", "--run", run_id, "--lease-ns", str(LEASE_NS), "--", *argv]
+        command = [str(engine_path()), *guard_words(run_id, LEASE_NS), "--", *argv]
         # In its own session, so that Ctrl-C in the terminal reaches only rtgauge, which then ends everything
         # in order.
         self._process = subprocess.Popen(
@@ -183,33 +184,10 @@ class LocalTarget:
             raise MeasureError("the engine's guard has no pipes")
         self._keeper.add(self._session.stdin.fileno())
         try:
-            self._lock(self._session.stdout, at_held)
+            wait_until_held(self._session.stdout, self, at_held)
         except BaseException:
             self.close()
             raise
-
-    def _lock(self, answers: Iterable[bytes], at_held: AtHeld | None) -> None:
-        """Wait until this run holds the machine and the settings of earlier runs are restored.
-
-        Raises MeasureError if another run holds it, or the engine does not answer as expected.
-        """
-        for text in answers:
-            line = json_object(text)
-            if line is None:
-                break
-            if line.get("type") == "restore":
-                self.restored_before.append(line)
-            holder = holder_of(line)
-            if holder is not None and at_held is not None:
-                at_held(self, holder)
-            if line.get("type") == "error":
-                raise guard_error(line)
-            if line.get("type") == "guard" and holder is None:
-                return
-        raise MeasureError(
-            f"{engine_path()} does not answer like the engine that came with this rtgauge; install "
-            "rtgauge again (pip install .)"
-        )
 
     def expect(self, seconds: float) -> None:
         """Announce to waiting runs how much longer this one will need."""
@@ -281,17 +259,8 @@ class LocalTarget:
         """Run `set`, `gather` or `restore` for this run (with --stale not only for it). The session's guard
         owns the settings.
         """
-        run = [] if "--stale" in arguments else ["--run", self.run_id]
-        owner = ["--owner-pid", str(self._session.pid)] if verb == "set" else []
-        done = engine_verb(verb, *run, *owner, *arguments)
-        try:
-            answers = json_objects(done.stdout)
-        except ValueError:
-            raise MeasureError(f"the engine's verb {verb} failed (exit status {done.returncode})") from None
-        for answer in answers:
-            if answer.get("type") == "error":
-                raise MeasureError(str(answer.get("message")))
-        return answers
+        done = engine_verb(*agent_words(verb, arguments, self.run_id, self._session.pid))
+        return agent_answers(verb, done.stdout, done.returncode)
 
     def try_engine(self, *arguments: str) -> bytes:
         """Return the output of an engine verb that ends immediately."""

@@ -20,18 +20,19 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
-from rtgauge.input_file import json_object, json_objects
 from rtgauge.lab.image import ENGINES
 from rtgauge.target.file_batch import Files, FilesRead, files_of
 from rtgauge.target.guard import (
     LEASE_NS,
     GuardWatch,
     LeaseKeeper,
+    agent_answers,
+    agent_words,
     expect_word,
-    guard_error,
     guard_gone,
-    holder_of,
+    guard_words,
     session_words,
+    wait_until_held,
 )
 from rtgauge.target.ssh_connection import PATIENCE_S, Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -76,7 +77,6 @@ PROGRAM, FILES = "program", "files"
 LEAVE_S = 15.0
 SESSION_S = 300.0
 """How long a guard may be silent while it restores what dead runs left."""
-MOST_RESTORED = 100_000
 MOST_FILES = 10_000
 OTHERS_END_S = 20.0
 """How long to wait for the other end of a broken connection; it gives up after 15 s of silence."""
@@ -186,46 +186,20 @@ class SshTarget:
         """
         installed = install(self._connection)
         self._installed = installed
-        words = [
-            installed.engine,
-            *session_words(self.run_id, self._label, self._lease_ns, self._wait_s),
-            "--detach",
-        ]
+        session = session_words(self.run_id, self._label, self._lease_ns, self._wait_s)
         self._guard = launch(
             self._connection,
             installed.engine,
             f"{installed.folder}/{SESSION}",
-            words,
+            [installed.engine, *session, "--detach"],
             keeper=self._keeper,
             log=None,
             home=installed.folder,
         )
-        self._take_answers(self._guard)
-
-    def _take_answers(self, guard: SshGuarded) -> None:
-        for text in guard.lines(SESSION_S + self._wait_s):
-            line = json_object(text)
-            if line is None:
-                break
-            holder = holder_of(line)
-            if holder is not None and self._at_held is not None:
-                self._at_held(self, holder)
-            if line.get("type") == "restore":
-                self.restored_before.append(line)
-                if len(self.restored_before) > MOST_RESTORED:
-                    break
-            if line.get("type") == "error":
-                raise guard_error(line, self.name)
-            if line.get("type") == "guard" and holder is None:
-                self._boot_id = self._read_boot_id(self._here)
-                about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))
-                self._checked(
-                    self._connection.run(KEEP, [f"{self._here.folder}/{SESSION}/{ABOUT}"], about.encode())
-                )
-                return
-        raise MeasureError(
-            f"{self.name}: the engine does not answer like the one that came with this rtgauge"
-        )
+        wait_until_held(self._guard.lines(SESSION_S + self._wait_s), self, self._at_held, self.name)
+        self._boot_id = self._read_boot_id(installed)
+        about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))
+        self._checked(self._connection.run(KEEP, [f"{installed.folder}/{SESSION}/{ABOUT}"], about.encode()))
 
     def _read_boot_id(self, installed: Installed) -> str:
         return read_files(self._connection, installed.engine, [BOOT_ID]).files.text(BOOT_ID) or ""
@@ -344,24 +318,12 @@ class SshTarget:
         """Run a program under a guard; it continues if the connection breaks."""
         installed = self._here
         argv = argv if group is None else [installed.engine, "enter", group, *argv]
-        words = [
-            installed.engine,
-            "guard",
-            "--run",
-            self.run_id,
-            "--lease-ns",
-            str(self._lease_ns),
-            "--detach",
-            "--status-fd",
-            "3",
-            "--",
-            *argv,
-        ]
+        guard = [installed.engine, *guard_words(self.run_id, self._lease_ns), "--detach", "--status-fd", "3"]
         program = launch(
             self._connection,
             installed.engine,
             f"{installed.folder}/{_new_name(PROGRAM)}",
-            words,
+            [*guard, "--", *argv],
             keeper=self._keeper,
             log=log,
         )
@@ -380,19 +342,10 @@ class SshTarget:
 
         The session's guard owns the settings. Raises MeasureError if the verb did nothing.
         """
-        run = [] if "--stale" in arguments else ["--run", self.run_id]
-        owner = ["--owner-pid", str(self._guard.pid)] if verb == "set" and self._guard is not None else []
-        answer = self._connection.run('exec "$@"', [self._here.engine, verb, *run, *owner, *arguments])
-        try:
-            answers = json_objects(answer.stdout)
-        except ValueError:
-            raise MeasureError(
-                f"{self.name}: the engine's verb {verb} failed (exit status {answer.status})"
-            ) from None
-        for line in answers:
-            if line.get("type") == "error":
-                raise MeasureError(f"{self.name}: {line.get('message')}")
-        return answers
+        owner = None if self._guard is None else self._guard.pid
+        words = agent_words(verb, arguments, self.run_id, owner)
+        answer = self._connection.run('exec "$@"', [self._here.engine, *words])
+        return agent_answers(verb, answer.stdout, answer.status, self.name)
 
     def try_engine(self, *arguments: str) -> bytes:
         """Return the output of an engine verb that ends immediately."""

@@ -19,7 +19,7 @@ from rtgauge.record.stream import MOST_LINES, MarkLine, StreamResult
 from rtgauge.target import guard, log_bound, ssh, ssh_guarded
 from rtgauge.target.address import SshAddress
 from rtgauge.target.file_batch import Files
-from rtgauge.target.guard import GuardWatch, LeaseKeeper, guard_gone
+from rtgauge.target.guard import GuardWatch, LeaseKeeper, guard_gone, wait_until_held
 from rtgauge.target.ssh import SshTarget, read_files
 from rtgauge.target.ssh_connection import Channel, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -160,11 +160,9 @@ def test_a_target_that_falls_silent(connection, monkeypatch):
     ["[]", "1", '"x"', "null", "x", "{", "[" * 1000, '{"type":"error"}', '{"type":1}', '{"type":"guard"'],
 )
 def test_a_guards_line_that_is_none(line):
-    target = object.__new__(SshTarget)
-    target.name, target.restored_before, target._wait_s, target._at_held = "ssh://board", [], 0.0, None
-    guard = SimpleNamespace(lines=lambda _: iter([line.encode() + b"\n"]))
-    with pytest.raises(MeasureError) as error:
-        target._take_answers(guard)
+    target = SimpleNamespace(restored_before=[])
+    with pytest.raises(MeasureError, match=r"^ssh://board: ") as error:
+        wait_until_held([line.encode() + b"\n"], target, None, "ssh://board")
     assert "\n" not in str(error.value)
 
 
