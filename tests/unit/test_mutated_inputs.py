@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
+from rtgauge.input_file import toml_of
 from rtgauge.plan.plan import Overrides, make_plan
-from rtgauge.schedulability.task_set import check_task_set, parse_task_set
+from rtgauge.schedulability.task_set import check_task_set
 from rtgauge.system.rules import parse_rules
 from rtgauge.verdict.flowchart_file import parse_flowchart
 
@@ -139,7 +140,7 @@ OWN_TEXTS = {
     ),
     "task set": (
         '[[task]]\nname = "a"\nperiod = "1ms"\nexecution = "1us"\n',
-        lambda text: parse_task_set(text, "task set"),
+        lambda text: check_task_set(toml_of(text, "task set"), "task set"),
     ),
 }
 VALUES = ["-1", "1e400", "[]", "{}", "[[]]", "false", "9" * 20, "1979-05-27"]

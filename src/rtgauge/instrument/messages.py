@@ -363,13 +363,6 @@ class Outlier:
     index: int
 
 
-def bin_edges(index: int) -> tuple[int, int]:
-    """Smallest and largest magnitude (ticks) of a bin: exact up to 511, then 256 bins an octave."""
-    octave = max(0, index // 256 - 1)
-    low = (index - 256 * octave) << octave
-    return low, low + (1 << octave) - 1
-
-
 _SUMMARY = struct.Struct("<QqqqQQ")
 _OUTLIER = struct.Struct("<qQQ")
 _BIN = np.dtype([("bin", "<u2"), ("count", "<u8")])

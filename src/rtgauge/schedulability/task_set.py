@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
-from rtgauge.input_file import read_toml, toml_of
+from rtgauge.input_file import read_toml
 from rtgauge.suggest import nearest
 from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between, explain
@@ -140,15 +140,11 @@ def read_written(path: Path) -> dict[str, Any]:
     return read_toml(path, f"task set {path}")
 
 
-def parse_task_set(text: str, what: str, name: str = "task set") -> TaskSet:
-    """Check TOML text; `what` names it in errors, `name` is for a set without a name. Raises InputError if it
-    is not a task set.
-    """
-    return check_task_set(toml_of(text, what), what, name)
-
-
 def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -> TaskSet:
-    """Check the content of a file or a plan, like `parse_task_set`."""
+    """Check the content of a file or a plan; `what` names it in errors, `name` is for a set without a name.
+
+    Raises InputError if it is not a task set.
+    """
     try:
         content = TaskFile.model_validate(written)
     except ValidationError as error:

@@ -21,7 +21,6 @@ from rtgauge.instrument.messages import (
     Identity,
     Mode,
     State,
-    bin_edges,
     cobs_decode,
     cobs_encode,
     decode,
@@ -111,16 +110,6 @@ def test_no_body_makes_anything_but_a_message_or_a_measure_error(body):
             read()
         except MeasureError as error:
             assert str(error)
-
-
-def test_bins_meet_and_are_narrow():
-    expected = 0
-    for index in range(6_400):
-        low, high = bin_edges(index)
-        assert low == expected
-        assert high - low <= low / 256
-        expected = high + 1
-    assert expected == 2**32
 
 
 def test_histogram_statistics_are_exact():

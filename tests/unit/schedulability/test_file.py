@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
-from rtgauge.schedulability.task_set import Task, parse_task_set, read_task_set
+from rtgauge.input_file import toml_of
+from rtgauge.schedulability.task_set import Task, TaskSet, check_task_set, read_task_set
 
 GOOD = {"name": '"a"', "period": '"10ms"', "execution": '"3ms"'}
+
+
+def parse_task_set(text: str, what: str) -> TaskSet:
+    return check_task_set(toml_of(text, what), what)
 
 
 def written(*tasks: dict[str, str]) -> str:

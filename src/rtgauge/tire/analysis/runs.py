@@ -81,17 +81,13 @@ class FastRun:
 
 @dataclass(frozen=True)
 class PacedRun:
-    """A real-time run of `deadlines` steps, one per period; `missed` steps were late.
-
-    `latency_max_ns`: the latest release.
-    """
+    """A real-time run of `deadlines` steps, one per period; `missed` steps were late."""
 
     configuration: Configuration
     period_ns: int
     repeat: int
     deadlines: int
     missed: int
-    latency_max_ns: int | None = None
     worst_mark: Severity | None = None
 
     @property
@@ -193,8 +189,6 @@ def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[Paced
         deadlines = _number(step, result, "activations")
         if not deadlines or (whole_only and step.end_reason in STOPPED_EARLY):
             continue
-        releases = (series.max_ns for series in step.series if series.metric == "latency")
-        latest = [ns for ns in releases if ns is not None]
         runs.append(
             PacedRun(
                 configuration=_configuration(step, result),
@@ -202,7 +196,6 @@ def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[Paced
                 repeat=step.key.repeat,
                 deadlines=deadlines,
                 missed=_number(step, result, "deadline_missed"),
-                latency_max_ns=max(latest, default=None),
                 worst_mark=step.worst,
             )
         )
