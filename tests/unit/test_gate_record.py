@@ -88,7 +88,10 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
     assert (baseline.side, candidate.side) == ("M", "MI")
     assert (baseline.bound_ns, baseline.exposure.runs, baseline.exposure.violations) == (1_000_000, 6, 0)
     assert candidate.exposure.share_excluded > 0.1
-    assert "latency&lt;=1ms" in page(result, record)
+    html = page(result, record)
+    assert "latency&lt;=1ms" in html
+    assert "would show that it is worse" not in html, "it is worse"
+    assert "| wakeup/latency/idle | – | ≥ +" in markdown(result)
 
 
 def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, printable
 from rtgauge.units import format_change, format_count, format_time, plural
-from rtgauge.verdict.gate_result import GateResult, SeriesChange
+from rtgauge.verdict.gate_result import GateOutcome, GateResult, SeriesChange
 
 SUITE = "rtgauge gate"
 SIDES = ("baseline", "candidate")
@@ -34,7 +34,7 @@ def notes(result: GateResult) -> list[str]:
                 else f"; {format_change(result.larger_than)} needs too many pairs: measure longer runs."
             )
         lines.append(line)
-    if result.events_needed is not None and change is not None:
+    if result.events_needed is not None and change is not None and result.outcome is not GateOutcome.WORSE:
         lines.append(
             f"{plural(result.events_needed, 'event')} of the candidate would show that it is worse. "
             "An event is a stretch of time in which the bound was exceeded."
@@ -167,8 +167,10 @@ def _events_figure(result: GateResult) -> Figure:
 
 def _cells(change: SeriesChange) -> list[str]:
     interval = NONE
-    if change.low is not None and change.high is not None:
-        interval = f"{format_change(change.low)} … {format_change(change.high)}"
+    if change.low is not None:
+        low, high = (format_change(bound) for bound in (change.low, change.high or 0.0))
+        # Without events on the baseline a rate has no upper bound.
+        interval = f"≥ {low}" if change.high is None else f"{low} … {high}"
     changed = NONE if change.change is None else format_change(change.change)
     spread = "" if change.spread is None else f"{change.spread * 100:.1f} %"
     return [change.series, changed, interval, spread, str(change.pairs)]

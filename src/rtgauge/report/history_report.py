@@ -6,7 +6,7 @@ from __future__ import annotations
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.text import day_and_time, us
+from rtgauge.report.text import NONE, day_and_time, us
 from rtgauge.store.history import MOST_NAMED, History, SuspectedChange
 from rtgauge.units import format_change, plural
 
@@ -50,7 +50,7 @@ def table(history: History, by: str) -> Table:
     """Return the figures of each group."""
     rows: list[list[str]] = []
     for group in history.groups:
-        interval = f"{us(group.low_ns)} … {us(group.high_ns)}"
+        interval = NONE if group.low_ns is None else f"{us(group.low_ns)} … {us(group.high_ns)}"
         figures = [*map(us, group.quantiles_ns.values()), interval, us(group.max_ns)]
         doubtful = str(group.doubtful) if group.doubtful else ""
         rows.append([group.group, str(group.runs), str(group.boots), *figures, doubtful])
@@ -96,5 +96,5 @@ def _change_text(change: SuspectedChange) -> str:
     named = [f"{name} {before or 'none'} -> {after or 'none'}" for name, (before, after) in differs]
     more = len(change.differs) - len(named)
     what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records show"
-    where = f"at {change.record} ({change.started[:16]})"
+    where = f"at {change.record} ({day_and_time(change.started)})"
     return f"suspected change {format_change(change.change)} {where}; changed there: {what}"
