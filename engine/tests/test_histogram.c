@@ -15,7 +15,7 @@ static struct row {
 	int64_t from, to, width, first_bin;
 } rows[SEGMENTS];
 
-/* A number with spaces in it; *text moves behind the next bar. */
+/* A number with commas in it; *text moves behind the next bar. */
 static int64_t cell(const char **text)
 {
 	int64_t value = 0;
