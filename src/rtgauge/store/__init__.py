@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The store: a database of what many records hold; the records stay files, and the store is made of them."""
+"""The store: a database of the contents of many records. The records stay files; it is built from them."""
