@@ -36,6 +36,7 @@ from rtgauge.report.compare.page import (
     write,
 )
 from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
+from rtgauge.report.conclusion import reason_text
 from rtgauge.report.frequency_tables import Timing
 from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
 from rtgauge.report.record_view import RecordView
@@ -203,7 +204,7 @@ def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
         console.print(
             Text.assemble(
                 (verdict.word.value.upper(), STYLE[verdict.word]),
-                f"  {printable(name)}: {printable(verdict.reason)}",
+                f"  {printable(name)}: {printable(reason_text(verdict))}",
             )
         )
 

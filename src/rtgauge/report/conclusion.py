@@ -225,5 +225,11 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
     )
 
 
+def reason_text(verdict: Verdict) -> str:
+    """Return the reason of a verdict, and the exposure on which it rests, if it has one."""
+    exposure = "" if verdict.exposure is None else f"; {exposure_text(verdict.exposure)}"
+    return f"{verdict.reason}{exposure}"
+
+
 def _per_hour(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.page import Chapter, html
+from rtgauge.report.conclusion import reason_text
 from rtgauge.report.table import Cell, Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.tune.offer_tables import stopped
@@ -88,7 +89,7 @@ def notes(result: TuneResult) -> list[str]:
     lines = [f"Late because of: {', '.join(result.culprits[:5])}."] if result.culprits else []
     for name, verdict in (("Before", result.before), ("After", result.after)):
         if verdict is not None:
-            lines.append(f"{name}: {verdict.word}: {verdict.reason}")
+            lines.append(f"{name}: {verdict.word}: {reason_text(verdict)}")
     lines += [f"Costs: {words}." for words in result.costs]
     lines += [f"{stopped(result.daemons)} Disable them if you keep such a setting."] if result.daemons else []
     lines += [f"Left out: {text}." for text in result.left_out]

@@ -26,6 +26,7 @@ from rtgauge.tune.study import Played, deployment, play
 from rtgauge.tune.suspects import named
 from rtgauge.units import format_change, format_span, plural
 from rtgauge.verdict.decision import judge
+from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge.verdict.worst import worst
 
 if TYPE_CHECKING:
@@ -197,17 +198,20 @@ def _kept(name: str, played: Played) -> KeptSetting:
 
 
 def _verdict(record: Record, played: Played, settings: Sequence[str]) -> Verdict | None:
-    """The worst verdict on the runs with exactly these settings, the confirmation included; None: there are
-    none.
+    """The worst verdict on the runs with exactly these settings, the confirmation included, with the exposure
+    of them all; None if there are none.
     """
     numbers = {number for number, visit in enumerate(played.runs, 1) if set(visit.settings) == set(settings)}
-    return worst(
-        [
-            judge(played.wish.bound, step, record.windows(step), record.system(step.key.targets["self"]))
-            for step in record.steps
-            if step.key.repeat in numbers
-        ]
-    )
+    bound = played.wish.bound
+    judged = [
+        (step, judge(bound, step, record.windows(step), record.system(step.key.targets["self"])))
+        for step in record.steps
+        if step.key.repeat in numbers
+    ]
+    decisive = worst([verdict for _, verdict in judged])
+    if decisive is None:
+        return None
+    return decisive.model_copy(update={"exposure": exposure_of(bound, judged, record.run)})
 
 
 STATUS = {

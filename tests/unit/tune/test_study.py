@@ -16,7 +16,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.candidates import Candidate
-from rtgauge.tune.page import tables
+from rtgauge.tune.page import notes, tables
 from rtgauge.tune.result import TuneResult
 from rtgauge.tune.search import Visit
 from rtgauge.tune.study import Played, next_runs, play, seen_of, value_ns
@@ -187,6 +187,18 @@ def test_how_few_isolated_cpus_are_enough_and_what_they_cost_the_rest() -> None:
         ["cpu: rounds of hackbench -75.0 %"],
     ]
     assert [table.title for table in tables(result)] == ["Kept", "Isolated CPUs", "Tests"]
+
+
+def test_each_verdict_has_the_exposure_of_all_its_runs() -> None:
+    record = simulated(planned("latency<=100us hardness=50%", "thp"))
+    result = TuneResult.of(record)
+    for tuned, verdict in ((False, result.before), (True, result.after)):
+        runs = [step for step in record.steps if (step.key.deployment != "as-is") is tuned]
+        assert runs
+        assert verdict is not None
+        assert verdict.exposure is not None
+        assert verdict.exposure.activations == 100 * len(runs)
+    assert sum("activations in" in line for line in notes(result)) == 2
 
 
 @pytest.mark.parametrize(("target", "reboot"), [("lab:debian", False), ("local", True)])

@@ -21,6 +21,7 @@ from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.figures import comparison_figures, lines_of_all, save_figures
 from rtgauge.report.compare.tables import PAGE_WIDTH, doubtful_sides, emulated_note, grids
+from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.figures.vega import Figure, config
 from rtgauge.report.frequency_tables import Marker
@@ -132,7 +133,9 @@ def html(
         "compare.html.j2",
         title=title,
         chapters=chapters,
-        verdicts=verdicts or {},
+        verdicts={
+            name: (verdict.word.value, reason_text(verdict)) for name, verdict in (verdicts or {}).items()
+        },
         baselines=list(first_words) if len(baselines) > 1 and len(first_words) == 1 else baselines,
         records=list(dict.fromkeys(str(record.path) for record in records)),
         system_lines=lines_of_all(records),
