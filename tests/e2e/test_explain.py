@@ -191,7 +191,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         finally:
             idle.kill()
     assert (
-        "Nothing was measured: no activation came in the measured time; watch a program that works meanwhile"
+        "Nothing was measured: no activation came in the measured time; watch a program while it works"
         in " ".join(done.stdout.split())
     )
 

@@ -31,7 +31,7 @@ def study_of(run: Run) -> StudyState | None:
     """Return the study that a record was made by; None if no study made it. Raises RecordError if it is
     damaged.
     """
-    return kept_in_plan(run, KEY, StudyState, "which study it is of")
+    return kept_in_plan(run, KEY, StudyState, "which study it belongs to")
 
 
 def newest_record(out: Path, name: str) -> Path:

@@ -43,7 +43,7 @@ class ExplainParameters(Parameters):
     explain_events: Annotated[str, AfterValidator(_check_events)] = Field(
         default="default",
         alias="explain-events",
-        description="the kernel's events to record, e.g. default,preemptirq; more of them cost more",
+        description="the kernel's events to record, e.g. default,preemptirq; more events cost more",
     )
     explain_buffer_kb: int = Field(
         default=512,

@@ -22,7 +22,7 @@ class PreemptParameters(OneCpuParameters, MeasuringParameters):
         description="what makes the high task ready: its timer, or a task on another CPU",
     )
     placement: Literal["same-core", "other-core"] = Field(
-        default="other-core", alias="placement", description="where the task runs that wakes it"
+        default="other-core", alias="placement", description="where the task that wakes it runs"
     )
     interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(
         default=200_000, alias="interval", description="time between two events"

@@ -154,6 +154,6 @@ with tracefs.""",
     command=None,
     shown=Shown(pooled=False),
     when_nothing=(
-        "watch a program that works meanwhile, for longer (--duration), or other threads of it (--threads)"
+        "watch a program while it works, for longer (--duration), or other threads of it (--threads)"
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from rtgauge.record.model import Step
 from rtgauge.report.presenter import Presenter
+from rtgauge.units import plural
 
 
 class Timerlat(Presenter):
@@ -16,7 +17,11 @@ class Timerlat(Presenter):
         for result in step.results:
             if result.name == "timerlat":
                 dropped = result.values.get("dropped")
-                lost = f", which dropped events {dropped} time(s)" if dropped else ""
+                lost = (
+                    f", which dropped events {plural(dropped, 'time')}"
+                    if isinstance(dropped, int) and dropped
+                    else ""
+                )
                 has_user = any(series.metric == "user-latency" for series in step.series)
                 older = "; no user-latency: the kernel is older than timerlat_fd (Linux 6.5)"
                 thread = f"the thread is {result.values.get('thread')}{'' if has_user else older}"

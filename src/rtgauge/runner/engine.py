@@ -328,7 +328,7 @@ class BackgroundEngine:
         result = self.stream.result
         if result.error is not None:
             return str(as_exception(result.error, self._target))
-        return str(self._failure) if self._failure is not None else "its engine was ended"
+        return str(self._failure) if self._failure is not None else "its engine was stopped"
 
     def wait_armed(self, interrupt: Interrupt) -> None:
         """Wait until it is armed. Raises its engine's error, or Abandoned if the user ends the run."""

@@ -29,6 +29,7 @@ from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.scheduling import throttled
 from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
+from rtgauge.units import plural
 
 FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
 """Bytes of files that a target may send: per second and series of a step (a million timed samples), and in
@@ -194,7 +195,7 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
     result = measured.result
     if measured.end_reason is not None:  # the instrument's reason, which stopped the engine
         requested = requested and measured.end_reason == "stopped"
-        return [MarkKind.STOPPED.mark("ended by the user before its time")] if requested else []
+        return [MarkKind.STOPPED.mark("ended early by the user")] if requested else []
     if result.end is None:
         return [MarkKind.ENGINE_DIED.mark("the engine ended early; what it had measured by then is kept")]
     if result.end.reason == "stopped" and not requested:
@@ -204,7 +205,7 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
         )
         return [MarkKind.LEASE_LOST.mark(detail)]
     if result.end.reason == "stopped":
-        return [MarkKind.STOPPED.mark("ended by the user before its time")]
+        return [MarkKind.STOPPED.mark("ended early by the user")]
     if result.end.reason == "threshold":
         limit = key.parameters.get("stop_at_ns")
         return [MarkKind.THRESHOLD.mark(f"ended at a latency above {limit} ns, as requested")]
@@ -235,8 +236,8 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
     broken = sum(program.reconnections for program in programs)
     if broken:
         detail = (
-            f"the connection to the target broke {broken} time(s) while this was measured; no measured data "
-            "was lost"
+            f"the connection to the target broke {plural(broken, 'time')} while this was measured; "
+            "no measured data was lost"
         )
         marks.append(MarkKind.CONNECTION_BROKEN.mark(detail))
     return marks

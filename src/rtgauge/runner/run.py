@@ -174,7 +174,7 @@ def resume_run(
                 interrupted[name] = state
             elif target.picked_up and saved is not None:
                 not_picked_up = (
-                    "; a step in a deployment, or by booting, is not picked up: it is measured again"
+                    "; a step in a deployment, also one by booting, is not picked up but measured again"
                 )
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)

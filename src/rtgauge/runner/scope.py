@@ -346,7 +346,8 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     marks = list(step.marks)
     if left_before:
         detail = (
-            f"it did not begin from the run's starting state: {'; '.join(left_before[:3])} could not be "
+            f"the step did not begin from the run's starting state: {'; '.join(left_before[:3])} could not "
+            "be "
             "put back after an earlier step"
         )
         marks.append(MarkKind.STARTING_STATE.mark(detail))

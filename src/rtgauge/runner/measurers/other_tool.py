@@ -84,7 +84,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
             "mount tracefs (mount -t tracefs tracefs /sys/kernel/tracing), or boot a kernel with "
             "CONFIG_TIMERLAT_TRACER"
         )
-        return LeftOut(what=what, reason="this kernel offers no timerlat tracer", remedy=remedy)
+        return LeftOut(what=what, reason="this kernel has no timerlat tracer", remedy=remedy)
     return None
 
 
@@ -201,11 +201,11 @@ def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[st
         in_kernel = key.space == "kernel"
         place = program_folder(target, key.tool, in_kernel=in_kernel)
         if place is None:
-            raise MeasureError(f"{key.tool} is no longer there")
+            raise MeasureError(f"{key.tool} is no longer on the target")
         return rtai_argv(key.tool, place, _seconds(key), in_kernel=in_kernel)
     program = _xenomais(key.tool, target)
     if program is None:
-        raise MeasureError(f"{key.tool} is no longer there")
+        raise MeasureError(f"{key.tool} is no longer on the target")
     return (
         xenomai_argv(program, key, cpus)
         if key.tool == LATENCY
