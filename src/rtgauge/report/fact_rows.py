@@ -205,7 +205,7 @@ def _deployment(deployment: PresentDeployment) -> Rows:
         ("SMT (hyper-threading)", value(deployment.smt)),
         ("Multicore", value(deployment.multicore)),
         ("Isolated CPUs", value(deployment.isolated)),
-        ("Held by deploy apply", value(deployment.held)),
+        ("Set by deploy apply", value(deployment.held)),
     ]
 
 

@@ -129,7 +129,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         doubtful = next((extreme for extreme in of_rare if extreme.disagree), None)
         if doubtful is not None:
             notes.append(
-                f"{line.label}: a second estimate (peaks over a threshold) has "
+                f"{line.label}: a second estimate (peaks over a threshold) gives "
                 f"{format_hz(doubtful.peaks_hz)} once in {rare:.0e}: rely on neither, or take "
                 "the lower one, and measure longer.".replace("e+0", "e")
             )

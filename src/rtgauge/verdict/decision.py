@@ -316,7 +316,7 @@ def judge_metric(
             requirement,
             step,
             reason,
-            f"measure a probe that yields {requirement.metric}; see: rtgauge probe --help",
+            f"measure with a probe that yields {requirement.metric}; see: rtgauge probe --help",
         )
     if any(summary.lost for summary in series):
         reason = (

@@ -145,7 +145,7 @@ def parse_requirement(text: str) -> Requirement:
         values[key] = value
     bounds = [key for key in metrics if key in values]
     if len(bounds) > 1:
-        raise _wrong(text, f"{' and '.join(bounds)} together; one bound at a time")
+        raise _wrong(text, f"{' and '.join(bounds)} together; give one bound at a time")
     period = _duration(text, "period", values["period"]) if "period" in values else None
     hardness = _percent(text, "hardness", values["hardness"]) if "hardness" in values else Fraction(1)
     confidence = (

@@ -419,7 +419,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
         runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         paired = all(row.paired for row in repeated)
         intervals = "intervals over the pairs" if paired else "Welch's intervals over the runs"
-        means = f"means over {runs} runs a side, with {intervals}, the width of bins included"
+        means = f"means over {runs} runs per side, with {intervals}, the width of bins included"
         notes.append(f"In us, side minus baseline: {means}.")
     single = any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested)
     uneven = any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested)
