@@ -152,6 +152,7 @@ with tracefs.""",
         Metric(name="period", plural="periods", is_delay=False),
     ),
     command=None,
+    watches=True,
     shown=Shown(pooled=False),
     when_nothing=(
         "watch a program while it works, for longer (--duration), or other threads of it (--threads)"

@@ -20,7 +20,7 @@ from rtgauge.record.facts import UNKNOWN, RealTimeCore
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, LeftOut, Mark, StepKey
 from rtgauge.record.stream import StreamResult, parse_line
-from rtgauge.runner.context import NotHere, NotOnCokernel, TargetContext, step_context, steps_on
+from rtgauge.runner.context import NotHere, NotOnCokernel, Possible, TargetContext, step_context, steps_on
 from rtgauge.runner.deployments import as_left_out, held_deployment, isolated_in
 from rtgauge.runner.engine import arm, as_exception, check_engine_starts
 from rtgauge.runner.measurer import ONE_ENGINE, measurer_of
@@ -137,7 +137,7 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tupl
     return chosen, [MarkKind.RUNTIME_CHOSEN.mark(detail)]
 
 
-def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[LeftOut]]:
+def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> Possible:
     """Return the steps whose deployment, load and tool this target supports, and the others with the
     reason.
     """
@@ -160,7 +160,7 @@ def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> tuple[l
             possible.append(key)
         else:
             known_missing[missing.what] = missing
-    return possible, list(known_missing.values())
+    return Possible(possible, list(known_missing.values()))
 
 
 def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tuple[TargetContext, list[Mark]]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -141,6 +141,20 @@ class Progress(Protocol):
         ...
 
 
+class Possible(NamedTuple):
+    """The steps that a target supports, and why the others are left out."""
+
+    steps: list[StepKey]
+    left_out: list[LeftOut]
+
+
+class InForce(NamedTuple):
+    """A deployment in force: what was done, and the target's facts if they have changed."""
+
+    applied: Applied
+    facts: Facts | None
+
+
 class DeploymentStrategy(Protocol):
     """How deployments take effect on a target: by settings while it runs, or by booting it."""
 
@@ -150,11 +164,11 @@ class DeploymentStrategy(Protocol):
     sets_as_is: bool
     """Whether `as-is` must also be set, like any other deployment."""
 
-    def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
-        """Return the steps whose deployment the target supports, and what is left out and why."""
+    def possible(self, steps: Sequence[StepKey]) -> Possible:
+        """Return the steps whose deployment the target supports."""
         ...
 
-    def bring_about(self, name: str) -> tuple[Applied, Facts | None]:
+    def bring_about(self, name: str) -> InForce:
         """Put the deployment into force.
 
         Return what was done, and the target's facts if they have changed. Raises Refused if the target does

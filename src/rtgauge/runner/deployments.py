@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import MeasureError
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.record.model import DeploymentReport, LeftOut, StepKey
-from rtgauge.runner.context import Abandoned, abandon
+from rtgauge.runner.context import Abandoned, InForce, Possible, abandon
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
 from rtgauge.system.deployment.boot_parameters import (
@@ -88,11 +88,11 @@ class LiveDeployments:
         self._target = target
         self.not_put_back: list[str] = []
 
-    def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
+    def possible(self, steps: Sequence[StepKey]) -> Possible:
         """Return the steps whose deployment this machine supports, and the others with the reason."""
         names = {key.deployment for key in steps} - {AS_IS}
         if not names:
-            return list(steps), []
+            return Possible(list(steps), [])
         machine = read_machine(self._target.read)
         deployments = {name: parse_deployment(name) for name in names}
         possible: list[StepKey] = []
@@ -106,12 +106,13 @@ class LiveDeployments:
                 possible.append(key)
             else:
                 missing.setdefault(key.deployment, as_left_out(key.deployment, cannot))
-        return possible, list(missing.values())
+        return Possible(possible, list(missing.values()))
 
-    def bring_about(self, name: str) -> tuple[Applied, Facts | None]:
+    def bring_about(self, name: str) -> InForce:
         """Set the deployment; the facts stay the same. Raises Refused if the machine does not accept it."""
         # as-is sets nothing, so the machine need not be read
-        return (nothing_set() if name == AS_IS else apply(parse_deployment(name), self._target)), None
+        applied = nothing_set() if name == AS_IS else apply(parse_deployment(name), self._target)
+        return InForce(applied, None)
 
     def forget(self) -> None:
         """Do nothing: each step sets and restores its deployment anyway."""
@@ -211,7 +212,7 @@ class BootDeployments:
                 f"rtgauge restore --applied --target {name}"
             )
 
-    def possible(self, steps: Sequence[StepKey]) -> tuple[list[StepKey], list[LeftOut]]:
+    def possible(self, steps: Sequence[StepKey]) -> Possible:
         """Return the steps for whose deployment the guest can be booted, and the others with the reason."""
         possible: list[StepKey] = []
         missing: dict[str, LeftOut] = {}
@@ -221,7 +222,7 @@ class BootDeployments:
                 possible.append(key)
             else:
                 missing.setdefault(key.deployment, as_left_out(key.deployment, cannot))
-        return possible, list(missing.values())
+        return Possible(possible, list(missing.values()))
 
     def _why_not(self, key: StepKey, deployment: Deployment) -> Cannot | None:
         return why_not_by_boot(deployment, self._machine, self._architecture) or cpus_not_given(
@@ -239,7 +240,7 @@ class BootDeployments:
         """Return the time of a boot if the deployment changes, otherwise 0 (s)."""
         return 0.0 if before == name else BOOT_S
 
-    def bring_about(self, name: str) -> tuple[Applied, Facts]:
+    def bring_about(self, name: str) -> InForce:
         """Boot the guest for a deployment and set what boot parameters cannot; return what was done and the
         new facts.
 
@@ -258,7 +259,7 @@ class BootDeployments:
         report.recognised = boot.facts.deployment.name or UNKNOWN
         report.isolated = format_cpu_list(applied.isolated)
         report.not_in_effect = not_in_effect(boot.words, boot.facts.cpu)
-        return applied, boot.facts
+        return InForce(applied, boot.facts)
 
     def _booted(self, name: str, deployment: Deployment) -> _Boot:
         if name in self._failed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
@@ -49,10 +49,17 @@ class EndedStep:
     took_s: float
 
 
+class StepResult(NamedTuple):
+    """The record's step, and its windows."""
+
+    step: Step
+    windows: Windows
+
+
 class Outcome(Protocol):
     """The result of any kind of measurement."""
 
-    def settle(self, step: EndedStep) -> tuple[Step, Windows]:
+    def settle(self, step: EndedStep) -> StepResult:
         """Make the record's step and its windows."""
         ...
 
@@ -88,7 +95,7 @@ class Measured:
             return numbers
         return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
 
-    def settle(self, step: EndedStep) -> tuple[Step, Windows]:
+    def settle(self, step: EndedStep) -> StepResult:
         """Make the record's step and its windows; the engine's files are moved to its folder.
 
         Raises MeasureError if the engine sent nothing, Abandoned if the user ended the run before anything
@@ -109,7 +116,7 @@ class Measured:
                 else series
                 for series in done.series
             ]
-        return done, self.windows
+        return StepResult(done, self.windows)
 
 
 def _put_together(ended: EndedStep, measured: Measured) -> Step:

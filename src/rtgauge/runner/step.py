@@ -25,7 +25,7 @@ from rtgauge.runner.context import (
     now_utc,
 )
 from rtgauge.runner.measurer import measurer_of
-from rtgauge.runner.put_together import EndedStep, Outcome, Windows
+from rtgauge.runner.put_together import EndedStep, Outcome, StepResult
 from rtgauge.runner.scope import in_deployment, with_deployment
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.target.file_batch import Files
@@ -102,7 +102,7 @@ class StepRun:
             raise Abandoned
         self._outcome: Outcome = self._measurer.measure(self._step)
 
-    def end(self) -> tuple[Step, Windows]:
+    def end(self) -> StepResult:
         """End the load; return the step without the report of its deployment, and its windows.
 
         Raises MeasureError if the engine sent nothing, Abandoned if the user ended the run before anything
@@ -202,7 +202,7 @@ class StepRun:
         self._undo.push(stop)
 
 
-def measure_step(step_id: str, key: StepKey, context: TargetContext, folder: Path) -> tuple[Step, Windows]:
+def measure_step(step_id: str, key: StepKey, context: TargetContext, folder: Path) -> StepResult:
     """Measure one step; return it and its windows. Its stream, load.log and raw samples go to `folder`.
 
     Raises InputError or MeasureError if the engine or tool refuses, LoadFailed if the load does not run,
@@ -212,5 +212,5 @@ def measure_step(step_id: str, key: StepKey, context: TargetContext, folder: Pat
         run.set()
         run.begin()
         run.measure()
-        step, windows = run.end()
-    return run.settled(step), windows
+        ended = run.end()
+    return ended._replace(step=run.settled(ended.step))

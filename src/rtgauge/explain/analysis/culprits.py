@@ -15,6 +15,7 @@ from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.analysis.waits import FAIR, MEMORY_LOCK
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
+from rtgauge.probe.registry import probe_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Step
 from rtgauge.record.moments import MOMENTS, MomentFile
@@ -22,9 +23,6 @@ from rtgauge.record.reader import Record
 from rtgauge.system.rules import Rule, read_rules
 from rtgauge.system.scheduling import mechanisms
 from rtgauge.verdict.next_step import Blame
-
-WATCH = "watch"
-"""The probe whose threads belong to the user's program. A thread's own work has the name of the thread."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +58,22 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
         if file is not None:
             explanations, symbols = _explanations(file)
             facts = record.system(step.key.targets.get("self", "local"))
-            named = [_with_names(explanation, step.key.probe, facts) for explanation in explanations]
+            named = [_with_names(explanation, probe_of(step).watches, facts) for explanation in explanations]
             latencies = [known for known in named if not known.moment.is_wait]
             blocked = [known for known in named if known.moment.is_wait and known.latency_ns > 0]
             found.append(ExplainedStep(step, latencies, symbols, blocked))
     return found
 
 
-def _with_names(explanation: Explanation, probe: str, facts: Facts) -> Explanation:
-    """Add names that the trace does not have: a program's thread, and the throttling mechanism if only one on
-    this machine can have given the CPU to a lower task.
+def _with_names(explanation: Explanation, watched: bool, facts: Facts) -> Explanation:
+    """Add names that the trace does not have: a watched program's thread, and the throttling mechanism if
+    only one on this machine can have given the CPU to a lower task.
     """
     facts_known = {"scheduling", "kernel"} <= facts.model_fields_set
     possible = [limit.name for limit in mechanisms(facts)] if facts_known else []
 
     def named(culprit: Culprit) -> Culprit:
-        if culprit.kind is Kind.OWN and probe == WATCH:
+        if culprit.kind is Kind.OWN and watched:
             return replace(culprit, name=explanation.path.name)
         if culprit.kind is Kind.THROTTLED and not culprit.mechanism and len(possible) == 1:
             return replace(culprit, mechanism=possible[0])

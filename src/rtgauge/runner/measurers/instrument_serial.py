@@ -9,6 +9,7 @@ import secrets
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -225,12 +226,21 @@ def _warm_up_stimuli(key: StepKey) -> int:
     return 2 * max(1, round(parameters.warm_up_ns / probe.cycle_ns(parameters) / 2))
 
 
+class InstrumentEnd(NamedTuple):
+    """How the measurement ended: its reason, the last counters, the instrument's histogram, and the error if
+    the instrument was lost.
+    """
+
+    reason: str
+    state: State | None = None
+    histogram: Histogram | None = None
+    lost: MeasureError | None = None
+
+
 def _run(
     recorder: _Recorder, session: Session, step: InstrumentStep, configuration: Configuration
-) -> tuple[str, State | None, Histogram | None, MeasureError | None]:
-    """Run warm-up and measured phase; return the end reason, the last counters, the instrument's histogram,
-    and the error if the instrument was lost.
-    """
+) -> InstrumentEnd:
+    """Run warm-up and measured phase."""
     warm_up_ns = step.parameters.warm_up_ns
     first: Phase = "warm-up" if warm_up_ns else "measure"
     if step.makes_stimuli:
@@ -246,19 +256,19 @@ def _run(
         reason = recorder.listen(for_ns=None if step.makes_stimuli else warm_up_ns)
         recorder.close(session.state)
         if reason not in (WARM, "count"):
-            return reason, None, None, None
+            return InstrumentEnd(reason)
         recorder.start("measure", configuration)
     try:
         reason = recorder.listen(for_ns=None)
         state = session.current_state()
         recorder.close(state)
-        return reason, state, session.histogram(), None
+        return InstrumentEnd(reason, state, session.histogram())
     except MeasureError as error:
         if recorder.builder.totals().count == 0:
             raise
         state = session.state
         recorder.close(None)
-        return DIED, state, None, error
+        return InstrumentEnd(DIED, state, lost=error)
 
 
 def _written(configuration: Configuration) -> dict[str, object]:

@@ -13,9 +13,9 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe import registry as probes
 from rtgauge.probe import wakeup
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import LeftOut, Mark, Step, StepKey
+from rtgauge.record.model import LeftOut, Mark, StepKey
 from rtgauge.runner.context import Abandoned, StepContext, StepInProgress, now_utc
-from rtgauge.runner.put_together import EndedStep, Windows, load_marks
+from rtgauge.runner.put_together import EndedStep, StepResult, load_marks
 from rtgauge.runner.scope import with_measuring_module
 from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
@@ -288,7 +288,7 @@ class MeasuredByTool:
     begin_ns: int
     end_ns: int
 
-    def settle(self, step: EndedStep) -> tuple[Step, Windows]:
+    def settle(self, step: EndedStep) -> StepResult:
         """Make the record's step and its windows. Raises InputError if the tool's values are impossible."""
         from rtgauge.importers.imported_step import imported_step
 
@@ -311,7 +311,8 @@ class MeasuredByTool:
             ],
         )
         times = {"start_ns": self.begin_ns, "end_ns": self.end_ns}
-        return done.model_copy(update={"end_reason": "count", "changes": step.changes, **times}), windows
+        done = done.model_copy(update={"end_reason": "count", "changes": step.changes, **times})
+        return StepResult(done, windows)
 
 
 def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
