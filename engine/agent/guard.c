@@ -41,7 +41,7 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		{.name = "label",
 		 .kind = OPTION_TEXT,
 		 .value = &label,
-		 .help = "text for a second run that is refused",
+		 .help = "text to show to a second run that is refused",
 		 .may_be_empty = true},
 		{.name = "lease-ns",
 		 .kind = OPTION_INT,
@@ -58,7 +58,7 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		{.name = "detach",
 		 .kind = OPTION_FLAG,
 		 .value = &guard->detach,
-		 .help = "go on after the end of standard input"},
+		 .help = "continue after the end of standard input"},
 		{.name = "lock",
 		 .kind = OPTION_FLAG,
 		 .value = &wish->lock,
@@ -100,9 +100,9 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 	if (wish->status_fd >= 0 && fcntl((int)wish->status_fd, F_GETFD) < 0)
 		return usage_error("--status-fd: descriptor %lld is not open", (long long)wish->status_fd);
 	if (rest < argc && !dashes)
-		return usage_error("'%.100s': write the program of a guard behind --", argv[rest]);
+		return usage_error("'%.100s': write the program of a guard after --", argv[rest]);
 	if (rest == argc && dashes)
-		return usage_error("no program is given behind --");
+		return usage_error("no program is given after --");
 	strcpy(guard->self.run, run);
 	strcpy(guard->self.label, label);
 	wish->program = rest < argc ? argv + rest : NULL;
@@ -143,7 +143,7 @@ static int say_locked(const struct guard *guard, int error)
 	if (error == EPERM || error == ELOOP || error == ENXIO || error == EISDIR)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "lock",
-			"%.300s is no file that only its owner can exchange (%s): remove it, or its folder",
+			"%.300s is not a file that only its owner can replace (%s): remove it, or its folder",
 			guard->lock.path, errname(error));
 	if (error != EWOULDBLOCK)
 		return error_line(

@@ -128,18 +128,18 @@ static int release(struct machine_lock *lock)
 	if (!machine_lock_is_silent(&holder, now_ns))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "release",
-			"run %s goes on, and its host was heard of %lld s ago: end it where it was started",
+			"run %s is still running, and its host was last heard of %lld s ago: end it where it was started",
 			holder.run, (long long)((now_ns - holder.heard_ns) / NS_PER_S));
 	if (holder.pid_namespace != machine_lock_pid_namespace())
 		return error_line(
 			STATUS_CANNOT_MEASURE, "release",
-			"run %s is in another PID namespace: give the command there, or outside of containers",
+			"run %s is in another PID namespace: run the command there, or outside of containers",
 			holder.run);
 	end_run(&holder);
 	return lives(&holder)
 		       ? error_line(
 				 STATUS_CANNOT_MEASURE, "release",
-				 "the guard of run %s (pid %lld) cannot be ended: give the command as its user, or as root",
+				 "the guard of run %s (pid %lld) cannot be ended: run the command as its user, or as root",
 				 holder.run, (long long)holder.pid)
 		       : say(&holder);
 }

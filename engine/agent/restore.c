@@ -340,11 +340,11 @@ static int verb_restore(int argc, char **argv)
 		{.name = "stale",
 		 .kind = OPTION_FLAG,
 		 .value = &wish.stale,
-		 .help = "put back what was left by owners that are gone"},
+		 .help = "put back the settings of owners that are gone"},
 		{.name = "held",
 		 .kind = OPTION_FLAG,
 		 .value = &wish.held,
-		 .help = "also put back what is held on purpose"},
+		 .help = "also put back settings that are held on purpose"},
 		{.shared = agent_option_journal, .value = &journal},
 		{0},
 	};

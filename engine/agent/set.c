@@ -281,4 +281,4 @@ static int verb_set(int argc, char **argv)
 	return status;
 }
 
-AGENT_VERB("set", verb_set, "write settings, after their old values are in a journal")
+AGENT_VERB("set", verb_set, "write settings after noting their old values in a journal")

@@ -46,7 +46,7 @@ static int assign(const struct option_entry *option, const char *text)
 			return usage_error("--%s %.100s: at most %lld is allowed", option->name, text,
 					   (long long)option->max);
 		if (number < option->min || number > option->max)
-			return usage_error("--%s %.100s: allowed is %lld to %lld", option->name, text,
+			return usage_error("--%s %.100s: must be %lld to %lld", option->name, text,
 					   (long long)option->min, (long long)option->max);
 		*(int64_t *)option->value = number;
 		return 0;

@@ -61,7 +61,7 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 		if (!cpuset_has(online, (unsigned int)cpu))
 			return error_line(
 				STATUS_USAGE, "cpu-offline",
-				"CPU %d is offline; online are %s (echo 1 > /sys/devices/system/cpu/cpu%d/online brings it back)",
+				"CPU %d is offline; %s are online (echo 1 > /sys/devices/system/cpu/cpu%d/online brings it back)",
 				cpu, cpuset_format(online, text, sizeof(text)), cpu);
 		if (!cpuset_has(&cpus->reachable, (unsigned int)cpu))
 			return error_line(
@@ -165,7 +165,7 @@ int placement_choose(struct probe_cpus *cpus, enum placement placement, int *fir
 					   : "choose another --placement or allow more CPUs",
 				   "CPU %d has no %s that may be used", *first,
 				   placement == PLACEMENT_SAME_CORE ? "other hardware thread on its core"
-								    : "CPU of another core beside it");
+								    : "CPU of another core next to it");
 	cpuset_clear(&cpus->measured);
 	cpuset_add(&cpus->measured, (unsigned int)*first);
 	cpuset_add(&cpus->measured, (unsigned int)*second);

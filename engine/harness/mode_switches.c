@@ -32,7 +32,7 @@ void mode_switches_tell(const struct harness *h, struct json *j)
 		if (h->peer->switches > 0)
 			stream_mark(
 				j, "mode-switches", SEVERITY_DOUBTFUL, -1,
-				"the process beside this one, on CPU %d, was handed to Linux %lld times while it was measured: latencies of Linux are among these",
+				"the process next to this one, on CPU %d, was handed to Linux %lld times while it was measured: latencies of Linux are among these",
 				h->peer->cpu, (long long)h->peer->switches);
 	}
 	if (!RUNTIME_COUNTS_SWITCHES)

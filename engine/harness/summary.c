@@ -31,7 +31,7 @@ void summary_write(struct series *s, const struct harness_thread *t, struct json
 	series_summary(s, t && t->usage_known ? &usage : NULL, j);
 	if (s->lost)
 		stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)s->id,
-			    "%lld samples of CPU %d were measured and could not be kept", (long long)s->lost,
+			    "%lld samples of CPU %d were measured but could not be kept", (long long)s->lost,
 			    s->cpu);
 	if (s->impossible && s->timed)
 		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,

@@ -90,13 +90,13 @@ static int refused(const struct chip *chip, const char *line, unsigned int offse
 
 	if (error == EBUSY && line_info(chip, offset, &info))
 		return error_line(STATUS_CANNOT_MEASURE, "path",
-				  "line %s of %s is in use by '%.*s'; take another line, or end that first",
+				  "line %s of %s is in use by '%.*s'; use another line, or end that first",
 				  line, chip->spec->chip, (int)sizeof(info.consumer),
 				  info.consumer[0] ? info.consumer : "?");
 	if (input && (error == ENXIO || error == EOPNOTSUPP))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"line %s of %s has no interrupt (%s), so no edge can be waited for; take another line",
+			"line %s of %s has no interrupt (%s), so no edge can be waited for; use another line",
 			line, chip->spec->chip, strerror(error));
 	return error_line(STATUS_CANNOT_MEASURE, "path", "line %s of %s cannot be an %s: %s", line,
 			  chip->spec->chip, input ? "input that waits for edges" : "output", strerror(error));

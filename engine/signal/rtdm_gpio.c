@@ -57,7 +57,7 @@ static int check_line(const char *chip, const char *line, char *file, size_t siz
 	if (!options_int(line, &number) || number < 0)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path rtdm:%.50s: '%.50s' is no line; give the N of /dev/rtdm/%.50s/gpioN", chip,
+			"--path rtdm:%.50s: '%.50s' is not a line; give the N of /dev/rtdm/%.50s/gpioN", chip,
 			line, chip);
 	snprintf(file, size, "/dev/rtdm/%s/gpio%d", chip, (int)number);
 	if (access(file, R_OK | W_OK))

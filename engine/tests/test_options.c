@@ -131,8 +131,8 @@ static void what_is_wrong_is_named(void **state)
 {
 	(void)state;
 	refuse("--number", NULL, "--number needs a value");
-	refuse("--number=11", NULL, "allowed is -5 to 10");
-	refuse("--number=-6", NULL, "allowed is -5 to 10");
+	refuse("--number=11", NULL, "must be -5 to 10");
+	refuse("--number=-6", NULL, "must be -5 to 10");
 	refuse("--free=101", NULL, "at most 100 is allowed");
 	refuse("--number=", NULL, "not a whole number");
 	refuse("--choice", "blue", "--choice blue");
@@ -285,7 +285,7 @@ static void tables_are_shared(void **state)
 			    "\"parameters\":{\"choice\":\"green\",\"number\":2,\"second\":2,\"other\":4}");
 	free(said);
 	assert_int_equal(parse_by(sharing, &said, "--other=2", NULL, NULL), STATUS_USAGE);
-	assert_non_null(strstr(said, "allowed is 3 to 10"));
+	assert_non_null(strstr(said, "must be 3 to 10"));
 	free(said);
 	choice = 0;
 	said = parameters(sharing);

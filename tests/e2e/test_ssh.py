@@ -138,7 +138,7 @@ def test_kernel_space_without_headers_is_one_line(board: Machine) -> None:
     assert (
         f"no headers of the kernel {os.uname().release} on {board.target}"
         if Path("/proc/modules").exists()
-        else "takes no modules"
+        else "loads no modules"
     ) in line
     assert left_on(board) == ""
 

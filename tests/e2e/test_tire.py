@@ -64,7 +64,7 @@ def test_the_table_for_people() -> None:
         done = good(invoke("probe", "tire", *SHORT, "--steps", 500, env={"COLUMNS": str(width)}))
         assert all(len(line) <= width for line in done.stdout.splitlines())
         assert "Tire: halo, 4,000 nodes, 1 thread" in done.stdout
-        assert "node-steps a second" in done.stdout
+        assert "node-steps per second" in done.stdout
     done = good(
         invoke("probe", "tire", *SHORT, "--period", "2ms", "--duration", "200ms", env={"COLUMNS": "100"})
     )

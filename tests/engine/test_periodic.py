@@ -172,7 +172,7 @@ def test_foreign_signals_and_a_stop(engine: Path) -> None:
     ("code", "status", "words", "said"),
     [
         ("interval", 2, ["--period-ns=2001"], "even"),
-        ("usage", 2, ["--period-ns=100"], "allowed is"),
+        ("usage", 2, ["--period-ns=100"], "must be"),
         ("path", 2, ["--path=loop:x"], "loop:eventfd"),
         ("path", 2, ["--path=gpio:gpiochip0:1", "--role=both"], "OUT,IN"),
         ("path", 3, ["--path=gpio:gpiochip99:1", "--role=master"], "no GPIO chip"),

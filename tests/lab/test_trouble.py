@@ -92,7 +92,7 @@ def test_a_power_cut_in_the_middle_is_told_as_one(lab: Lab, tmp_path: Path) -> N
         end(process)
     assert process.returncode == 3
     line = only_error((tmp_path / "log").read_text())
-    assert "was rebooted in the middle" in line
+    assert "was rebooted meanwhile" in line
     assert "rtgauge run --resume" in line
 
 

@@ -125,7 +125,7 @@ def test_a_limit_grants_in_a_user_namespace_too() -> None:
         (
             {"errno": "EINVAL", "period_ns": 50_000},
             {},
-            "a period of 50 us (EINVAL): the kernel takes at least 100 us",
+            "a period of 50 us (EINVAL): the kernel accepts at least 100 us",
         ),
         (
             {"errno": "EINVAL", "period_ns": 150_000},

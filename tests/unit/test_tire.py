@@ -79,7 +79,7 @@ def test_threads_are_a_number_or_a_word(word: str | int) -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ({"nodes": 4002}, "multiple of 4, .* take 4000 or 4004"),
+        ({"nodes": 4002}, "multiple of 4, .* use 4000 or 4004"),
         ({"nodes": 3}, "too few"),
         ({"nodes": 16_000_004}, "too many"),
         ({"nodes": 8, "threads": 5}, "5 threads are more than 4 pairs of nodes"),

@@ -160,7 +160,7 @@ static void conclude(struct harness *h, struct json *j)
 		wire_conclude(state->reference.matched, state->reference.unmatched, "edges", j);
 	if (role_options.role == PATH_SLAVE && !state->edges.seen)
 		stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
-			    "no edge came on %s: is the master running, and is its line this one?",
+			    "no edge came on %s: is the master running, and is this its line?",
 			    role_options.path);
 	if (h->peer->died[0])
 		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the observer %s while it was needed",
@@ -426,4 +426,4 @@ static int verb_periodic(int argc, char **argv)
 	return status;
 }
 
-PROBE("periodic", verb_periodic, "how late and how even a task toggles a line at a fixed period")
+PROBE("periodic", verb_periodic, "how late and how evenly a task toggles a line at a fixed period")

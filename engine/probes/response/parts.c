@@ -160,7 +160,7 @@ void parts_conclude(const struct parts *parts, struct json *j)
 	if (parts->unmatched * 5 > parts->matched)
 		stream_mark(
 			j, "parts-missing", SEVERITY_DOUBTFUL, -1,
-			"of %lld responses %lld could not be split into parts, because the kernel did not trace each switch to the slave (some kernels omit switches from an idle CPU): the parts cover the other responses",
+			"of %lld responses %lld could not be split into parts, because the kernel did not trace every switch to the slave (some kernels omit switches from an idle CPU): the parts cover the other responses",
 			(long long)parts->matched + parts->unmatched, (long long)parts->unmatched);
 	if (trace_dropped(&parts->trace))
 		stream_mark(j, "trace-dropped", SEVERITY_NOTE, -1,

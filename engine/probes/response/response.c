@@ -216,10 +216,9 @@ static void conclude(struct harness *h, struct json *j)
 		json_int(j, "double-edge", doubled);
 		stream_result_end(j);
 		if (!answers)
-			stream_mark(
-				j, "no-stimulus", SEVERITY_INVALID, 0,
-				"no stimulus came on %s: is the master running, and is its line this one?",
-				role_options.path);
+			stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
+				    "no stimulus came on %s: is the master running, and is this its line?",
+				    role_options.path);
 		return;
 	}
 	write_counts(&state->master.counts[1], j, "master");

@@ -79,7 +79,7 @@ static const struct option_entry table[] = {
 	 .value = &options.period_ns,
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
-	 .help = "period of a step in real-time; 0: as fast as possible"},
+	 .help = "period of a step in real time; 0: as fast as possible"},
 	{.shared = harness_option_cpu},
 	{.shared = harness_option_policy},
 	{.shared = harness_option_priority},
@@ -155,7 +155,7 @@ static int check_nodes(void)
 		return usage_error("nodes are 4 to %d, not %lld", TIRE_NODES_MAX, (long long)nodes);
 	if (nodes % 4)
 		return usage_error(
-			"%lld nodes: the number must be a multiple of 4, the four quadrants of the tire; take %lld or %lld",
+			"%lld nodes: the number must be a multiple of 4, for the four quadrants of the tire; use %lld or %lld",
 			(long long)nodes, (long long)(nodes - nodes % 4), (long long)(nodes - nodes % 4 + 4));
 	return 0;
 }
@@ -205,7 +205,7 @@ static int check(struct harness *h)
 				  "a period of %lld ns is shorter than what a thread can sleep (1 us)",
 				  (long long)options.period_ns);
 	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
-		return usage_error("so many steps take more than 70 years");
+		return usage_error("this many steps take more than 70 years");
 	set_model(h->state);
 	return check_stability(h->state);
 }
@@ -217,13 +217,13 @@ static int check_threads(struct state *state, const struct probe_cpus *cpus)
 	if (!tire_threads_read(options.threads, &cpus->measured, &state->plan.threads))
 		return STATUS_USAGE;
 	if (options.solver == SOLVER_SERIAL && state->plan.threads != 1)
-		return usage_error("%u threads: --solver serial has one; take halo or semaphore",
+		return usage_error("%u threads: --solver serial has one; use halo or semaphore",
 				   state->plan.threads);
 	if (state->plan.threads > most)
-		return usage_error(
-			"%u threads are more than %lld%s; take at most %lld threads, or more nodes",
-			state->plan.threads, (long long)most,
-			options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes", (long long)most);
+		return usage_error("%u threads are more than %lld%s; use at most %lld threads, or more nodes",
+				   state->plan.threads, (long long)most,
+				   options.solver == SOLVER_HALO ? " pairs of nodes" : " nodes",
+				   (long long)most);
 	return 0;
 }
 
@@ -269,10 +269,11 @@ static int check_memory(struct state *state)
 	state->step_bytes = state->plan.solver->bytes(options.nodes, state->plan.threads);
 	if (left < 0 || (int64_t)(state->step_bytes + tire_run_bytes()) < left)
 		return 0;
-	return error_line(STATUS_CANNOT_MEASURE, "memory",
-			  "%lld nodes take %zu MiB of locked memory, and %lld MiB are free; take fewer nodes",
-			  (long long)options.nodes, (state->step_bytes + tire_run_bytes()) >> 20,
-			  (long long)(left >> 20));
+	return error_line(
+		STATUS_CANNOT_MEASURE, "memory",
+		"%lld nodes need %zu MiB of locked memory, but only %lld MiB are free; use fewer nodes",
+		(long long)options.nodes, (state->step_bytes + tire_run_bytes()) >> 20,
+		(long long)(left >> 20));
 }
 
 /* Threads are spread over the CPUs; CPUs without a thread are not measured. */
@@ -425,7 +426,7 @@ static void conclude(struct harness *h, struct json *j)
 	if (options.period_ns && books->steps && books->shortest_ns > options.period_ns)
 		stream_mark(
 			j, "period-short", SEVERITY_NOTE, -1,
-			"a step takes at least %lld us and %lld us on average, longer than the period of %lld us: no deadline can be met; take a longer period, fewer nodes or more threads",
+			"a step takes at least %lld us and %lld us on average, longer than the period of %lld us: no deadline can be met; use a longer period, fewer nodes or more threads",
 			(long long)(books->shortest_ns / 1000),
 			(long long)(books->wall_ns / books->steps / 1000),
 			(long long)(options.period_ns / 1000));

@@ -64,11 +64,11 @@ static int check(void)
 	if (wakeup_options.interval_ns < INTERVAL_MIN_NS || wakeup_options.interval_ns > INTERVAL_MAX_NS)
 		return error_line(
 			STATUS_USAGE, "interval",
-			"the timerlat tracer takes intervals from 100 us to 1 s, not %lld ns; give one such as 1ms",
+			"the timerlat tracer accepts intervals from 100 us to 1 s, not %lld ns; give one such as 1ms",
 			(long long)wakeup_options.interval_ns);
 	if (wakeup_options.interval_ns % 1000)
 		return error_line(STATUS_USAGE, "interval",
-				  "the timerlat tracer takes whole us, not %lld ns; give one such as 100us",
+				  "the timerlat tracer accepts whole us, not %lld ns; give one such as 100us",
 				  (long long)wakeup_options.interval_ns);
 	if (harness_options.policy == POLICY_DEADLINE)
 		return usage_error("in kernel space --policy is fifo, rr or other");

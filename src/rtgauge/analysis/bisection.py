@@ -18,7 +18,7 @@ import numpy as np
 from rtgauge.analysis.gate import ALARM, RESOLUTION
 
 ERROR = 0.02
-"""The chance that the whole search ends at a wrong commit, if one commit made the change."""
+"""The chance that the whole search ends at the wrong commit, if one commit made the change."""
 MOST_ROUNDS = 12
 """The most rounds for one commit; if they do not place it, it lies between the ends."""
 

@@ -30,7 +30,7 @@ the common chi-square tests, 1954).
 
 
 class Scale(StrEnum):
-    """Whether the paper's statistic is computed from counts or from percent."""
+    """Whether the paper's statistic is computed from counts or from percentages."""
 
     COUNTS = "counts"
     PERCENT = "percent"
@@ -138,8 +138,8 @@ def paper_test(
     cannot = _empty(side, baseline)
     if len(baseline[0]) == 1 and cannot is None:
         cannot = (
-            f"the baseline has a single bin, {int(baseline[0][0])} us: every histogram reshaped to "
-            "it is equal to it, and there is nothing to test"
+            f"the baseline has a single bin, {int(baseline[0][0])} us: every histogram reshaped to it "
+            "becomes equal to it, so there is nothing to test"
         )
     if cannot is not None:
         return Test(convention=Convention.PAPER, scale=scale, cannot=cannot)

@@ -255,7 +255,9 @@ def compare(
     options: Options,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Comparison:
-    """Compare the sides. `pairs`: (side, its baseline); `progress(part, done, total)` is called meanwhile."""
+    """Compare the sides. `pairs`: (side, its baseline); `progress(part, done, total)` is called as it
+    advances.
+    """
 
     def count_pairs(done: int, total: int) -> None:
         if progress is not None:

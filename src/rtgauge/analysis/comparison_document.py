@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The documents of a comparison, which `rtgauge compare --json` prints and tables are made from."""
+"""Defines the documents of a comparison, which `rtgauge compare --json` prints and from which tables are
+made.
+"""
 
 from __future__ import annotations
 

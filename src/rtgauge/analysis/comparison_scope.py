@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The scope of a comparison: all steps, or one task, operation or quantity if the steps share no scale."""
+"""Finds the scope of a comparison: all steps, or one task, operation or quantity if the steps share no
+scale.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
     """
     steps = [step for record in records for step in record.steps if not step.tasks]
     scopes: list[Scope] = []
-    # The papers' tables of response tasks come before those of periodic ones.
+    # The papers' tables of response tasks come before the tables of periodic tasks.
     for probe, descriptor in reversed(list(PROBES.items())):
         if descriptor.pace is None:
             continue

@@ -279,7 +279,7 @@ def drift(x: FloatArray) -> tuple[float, float]:
 
 def serial_correlation(x: FloatArray) -> tuple[float, float]:
     """Return (Spearman's rank correlation of each value with the next, two-sided p-value from Student's t).
-    polars ranks the values, as it is imported anyway.
+    polars ranks the values, because it is imported anyway.
     """
     import polars as pl
     from scipy.special import stdtr
@@ -438,8 +438,9 @@ def estimate(
 
     A burst of late activations counts once: a level gives how often lateness begins. There is no estimate if
     an assumption does not hold, or the sample is too small or contradicts the extrapolation; `cannot` says
-    why. `runs`: the run of each stretch; several runs must be alike, as a pooled level says nothing about
-    another run. `histogram`: values (ns, ascending) and counts of all activations, for the second opinion.
+    why. `runs`: the run of each stretch; several runs must be alike, because a pooled level says nothing
+    about another run. `histogram`: values (ns, ascending) and counts of all activations, for the second
+    opinion.
     """
     maxima, sizes = blocks_of(maxima_ns, counts)
     total = sum(counts)

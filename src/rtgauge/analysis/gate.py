@@ -2,11 +2,12 @@
 """Decides from pairs of runs whether a candidate is worse than its baseline: a group sequential t-test.
 
 A pair is one run or boot of each side. The order within a pair is random and balanced over each BLOCK of
-pairs. After each block it decides whether to go on; fewer pairs cannot show a change at this level. The test
-is on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and slow boots
-widen the spread instead of shifting the mean. The error of the whole decision is spent look by look (Lan and
-DeMets 1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes a bound of
-Student's t at its nominal level (Pocock 1977). `bench/gate_simulation.py` measures the error that results.
+pairs. After each block it decides whether to continue; fewer pairs cannot show a change at this level. The
+test is on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and slow
+boots widen the spread instead of shifting the mean. The error of the whole decision is spent look by look
+(Lan and DeMets 1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes a
+bound of Student's t at its nominal level (Pocock 1977). `bench/gate_simulation.py` measures the error that
+results.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Decision:
 
 
 def looks(max_pairs: int) -> tuple[int, ...]:
-    """Return the numbers of pairs after which to decide whether to go on; the last is `max_pairs`.
+    """Return the numbers of pairs after which to decide whether to continue; the last is `max_pairs`.
 
     Raises InputError if `max_pairs` is below BLOCK, too few to show anything, or above MOST_PAIRS.
     """
@@ -203,7 +204,7 @@ def _decision(outcome: Outcome, values: Doubles, max_pairs: int) -> Decision:
 
 
 GRID = 601
-"""Points of the density; odd, as Simpson's rule needs it."""
+"""The number of points of the density; odd, because Simpson's rule requires it."""
 
 
 def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:

@@ -34,8 +34,8 @@ def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pa
     """Decide from the events (baseline, candidate) of each pair so far; all runs are equally long.
 
     Changes are of the rate: 1 is twice as many, infinite if the baseline has no events. `larger_than`: the
-    change that a pass rules out. The spread is that of the rates; None below LEAST_EVENTS. Raises InputError
-    as `gate.looks` does.
+    change that a pass rules out. The spread is of the rates; None below LEAST_EVENTS. Raises InputError as
+    `gate.looks` does.
     """
     planned = looks(max_pairs)
     alarms, overlooks = levels(max_pairs, ALARM), levels(max_pairs, OVERLOOK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The options of a gate, which its record keeps."""
+"""Defines the options of a gate, which its record keeps."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class NoiseAnswer(Place):
     worst_mark: Severity | None
 
     def share(self, taken_ns: int) -> float | None:
-        """`taken_ns` as a share of the observed time; None if nothing was observed."""
+        """The share of the observed time that was taken; None if nothing was observed."""
         return taken_ns / self.observed_ns if self.observed_ns else None
 
 
@@ -97,7 +97,7 @@ class Happened(Place):
     operation: str
     tries: int
     met: int
-    what: str = Field(description="what happened in `met` of the `tries`")
+    what: str = Field(description="what should happen, and did in `met` of the `tries`")
 
 
 class Microbenchmarks(Model):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Minimises a smooth function of a few variables by Newton's method, and finds roots.
 
-It serves functions that are infinite outside a region, and are minimised hundreds of times in a comparison.
+It is for functions that are infinite outside a region and are minimised hundreds of times in a comparison.
 Importing scipy.optimize would add 0.2 s to a comparison of six records (1.2 s), and its minimisers take the
 same time (SLSQP) to 15 times as long (trust-constr).
 """

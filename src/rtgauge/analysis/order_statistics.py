@@ -67,7 +67,7 @@ class Ranked:
         return int(self.counts.sum()) + self.endless
 
     def later_than(self, bound_ns: int) -> int:
-        """Return how many are certainly above the bound, including those without an end."""
+        """Return how many times are certainly above the bound, including those without an end."""
         return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
 
     def largest_at(self, rank: int) -> int | None:
@@ -125,7 +125,7 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
     if absolute and least is not None and top is not None:
         least, top = (least if least >= 0 else None), max(top, -least)
     if top is not None and len(merged.missed_bins) and int(EDGES_NS[int(merged.missed_bins[-1])]) > top:
-        top = None  # the largest is a missed activation, of which only the bin is known
+        top = None  # the largest is a missed activation, and only its bin is known
     if len(merged.missed_bins):
         least = None
     endless = max(0, merged.missed - int(merged.missed_counts.sum()))
@@ -134,7 +134,7 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile (ns) and its bounds, each one-sided at the confidence asked; None means more than any
+    """A quantile (ns) and its bounds, each one-sided at the requested confidence; None means more than any
     number.
 
     `at_most`: the quantile may be anything up to `ns`.

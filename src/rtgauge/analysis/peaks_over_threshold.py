@@ -95,7 +95,7 @@ def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
     """
     values, weights = np.asarray(excess, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if not len(values) or values.max() <= 0:
-        raise ValueError("a distribution cannot be fitted to no excesses")
+        raise ValueError("a distribution cannot be fitted without excesses")
     largest, mean = float(values.max()), float(np.average(values, weights=weights))
 
     def profile(theta: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -157,7 +157,9 @@ def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
 
 
 def welch_freedom(terms: Sequence[float], numbers: Sequence[int]) -> float:
-    """Welch's degrees of freedom for a difference of two means with these variances and numbers of runs."""
+    """Return Welch's degrees of freedom for a difference of two means with these variances and numbers of
+    runs.
+    """
     return sum(terms) ** 2 / sum(term**2 / (number - 1) for term, number in zip(terms, numbers, strict=True))
 
 

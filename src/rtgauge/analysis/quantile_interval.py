@@ -133,8 +133,8 @@ def window_counts(
 ) -> WindowCounts:
     """Count the samples of each window at each value, missed activations filled in.
 
-    `windows`: of one phase. `stretch`: the number of each window's stretch of time, which the CPUs share.
-    `filled`: the figures of all windows.
+    `windows`: the windows of one phase. `stretch`: the number of each window's stretch of time, which the
+    CPUs share. `filled`: the figures of all windows.
     """
     number = int(stretch.max(initial=-1)) + 1
     together = max(1, -(-number // MOST_WINDOWS))

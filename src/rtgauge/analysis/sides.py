@@ -33,7 +33,9 @@ CONTEXT = ("context",)
 RT = ("rt",)
 EXPLAIN, EXPLAIN_EVENTS = ("explain",), ("explain_events",)
 NO_DIFFERENCE = {("space",), ("window_ns",)}
-"""The space has its own trait, and how a record is cut does not change what was measured."""
+"""Parameters that do not distinguish sides: the space has its own trait, and how a record is cut does not
+change what was measured.
+"""
 UNIPROCESSOR = "Single"
 """The deployment that the papers use as the baseline."""
 
@@ -254,7 +256,7 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
 
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Windows, Integers, Integers]:
     """Return the windows of the steps, one after another, with the number of each window's stretch of time
-    and run. A run is the record if there are several, else the step.
+    and run. A run is the record if there are several records, else the step.
     """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
     parts: list[Windows] = []
@@ -484,7 +486,9 @@ def _record_words(record: Record) -> set[str | None]:
 
 
 def _parameter_words(side: Side) -> set[str]:
-    """Return the words of its parameters, also without what follows a colon: similar loops then match."""
+    """Return the words of its parameters, also without the part after a colon, so that similar loops
+    match.
+    """
     words = side.traits["parameters"].split()
     return {*words, *(word.partition(":")[0] for word in words)}
 

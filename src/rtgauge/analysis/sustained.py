@@ -22,7 +22,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 
 LONG_NS = 1_000_000
-"""Adam et al. call a longer delay long (sec. 7.1)."""
+"""A longer delay counts as long (Adam et al., sec. 7.1)."""
 RESOLUTION = 1.1
 """A search ends when two periods differ by no more than this factor."""
 LEAST_PERIODS = 3

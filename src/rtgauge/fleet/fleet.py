@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Runs a fleet's jobs: each board is a thread, each job a process of its own, each state a file.
 
-Every job has a folder, `BOARD/JOB`, for its record, its log and its state. Whoever continues after a kill
-reads these: a finished job stays finished, an unfinished record is resumed. A job's process holds the lock
-of its folder, so that a process which outlived its fleet ends first.
+Every job has a folder, `BOARD/JOB`, for its record, its log and its state. A new start after a kill reads
+these: a finished job stays finished, an unfinished record is resumed. A job's process holds the lock of its
+folder, so that a process that outlived its fleet ends first.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ NOT_JUDGED = "measured; nothing was required"
 GATE_WORDS = {0: "no worse", 1: "worse", 4: "cannot tell"}
 STATUS_OF_WORD = {VerdictWord.HOLDS: EXIT_OK, VerdictWord.FAILS: EXIT_FAILS}
 WAIT = "--wait=1h"
-"""A board that another run holds is not at fault."""
+"""Wait for a board that another run holds: the board is not at fault."""
 MOST_LOG = 4096
-"""Bytes at the end of a log in which its last line is."""
+"""How many bytes at the end of a log to search for its last line."""
 
 
 @dataclass
@@ -73,7 +73,9 @@ class Fleet:
     """Folder of a job -> why its record is not in the store; the next start tries again."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _storing: threading.Lock = field(default_factory=threading.Lock)
-    """A database has one writer at a time: more connections would only wait."""
+    """Held while a record is stored: a database has one writer at a time, so more connections would only
+    wait.
+    """
     _opened: Store | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
     _measured_s: list[float] = field(default_factory=list[float])
@@ -103,7 +105,7 @@ class Fleet:
         return EXIT_FAILS if EXIT_FAILS in worst else max(worst, default=EXIT_OK)
 
     def _stop(self) -> None:
-        """Let the running jobs end in order; no other begins."""
+        """Let the running jobs end in order; no other job begins."""
         self._stopped.set()
         with self._lock:
             if self._running:
@@ -140,7 +142,9 @@ class Fleet:
             self.say(f"[{done}/{len(self.tasks)}] {task.board.name} {task.name}: {what}{self._left()}")
 
     def _left(self) -> str:
-        """Return how long the rest will take, from the jobs of this start; empty before the first ended."""
+        """Return how long the rest will take, from the jobs of this start; empty before the first job has
+        ended.
+        """
         left = len(self.tasks) - len(self.statuses)
         if not self._measured_s or not left:
             return ""
@@ -149,7 +153,7 @@ class Fleet:
         return f" (about {format_span(seconds)} left)"
 
     def _job(self, task: Task) -> tuple[int, str]:
-        """Run one job to its end, store its record; return the exit status, and the text to show."""
+        """Run one job to its end and store its record. Return the exit status and the text to show."""
         board, job = task.board, task.job
         folder = self.folder / board.name / task.name
         folder.mkdir(parents=True, exist_ok=True)
@@ -184,7 +188,7 @@ class Fleet:
 
     @staticmethod
     def _outlived(job: Job, folder: Path) -> int | None:
-        """Return the status of a run that ended after its fleet; None without one, or for a gate."""
+        """Return the status of a run that ended after its fleet; None if there was none, or for a gate."""
         ended = [] if job.is_gate else _complete(folder)
         if not ended:
             return None

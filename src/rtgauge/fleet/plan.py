@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A fleet's plan, a TOML file: which boards, and what each of them measures."""
+"""Reads a fleet's plan, a TOML file with the boards and what each of them measures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Part(BaseModel):
 
 
 IMAGE = "{image}"
-"""In the target of a board: the image's name."""
+"""Stands for the image's name in the target of a board."""
 
 
 class Image(_Part):
@@ -41,9 +41,10 @@ class Image(_Part):
 
 
 class Board(_Part):
-    """A machine. `name`: in the store and in the fleet's folder; `tags`: the words by which jobs choose it.
+    """A machine. `name`: its name in the store and in the fleet's folder; `tags`: the words by which jobs
+    choose it.
 
-    With `{image}` in its target, it does its jobs once with each image; `image`: the one that it has.
+    With `{image}` in its target, it runs its jobs once with each image; `image`: the one that it has.
     """
 
     name: Name
@@ -53,14 +54,14 @@ class Board(_Part):
 
     @property
     def has_every_image(self) -> bool:
-        """Whether its target is another one for each image."""
+        """Whether its target depends on the image."""
         return IMAGE in self.target
 
 
 class Job(_Part):
-    """A run; with `baseline` and `candidate`, a gate. `tags`: only on boards that have all of these.
+    """A run; with `baseline` and `candidate`, a gate. `tags`: run it only on boards that have all of these.
 
-    `images`: only with these.
+    `images`: run it only with these.
     """
 
     name: Name
@@ -113,9 +114,10 @@ class Task:
 
 
 class FleetPlan(_Part):
-    """The file. `tries`: after how many failures in a row a board is put aside. `site`: folder of pages.
+    """The plan's file. `tries`: the failures in a row after which a board is put aside. `site`: the folder of
+    pages.
 
-    `archive`: where records are sent to.
+    `archive`: where to send records.
     """
 
     boards: list[Board] = Field(min_length=1, max_length=10_000)
@@ -140,7 +142,7 @@ class FleetPlan(_Part):
 
     @classmethod
     def read(cls, path: Path) -> FleetPlan:
-        """Read a plan. Raises InputError, which names the place of the error in the file."""
+        """Read a plan. Raises InputError naming the place of the error in the file."""
         try:
             plan = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:
@@ -169,14 +171,16 @@ class FleetPlan(_Part):
                 )
             names = [task.name for task in plan.tasks(board)]
             if len(set(names)) < len(names):
-                raise InputError(f"{path}: board {board.name}: two jobs would be {sorted(names)}: rename one")
+                raise InputError(
+                    f"{path}: board {board.name}: two jobs are called {sorted(names)}: rename one"
+                )
         if plan.site is not None and plan.store is None:
             raise InputError(f"{path}: the site shows a store: name one with store")
         for job in plan.jobs:
             one_side = (job.baseline is None) != (job.candidate is None)
             if one_side or (job.is_gate and job.require) or (job.max_pairs and not job.is_gate):
                 raise InputError(
-                    f"{path}: job {job.name}: a gate has baseline and candidate, and no require; "
+                    f"{path}: job {job.name}: a gate has baseline and candidate, but no require; "
                     "only a gate has max-pairs"
                 )
             if not any(set(job.tags) <= set(board.tags) for board in plan.boards):

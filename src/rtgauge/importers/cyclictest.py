@@ -5,8 +5,8 @@ Text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions a
 separator of a row is a space and the others are tabs, or all are spaces; -H adds a last column to the rows
 and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows without samples
 may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128 others`; without -q the
-lines are repeated after cursor movements. -v prints one line a sample: thread, cycle, latency. Only the
-widths in a line `T:` show whether -N was given: Act and Avg have %8ld in ns, %5ld in us.
+lines are repeated after cursor movements. -v prints one line per sample: thread, cycle, latency. Only the
+widths in a `T:` line show whether -N was given: Act and Avg have %8ld in ns, %5ld in us.
 """
 
 from __future__ import annotations
@@ -136,10 +136,10 @@ class ScreenText:
         self.stopped_by: int | None = None
         """The latency that stopped it (-b)."""
         self.units_ns: set[int] = set()
-        """Units (ns) found from the field widths of the lines `T:`."""
+        """Units (ns) found from the field widths of the `T:` lines."""
         self.dma_latency_us: int | None = None
         self.deadline = False
-        """Whether lines `T:` have no priority, as cyclicdeadline prints them."""
+        """Whether the `T:` lines have no priority, as cyclicdeadline prints them."""
 
     def damaged(self, problem: str) -> InputError:
         """Make the error for this problem."""
@@ -155,7 +155,7 @@ class ScreenText:
             self.take_live(line)
 
     def take_live(self, line: str) -> None:
-        """Parse a line `T:`, which may follow other text; ignore any other line."""
+        """Parse a `T:` line, which may follow other text; ignore any other line."""
         if match := _LIVE.search(line):
             self.deadline = self.deadline or match[2] is None
             self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
@@ -234,7 +234,7 @@ def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
     for thread, total in enumerate(totals or []):
         samples = sum(result[thread].values())
         if text.rows and samples != total:
-            raise text.damaged(f"thread {thread}: the rows hold {samples} samples and 'Total' says {total}")
+            raise text.damaged(f"thread {thread}: the rows hold {samples} samples, but 'Total' says {total}")
     return result
 
 
@@ -274,7 +274,7 @@ def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
 
 
 def live_series(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
-    """Make a series of each thread's lines `T:`: the number of samples and the extremes.
+    """Make a series of each thread's `T:` lines: the number of samples and the extremes.
 
     Raises InputError for a negative latency.
     """

@@ -21,7 +21,7 @@ from rtgauge.units import NS_PER_S
 HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 16
 MAX_LINES = 10_000_000
-"""Takes half a minute to read: three hours of `cyclictest -v` at 1 ms on one CPU."""
+"""This many lines take half a minute to read: three hours of `cyclictest -v` at 1 ms on one CPU."""
 MAX_DOCUMENT_BYTES = 24 << 20
 """JSON and XML take up to 30 times their size in memory."""
 MAX_COUNT = 2**48
@@ -92,7 +92,7 @@ def _escaped(line: bytes) -> bytes:
 
 def json_document(path: Path) -> dict[str, Any]:
     """Parse the object in a JSON file, skipping screen lines before it. rt-tests do not escape their command
-    line; this is mended.
+    line; this is repaired.
 
     Raises InputError if it is not a JSON object.
     """
@@ -114,7 +114,9 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 def validated(model: type[Document], raw: Mapping[str, Any], source: str, tool: str) -> Document:
-    """Return the document as its model. Raises InputError if it does not fit; `tool`: its author."""
+    """Return the document as its model. Raises InputError if it does not fit; `tool`: the program that wrote
+    it.
+    """
     try:
         return model.model_validate(raw)
     except (ValidationError, RecursionError) as error:
@@ -129,7 +131,9 @@ def damaged(source: str, problem: str) -> InputError:
 
 
 def clock_ns(*parts: str) -> int:
-    """Convert a time in words of digits to ns: hours, minutes and seconds, after days if there are four."""
+    """Convert a time given as numbers to ns: hours, minutes and seconds; if there are four numbers, days come
+    first.
+    """
     *days, hours, minutes, seconds = map(int, parts)
     return (((sum(days) * 24 + hours) * 60 + minutes) * 60 + seconds) * NS_PER_S
 

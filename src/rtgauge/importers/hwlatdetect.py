@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Reads hwlatdetect's text: its summary and the samples above its threshold.
 
-A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count:N]` (after 2.10; D in s, `nan` of the first
+A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count:N]` (after 2.10; D in s, `nan` for the first
 one; with --time-format the time is any text), `ts: S.NS, inner:I, outer:O[, cpu:C[, count:N]]` (before), or
-three columns: time, inner, outer (oldest); I and O in us. A window had N gaps above the threshold, and only
-the largest is reported. There is no --json. The detector looks for only a part of each window (its width),
-and does not see what happens in the rest.
+three columns: time, inner, outer (oldest); I and O in us. N is the number of gaps above the threshold in a
+window, of which it reports only the largest. There is no --json. The detector looks for only a part of each
+window (its width), and does not see what happens in the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DURATION = re.compile(r"test duration ([0-9]{1,12}) seconds")
 
 
 def _fields(text: str) -> dict[str, int] | None:
-    """inner, outer, cpu and count of a sample in words or columns; None for another line."""
+    """Return inner, outer, cpu and count of a sample in words or columns; None for another line."""
     if columns := _COLUMNS.fullmatch(text):
         return {"inner": int(columns[3]), "outer": int(columns[4])}
     if not text.startswith("ts:"):
@@ -91,17 +91,17 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     found = sum(sum(histogram.values()) for histogram in gaps.values())
     marks: list[Mark] = []
     if recorded is not None and recorded != found:
-        detail = f"hwlatdetect recorded {recorded} samples, {found} are in the file"
+        detail = f"hwlatdetect recorded {recorded} samples, but the file has {found}"
         marks.append(MarkKind.SAMPLES_MISSING.mark(detail))
     highest = settings.get("Max Latency")
     largest = max(map(max, gaps.values()), default=None)
     if highest is not None and largest is not None and largest != highest:
-        detail = f"hwlatdetect reports a maximum of {highest} us; the largest sample is {largest} us"
+        detail = f"hwlatdetect reports a maximum of {highest} us, but the largest sample is {largest} us"
         marks.append(MarkKind.MAXIMUM_DIFFERS.mark(detail))
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
-        detail = f"the detector looked for {share:.0f} % of the time: what happened in the rest is not in it"
+        detail = f"the detector looked for {share:.0f} % of the time and did not see the rest"
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     elif not window:
         detail = "the file does not say how much of the time the detector looked; the default is half"

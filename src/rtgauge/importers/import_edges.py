@@ -25,7 +25,7 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.units import plural
 
 LONGEST_NS = 366 * 86_400 * 10**9
-"""Longest time from first to last edge. More shows a wrong unit of time."""
+"""Longest time from first to last edge. A longer time shows that the unit is wrong."""
 UNKNOWN = "unknown"
 TOOL = "oscilloscope"
 
@@ -35,7 +35,7 @@ class EdgeOptions:
     """How to interpret a file's edges.
 
     With `answer` (a channel): responses from an edge of the channel `stimulus` to one of `answer`. Without
-    it: half-periods of `stimulus`, less half of `period_ns`, or whole periods if `edges` is rising or
+    it: half-periods of `stimulus`, minus half of `period_ns`, or whole periods if `edges` is rising or
     falling. `threshold`, `hysteresis`: in volts (None: from the levels in the file).
     """
 
@@ -50,7 +50,7 @@ class EdgeOptions:
     sample_rate_hz: float | None = None
 
     def check(self) -> None:
-        """Raises InputError if the options contradict each other."""
+        """Raise InputError if the options contradict each other."""
         if self.answer is None and self.period_ns is None:
             answer = "give --answer CHANNEL to measure from stimulus to answer"
             period = "--period TIME, the nominal period of the line, to measure its half-periods"
@@ -70,7 +70,7 @@ class EdgeOptions:
 
     @property
     def nominal_ns(self) -> int:
-        """The nominal distance of edges, to which measured ones are compared (ns)."""
+        """The nominal distance of edges, with which measured distances are compared (ns)."""
         return (self.period_ns or 0) // (2 if self.edges is Edges.BOTH else 1)
 
 
@@ -130,16 +130,16 @@ class _Measured:
         """Return marks for the reasons why figures are doubtful."""
         marks: list[Mark] = []
         if unreadable:
-            rows = f"{plural(unreadable, 'row')} of the file without numbers left out"
+            rows = f"left out {plural(unreadable, 'row')} without numbers"
             marks.append(MarkKind.ROWS_UNREADABLE.mark(f"{rows}: edges may be missing there"))
         if unpaired := self._pairing.extra - self._pairing.opposite:
             edges = f"{plural(unpaired, 'edge')} of the answer's channel without a stimulus"
             cause = "noise, or a threshold that is crossed more than once"
             marks.append(MarkKind.EXTRA_EDGES.mark(f"{edges}: {cause}"))
         if self._pairing.opposite:
-            edges = f"{plural(self._pairing.opposite, 'edge')} went to the other level than the stimulus"
+            edges = f"{plural(self._pairing.opposite, 'edge')} went to the opposite level"
             toggled = f"is the answer toggled? Then give --any-edge: {edges}"
-            marks.append(MarkKind.ANSWERS_INVERTED.mark(f"{toggled} and did not count as its answer"))
+            marks.append(MarkKind.ANSWERS_INVERTED.mark(f"{toggled} and did not count as an answer"))
         if self._options.answer is not None and self._pairing.open:
             last = "the file ends before the last stimulus has an answer"
             marks.append(
@@ -149,7 +149,7 @@ class _Measured:
 
     @property
     def span_ns(self) -> tuple[int, int]:
-        """Times of the first and the last edge."""
+        """The times of the first and the last edge."""
         return self._first_ns, self._last_ns
 
 

@@ -55,7 +55,7 @@ def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
         first, last = min(series.histogram), max(series.histogram)
         if first < 0:
             return f"a negative {series.metric} ({first} ns)"
-        # A value may be too small by the resolution less 1; extremes may be finer.
+        # A value may be too small by the resolution minus 1; extremes may be finer.
         if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
             return f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns"
         if high is not None and series.overflow == 0 and last != high - high % resolution_ns:
@@ -67,9 +67,7 @@ def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
 
 
 def _known(series: ImportedSeries) -> dict[int, int]:
-    """Value (ns) -> number of samples, for samples of known value, which are in the histogram or the
-    maximum.
-    """
+    """Return value (ns) -> number of samples whose value is known: in the histogram, or the maximum."""
     known = _placed(series)
     if series.overflow and series.maximum_ns is not None:
         known[series.maximum_ns] = known.get(series.maximum_ns, 0) + 1
@@ -106,7 +104,9 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
-    """Value (ns) -> samples, none below the minimum; an unsigned value above the maximum was negative."""
+    """Return value (ns) -> samples, none below the minimum; an unsigned value above the maximum was
+    negative.
+    """
     if not series.absolute:
         low = series.minimum_ns or 0
         return {max(value, low): count for value, count in series.histogram.items()}
@@ -142,7 +142,7 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
     if _complete(series):
         known = _known(series)
         total = sum(value * count for value, count in known.items())
-        if resolution_ns <= 1000:  # from wide bins a deviation would be that of bin edges
+        if resolution_ns <= 1000:  # from wide bins, it would be the deviation of the bins' edges
             mean = total / series.count
             m2 = float(sum((value - mean) ** 2 * count for value, count in known.items()))
     if _own_average(series, resolution_ns) and series.average_ns is not None:
@@ -172,7 +172,7 @@ def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> 
     if lower - (min(resolution_ns, 1000) if cut else rounded) <= average <= upper + rounded:
         return None
     in_file = f"{_name(series)}: the average in the file is {format_time(float(average))}"
-    return f"{in_file}, its histogram's is between {format_time(lower)} and {format_time(upper)}"
+    return f"{in_file}, but its histogram's is between {format_time(lower)} and {format_time(upper)}"
 
 
 def _row(number: int, index: int, **more: Any) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
         where = "in no bin of" if contradicted else "above"
         others = "may lie anywhere below it" if contradicted else "are at least the limit"
         samples = f"{overflow} samples are {where} {measurement.tool}'s histogram"
-        detail = f"{samples}: each series' largest is known, the others {others}"
+        detail = f"{samples}: the largest of each series is known, the others {others}"
         marks.append(MarkKind.HISTOGRAM_OVERFLOW.mark(detail))
     if any(not series.histogram and series.count for series in measurement.series):
         detail = "the file has only minimum, average and maximum: quantiles are at least the minimum"
@@ -263,7 +263,7 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
         series.append(part)
     if not found:
         return series, []
-    more = f" (and {len(found) - 1} series more)" if len(found) > 1 else ""
+    more = f" (and {len(found) - 1} more series)" if len(found) > 1 else ""
     why = "one of the two does not cover all samples; a sample in no bin may lie anywhere"
     return series, [MarkKind.AVERAGE_CONTRADICTS.mark(f"{found[0]}{more}: {why}")]
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The table that Xenomai's latency and EVL's latmus print: a line a second, RTT (period, priority), RTD
-(figures), RTS (the whole); us.
+"""Reads the table that Xenomai's latency and EVL's latmus print, in us, with a line for each second: RTT
+(period, priority), RTD (figures), and at the end RTS (the total).
 
 Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes
-so far. If lines are missing, the whole is what RTS says, or else the last line's extremes. HSD lines are
-histograms (-h), of values without their sign; everything above its last cell is counted in that one. latency
-begins with lines `==`, which have the period and the task too.
+so far. If lines are missing, RTS gives the total, or else the last line gives the extremes. HSD lines are
+histograms (-h) of values without sign, whose last cell also counts everything above it. latency begins with
+`==` lines, which also give the period and the task.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NOT_TOLD: dict[str, str] = {}
 
 
 class Whole(NamedTuple):
-    """The line RTS, which sums up the whole measurement."""
+    """The RTS line, which sums up the whole measurement."""
 
     minimum_ns: int
     average_ns: Fraction
@@ -61,7 +61,7 @@ class LatencyTable:
     cpu: int | None = None
     seconds: list[Second] = field(default_factory=list[Second])
     extremes: tuple[int, int] | None = None
-    """Minimum and maximum (ns) since the start, by the last line RTD."""
+    """Minimum and maximum (ns) since the start, from the last RTD line."""
     overruns: int = 0
     switches: int = 0
     histogram: dict[int, int] = field(default_factory=dict[int, int])
@@ -116,7 +116,7 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
             if low > high:
                 raise damaged(source, f"line {number}: minimum {match[1]}, maximum {match[3]}")
             if table.period_us is None:
-                raise damaged(source, f"line {number}: no line RTT before it")
+                raise damaged(source, f"line {number}: no RTT line before it")
             if len(table.seconds) >= MAX_SECONDS:
                 raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
             count = max(10**6 // table.period_us, 1)
@@ -154,7 +154,7 @@ def with_unfinished_second(
     """Return the extremes of a histogram (start of a cell in ns -> samples) whose tool prints extremes for
     whole seconds only.
 
-    The histogram also has the last, unfinished second: of a cell beyond the printed extremes only the start
+    The histogram also has the last, unfinished second: only the start of a cell beyond the printed extremes
     is known.
     """
     first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
@@ -185,7 +185,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
     if table.overruns:
         marks.append(overruns_mark(tool, table.overruns))
     if table.switches:
-        detail = f"{tool} reports {table.switches} switches to Linux: in that time the task was not real-time"
+        detail = f"{tool} reports {table.switches} switches to Linux: meanwhile the task was not real-time"
         marks.append(MarkKind.MODE_SWITCHES.mark(detail))
     if not table.seconds and table.whole is None:
         raise InputError(f"{source} has no line of figures (RTD, RTS)")
@@ -204,7 +204,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         histogram = dict(sorted(table.histogram.items()))
         count = sum(histogram.values())
         if table.samples is not None and table.samples != count:
-            raise damaged(source, f"its histogram has {count} samples, its summary says {table.samples}")
+            raise damaged(source, f"its histogram has {count} samples, but its summary says {table.samples}")
         detail = "cells of 1 us: the text does not say how wide they are (-B)"
         marks.append(MarkKind.BINS_ASSUMED.mark(detail))
         last, overflow = max(histogram), 0
@@ -254,7 +254,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
 
 
 def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
-    """Return a mark if lines of some seconds are missing."""
+    """Return a mark if the lines of some seconds are missing."""
     if not table.seconds:
         return None
     told = None if table.duration_ns is None else table.duration_ns // NS_PER_S
@@ -265,12 +265,12 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
     if all_there and (min(lows), max(highs)) == (low, high):
         return None
     number = f"{len(table.seconds)}" if told is None else f"{len(table.seconds)} of {told}"
-    lines = f"the file has {number} lines of a second"
+    lines = f"the file has {number} lines, one per second"
     if table.whole is not None:
-        whole = "the figures are from the last line (RTS), which covers all of them"
+        whole = "the figures are from the last line (RTS), which covers every second"
         detail = f"{lines}: {whole}; the count is computed from its time"
         return MarkKind.SECONDS_MISSING.mark(detail, severity=Severity.NOTE)
-    beyond = f"{lines}, no last line (RTS), and overall extremes beyond them"
+    beyond = f"{lines}, no RTS line, and overall extremes beyond them"
     return MarkKind.SECONDS_MISSING.mark(f"{beyond}: mean and count of the other seconds are not known")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads the output of EVL's latmus: the screen, and the file for gnuplot (-g).
 
-A -g file describes the measurement in lines `#`, followed by cells of 1 us and their counts. The last cell
+A -g file describes the measurement in `#` lines, followed by cells of 1 us and their counts. The last cell
 ends in `+` if the maximum lies above it. Newer versions add one to each count except the last, so that
 gnuplot can draw it on a logarithmic scale.
 """
@@ -63,7 +63,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
                 heading.setdefault(name.strip(), value.strip()[:400])
         elif match := _CELL.fullmatch(text):
             if open_ended or (cells and int(match[1]) <= next(reversed(cells))):
-                raise damaged(source, f"line {number} comes after a larger or the last cell")
+                raise damaged(source, f"line {number} comes after a larger cell or the last one")
             cells[int(match[1])] = int(match[3])
             open_ended = match[2] == "+"
         elif text:
@@ -92,7 +92,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     if overruns := _whole(heading.get("OVERRUNS")):
         marks.append(overruns_mark("latmus", overruns))
     if switches := _whole(heading.get("IN-BAND SWITCHES")):
-        detail = f"latmus reports {switches} switches to Linux: then the task was not real-time"
+        detail = f"latmus reports {switches} switches to Linux: meanwhile the task was not real-time"
         marks.append(MarkKind.IN_BAND_SWITCHES.mark(detail))
     period = _whole(heading.get("sampling period"))
     cpu = re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", ""))

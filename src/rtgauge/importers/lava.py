@@ -83,7 +83,7 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     for thread, part in zip(sorted(threads), series, strict=False):
         largest = threads[thread].get("max")
         if largest is not None and part.maximum_ns != round(largest * unit_ns):
-            another = f"the largest latency of thread {thread} is another in LAVA's line than in cyclictest's"
+            another = f"the largest latency of thread {thread} differs between LAVA's line and cyclictest's"
             marks.append(MarkKind.FIGURES_CONTRADICT.mark(another))
             break
     for thread, figures in threads.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The measurement of another tool, independent of its file format."""
+"""Models the measurement of another tool, independent of its file format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Second:
 class ImportedSeries:
     """One measured quantity. Without a sample it has no extremes, average or deviation.
 
-    Values are in ns; a histogram's value may be too small by the resolution less 1. `histogram`: value ->
+    Values are in ns; a histogram's value may be too small by the resolution minus 1. `histogram`: value ->
     samples, ascending, may be empty. `overflow` samples are above it, at `limit_ns` or more. `seconds`: the
     course over time, for a tool without a histogram. `absolute`: the histogram has magnitudes without sign.
     """
@@ -57,7 +57,7 @@ class ImportedSeries:
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        """Drop the figures that tools print for no samples."""
+        """Drop the figures that tools print even without samples."""
         for name in ("minimum_ns", "maximum_ns", "average_ns", "std_ns") if not self.count else ():
             object.__setattr__(self, name, None)
 

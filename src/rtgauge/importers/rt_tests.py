@@ -194,8 +194,8 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
 
 
 def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    """oslat counts each round of its loop: the first bin is the loop itself, the last also holds everything
-    above.
+    """Parse oslat, which counts each round of its loop: the first bin is the loop itself, the last also holds
+    everything above.
     """
     threads = dict(sorted(validated(_OslatFile, raw, name, f"{tool} --json").thread.items()))
     labels = _labels({number: thread.cpu for number, thread in threads.items()})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads the output of RTAI's testsuite: latency (printed by its partner display), a line RTD each second, in
-ns; and switches, three lines at its end.
+"""Reads the output of RTAI's testsuite: latency (printed by its partner display), one RTD line each second,
+in ns; and switches, three lines at its end.
 
 latency uses the period that it was compiled with, 100 us by default. In RTAI 3.9 to 5.2 latency prints it, in
-5.3 display. A periodic task's line of /proc/rtai/scheduler in the same text takes precedence, because it
+5.3 display does. A periodic task's line of /proc/rtai/scheduler in the same text takes precedence, because it
 shows what RTAI does.
 """
 
@@ -116,7 +116,7 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant of its own
         printed, used = format_duration(told), format_duration(of_scheduler)
-        detail = f"the program prints a period of {printed}, its task has one of {used}"
+        detail = f"the program prints a period of {printed}, but its task has one of {used}"
         marks.append(MarkKind.PERIOD_OF_THE_TASK.mark(detail))
     return marks
 

@@ -31,7 +31,7 @@ def _root(data: bytes, source: str) -> ET.Element:
     Raises InputError if it is not XML, is nested too deeply, or has a DTD, whose entities can be any size.
     """
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-        raise InputError(f"{source} has a document type definition: rteval writes none")
+        raise InputError(f"{source} has a document type definition, which rteval never writes")
     depth = 0
     try:
         root: ET.Element | None = None
@@ -69,7 +69,7 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
         return None
     count = binned if samples is None else int(samples)
     if count < binned:
-        raise damaged(source, f"a core has {count} samples and {binned} in its histogram")
+        raise damaged(source, f"a core has {count} samples, but {binned} in its histogram")
     if not count:
         return None
     names = ("minimum", "maximum", "mean", "standard_deviation")
@@ -93,7 +93,9 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
 
 
 def _cores(measured: ET.Element, source: str) -> list[ImportedSeries]:
-    """Return one series per core. The whole system's repeats them, and is used only if there is no core."""
+    """Return one series per core. The whole system's series repeats them; it is used only if there are no
+    cores.
+    """
     series: list[ImportedSeries] = []
     for core in measured.iterfind("core"):
         identity = core.get("id", "")

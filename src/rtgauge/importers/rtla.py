@@ -2,9 +2,9 @@
 """Reads the output of rtla: timerlat hist and top, osnoise hist and top (kernel documentation, tools/rtla).
 
 A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CPU. Rows without samples are
-left out. `over:`, `count:`, `min:`, `avg:`, `max:`, and in newer versions a block `ALL:`, follow. The width
-of its bins is not printed; it is inferred from the rows. A top has a row for each CPU and is printed
-repeatedly; the last one counts. If a threshold stopped it, the automatic analysis follows as text.
+left out. `over:`, `count:`, `min:`, `avg:`, `max:`, and in newer versions an `ALL:` block, follow. The width
+of its bins is not printed; it is inferred from the rows. The output of top has a row for each CPU and is
+printed repeatedly; the last one counts. If a threshold stopped it, the automatic analysis follows as text.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Table:
     duration_ns: int | None = None
     analysis: list[str] = field(default_factory=list[str])
     summed: bool = False
-    """Whether the block `ALL:` has begun, which repeats the columns above."""
+    """Whether the `ALL:` block has begun, which repeats the columns above."""
 
 
 _KINDS: dict[str, Kind] = {
@@ -154,7 +154,7 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         overflow = count - binned
         if overflow < 0 or overflow != int(figure("over") or 0):
             samples = f"{context} of CPU {cpu} has {count} samples"
-            raise damaged(source, f"{samples}, but its histogram has another sum")
+            raise damaged(source, f"{samples}, but its histogram has a different sum")
     else:
         count, overflow = binned, 0
     low, high, average = figure("min"), figure("max"), figure("avg")
@@ -180,7 +180,7 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        why = "the file does not say how wide they are, and its rows are multiples of it"
+        why = "the file does not say how wide they are, and its rows are multiples of this"
         marks.append(MarkKind.BINS_ASSUMED.mark(f"bins of {width} assumed: {why}"))
     if not table.totals:
         rows = "rtla's rows count:, over:, max: are missing (--no-summary, or cut short)"
@@ -212,7 +212,7 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                 )
             )
     one_count = "rtla top prints one count per CPU, of its timer interrupts"
-    mark = MarkKind.COUNT_OF_IRQ.mark(f"{one_count}: threads have as many unless it lost some")
+    mark = MarkKind.COUNT_OF_IRQ.mark(f"{one_count}: threads have the same number unless rtla lost some")
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 
 

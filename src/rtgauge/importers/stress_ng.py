@@ -3,7 +3,7 @@
 --cyclic-dist a histogram.
 
 Each line begins with `stress-ng: info:` and the stressor's name. A histogram has as many cells as its heading
-says. Samples above it are not printed; their number is the samples less the sum of the cells.
+says. Samples above it are not printed; their number is the samples minus the sum of the cells.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
                 raise damaged(source, f"cell {match[1]} comes after cell {last}")
             cells[int(match[1])] = int(match[2])
     if not {"sched", "mean", "range"} <= found.keys():
-        absent = "its lines sched, mean and min are not all there"
+        absent = "its sched, mean and min lines are not all there"
         raise InputError(f"{source} is not an output of stress-ng --cyclic, or it is cut short: {absent}")
     count, low, high = int(found["sched"][3]), int(found["range"][1]), int(found["range"][2])
     binned = sum(cells.values())

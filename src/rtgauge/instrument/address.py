@@ -19,7 +19,9 @@ def is_latmon(address: str) -> bool:
 
 
 def latmon_address(address: str) -> tuple[str, int]:
-    """`latmon:HOST`, `latmon:HOST:PORT`, `latmon:[2001:db8::1]:2306` -> (host, port). Raises InputError."""
+    """Parse `latmon:HOST`, `latmon:HOST:PORT`, `latmon:[2001:db8::1]:2306` into (host, port). Raises
+    InputError for anything else.
+    """
     name = address.removeprefix(LATMON)
     host, port = name, str(LATMON_PORT)
     if name.startswith("[") and "]" in name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Estimates how fast the instrument's clock runs against the host's; the drift is shown, never subtracted
+"""Estimates how fast the instrument's clock runs relative to the host's; the drift is shown, never subtracted
 silently.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# The smallest offset of each window counts: USB and the host may delay a message, but it is never early.
+# The smallest offset of each window counts: USB and the host may delay a message, but never make it early.
 WINDOWS = 32
 MIN_WINDOWS = 4
 
@@ -45,7 +45,9 @@ class ClockComparison:
         self._offset_ns.append(host_ns - self._first_host_ns - instrument_ns)
 
     def drift(self) -> ClockDrift | None:
-        """Theil and Sen's slope through the smallest offsets of equal windows; None if there are too few."""
+        """Return Theil and Sen's slope through the smallest offsets of equal windows; None if there are too
+        few.
+        """
         if len(self._instrument_ns) < 2 * MIN_WINDOWS:
             return None
         times = np.asarray(self._instrument_ns)

@@ -137,7 +137,7 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
     rows = [line.split(separator) for line in lines]
     last = rows[-1]
     places = [i for i, text in enumerate(last) if _is_number(text, decimal)]
-    # If a field is neither a number nor empty, these are no columns of numbers.
+    # If a field is neither a number nor empty, these are not columns of numbers.
     if not places or any(_clean(text) for i, text in enumerate(last) if i not in places):
         return None
     if len(last) > MOST_COLUMNS:
@@ -293,7 +293,7 @@ def decode_head(data: bytes) -> tuple[str, str]:
     try:
         return data.decode("utf-8-sig"), "utf-8"
     except UnicodeDecodeError as error:
-        # A character cut at the end of the head is no reason for another encoding.
+        # A character cut at the end of the head does not mean another encoding.
         if error.start >= len(data) - 4:
             return data[: error.start].decode("utf-8-sig"), "utf-8"
         return data.decode("latin-1"), "latin-1"
@@ -305,7 +305,7 @@ class _Sigrok:
 
     A channel's heading is "logic" or its unit, or is missing, unless channel labels were requested; a comment
     has the names. Times are multiples of the sample period, which is truncated to a whole number of ns (or of
-    us, ms, ps, by the rate): 41 ns a sample at 24 MHz. `stretch` corrects them.
+    us, ms, ps, by the rate): 41 ns per sample at 24 MHz. `stretch` corrects them.
     """
 
     names: list[str]
@@ -350,7 +350,7 @@ _SIGROK_UNITS = ("samples", "ms", "us", "ns", "ps", "fs")
 
 
 def _rate_hz(comment: str) -> int | None:
-    """Return samples a second from `; Samplerate: 24 MHz`; None for another line, or a fractional rate."""
+    """Return samples per second from `; Samplerate: 24 MHz`; None for another line, or a fractional rate."""
     setting = _setting(comment)
     value = (
         None
@@ -368,8 +368,7 @@ def find_layout(
 ) -> CsvLayout:
     """Find the layout from the first HEAD_BYTES of a file. `whole`: the head is the whole file.
 
-    `time_unit` and `sample_rate_hz` are for files that lack them. Raises InputError, which names what is
-    missing.
+    `time_unit` and `sample_rate_hz` are for files that lack them. Raises InputError naming what is missing.
     """
     text, encoding = decode_head(head_bytes)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -409,12 +408,12 @@ def find_layout(
         for number, i in enumerate((p for p in head.places if p != time_place), start=1)
     ]
     if not channels:
-        raise InputError("the file has times and no channel")
+        raise InputError("the file has times but no channel")
     scale_ns = 1e9
     if time_place is not None and not counted:
         unit = time_unit or units[time_place] or ("" if sigrok is None else sigrok.time_unit)
         if not unit and sigrok is not None:
-            raise InputError("sigrok does not say the unit of its times; give the time unit (s, ms, us, ns)")
+            raise InputError("sigrok does not give the unit of its times; give the time unit (s, ms, us, ns)")
         if unit and unit.lower() not in TIME_UNITS_NS:
             raise InputError(f"'{unit}' is not a unit of time; units are s, ms, us, ns, ps, fs")
         scale_ns = TIME_UNITS_NS[unit.lower()] if unit else 1e9
@@ -429,7 +428,7 @@ def find_layout(
         fields=len(head.rows[-1]),
         channels=channels,
         # Times with few digits repeat if samples are close; the header's interval is exact. But files of
-        # levels have a row only for each change.
+        # levels have a row only where the level changes.
         time_place=None
         if counted or (increment_ns is not None and time_place is not None and not _rises(head, time_place))
         else time_place,
@@ -447,7 +446,7 @@ def find_layout(
 
 
 def _start_and_increment(head: _Head, increment_ns: float | None) -> tuple[float, float | None]:
-    """Start and increment: below their names if these are columns (Rigol), or from settings."""
+    """Return start and increment: below their names if these are columns (Rigol), or from settings."""
     start_ns = 0.0
     for key in _START_KEYS:
         if key in head.keys:

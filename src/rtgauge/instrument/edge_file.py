@@ -31,7 +31,9 @@ def _number_in(name: str) -> int | None:
 
 
 class EdgeBlock(NamedTuple):
-    """Edges by time: `times_ns` (int64), `line` (index in the requested channels), `high` (level after)."""
+    """Edges in order of time: `times_ns` (int64), `line` (index in the requested channels), `high` (level
+    after).
+    """
 
     times_ns: NDArray[np.int64]
     line: NDArray[np.int8]
@@ -71,7 +73,7 @@ class EdgeFile:
     def channel(self, name: str) -> int:
         """Find the index of a channel by its name, the last part of its name, or its number from 1 on.
 
-        Raises InputError, which lists the names, for an unknown channel, or a number that is part of another
+        Raises InputError listing the names for an unknown channel, or for a number that is part of another
         channel's name ("1" of "Channel 0", "Channel 1").
         """
         whole = [channel.lower() for channel in self.channels]
@@ -273,7 +275,9 @@ class Pairing:
 
 @dataclass
 class Distances:
-    """Distances of successive edges of line 0 across blocks: half-periods, or periods for one edge kind."""
+    """Distances of successive edges of line 0 across blocks: half-periods, or periods if the edges are of one
+    kind.
+    """
 
     edges: Edges = Edges.BOTH
     _last_ns: int | None = None

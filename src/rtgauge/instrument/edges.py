@@ -83,8 +83,8 @@ class Slicer:
     """
 
     def __init__(self, thresholds: Thresholds, *, interpolate: bool) -> None:
-        """`interpolate`: the time of an edge is where the line between two samples crosses the threshold, not
-        that of the later sample.
+        """Make a slicer. `interpolate`: put an edge where the line between two samples crosses the threshold,
+        not at the later sample.
         """
         self._thresholds = thresholds
         self._interpolate = interpolate
@@ -139,7 +139,7 @@ class ResponseFollower:
     """
 
     def __init__(self, tick_ns: float, limit_ns: int, stimuli: Edges = Edges.BOTH) -> None:
-        """`limit_ns`: the time after which the instrument counts a stimulus as missed."""
+        """Make a follower. `limit_ns`: the time after which the instrument counts a stimulus as missed."""
         self._tick_ns = tick_ns
         self._limit_ns = limit_ns
         self._stimuli = stimuli
@@ -156,7 +156,8 @@ class ResponseFollower:
             is_stimulus &= events.high == (self._stimuli is Edges.RISING)
         stimuli = ticks[is_stimulus]
         answers = ticks[events.accepted]
-        # The index of the stimulus that follows each answer; 0 is the one that waits since the block before.
+        # The index of the stimulus that follows each answer; 0 is the one that has waited since the block
+        # before.
         place = np.searchsorted(np.flatnonzero(is_stimulus), np.flatnonzero(events.accepted))
         waiting = -1 if self._waiting is None else self._waiting
         every = np.concatenate(([waiting], stimuli))

@@ -17,7 +17,7 @@ BY_LABEL = Path("/dev/disk/by-label") / DRIVE_LABEL
 
 
 def check_uf2(path: Path) -> None:
-    """Raises InputError if the file is not a UF2 file for the RP2040."""
+    """Raise InputError if the file is not a UF2 file for the RP2040."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -52,7 +52,7 @@ def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
 
 
 def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts")) -> Path:
-    """Wait until a drive is mounted. Raises MeasureError, which says how to mount it."""
+    """Wait until a drive is mounted. Raises MeasureError saying how to mount it."""
     deadline = time.monotonic() + seconds
     while True:
         mounted = drives(mounts)

@@ -3,11 +3,12 @@
 test.
 
 TCP, port 2306; all numbers big-endian and of 32 bits. The client asks for a period (us, 1 to 1000000) and a
-number of cells (0 to 1000). About once a second comes a bulk: sum (high and low word, ns), minimum and
-maximum (ns), overruns, samples. A second request, with period 0, ends it: bulks that were under way, then one
-without samples, then the cells of 1 us, counts since the request. Facts from the headers and sources of
-libevl (latmus) and of Zephyr (subsys/net/lib/latmon). A latency beyond the last cell is counted in it, and
-one longer than the period adds overruns. Zephyr's latmon drops the first second.
+number of cells (0 to 1000). About once a second the monitor sends a bulk: sum (high and low word, ns),
+minimum and maximum (ns), overruns, samples. A second request, with period 0, ends it. Then come bulks that
+were under way, one without samples, and the cells of 1 us with the counts since the request. These facts are
+from the headers and sources of libevl (latmus) and of Zephyr (subsys/net/lib/latmon). A latency beyond the
+last cell is counted in it, and one longer than the period adds overruns. Zephyr's latmon drops the first
+second.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MAX_CELLS = 1_000
 REQUEST = struct.Struct(">II")
 BULK = struct.Struct(">6I")
 CONNECT_TIMEOUT_S = 5.0
-# A bulk comes each second, but later while the monitor warms up.
+# A bulk comes every second, but more slowly while the monitor warms up.
 SILENCE_S = 5.0
 MOST_AT_ONCE, MOST_A_SECOND = 100, 10
 """How many bulks a latmon may send at once and per second: normally one, and some that it kept."""
@@ -60,7 +61,7 @@ class Cells:
 
 
 class LastWords(NamedTuple):
-    """The bulks that were in transit when a latmon was stopped, and the cells of its whole count."""
+    """The bulks that were in transit when a latmon was stopped, and its cells with all counts."""
 
     bulks: list[Bulk]
     cells: Cells
@@ -72,9 +73,9 @@ class LatmonSession:
     def __init__(
         self, connection: socket.socket, period_us: int, cells: int, silence_s: float = SILENCE_S
     ) -> None:
-        """Send the request. Raises InputError if a latmon does not accept the numbers."""
+        """Send the request. Raises InputError if a latmon would not accept the numbers."""
         if not 1 <= period_us <= MAX_PERIOD_US:
-            raise InputError(f"a latmon takes periods of 1 us to 1 s, not {period_us} us")
+            raise InputError(f"a latmon accepts periods of 1 us to 1 s, not {period_us} us")
         if not 0 <= cells <= MAX_CELLS:
             raise InputError(f"a latmon has at most {MAX_CELLS} cells of 1 us, not {cells}")
         self._connection = connection
@@ -110,7 +111,7 @@ class LatmonSession:
         self._connection.close()
 
     def bulks(self) -> Iterator[Bulk]:
-        """Yield bulks, about one a second, until the monitor ends by itself (too many overruns)."""
+        """Yield bulks, about one per second, until the monitor ends by itself (too many overruns)."""
         while (bulk := self._bulk()) is not None:
             yield bulk
 
@@ -131,7 +132,7 @@ class LatmonSession:
         self._bulks += 1
         if self._bulks > MOST_AT_ONCE + MOST_A_SECOND * (time.monotonic() - self._began_s):
             raise MeasureError(
-                f"the latmon sends more than {MOST_A_SECOND} status messages a second: it is not a latmon"
+                f"the latmon sends more than {MOST_A_SECOND} status messages per second: it is not a latmon"
             )
         bulk = Bulk((high << 32) | low, minimum, maximum, overruns, samples)
         if not minimum <= maximum or not samples * minimum <= bulk.sum_ns <= samples * maximum:
@@ -153,7 +154,8 @@ class LatmonSession:
                 part = self._connection.recv(size - len(data))
             except TimeoutError as error:
                 raise MeasureError(
-                    "the latmon has gone silent: does the machine answer its pulses, is the board connected?"
+                    "the latmon has gone silent: does the machine answer its pulses, and is the board "
+                    "connected?"
                 ) from error
             except OSError as error:
                 reason = error.strerror or error

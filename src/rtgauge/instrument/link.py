@@ -41,7 +41,7 @@ def resolve(address: str) -> str:
     """Return the path of `serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` if only one
     instrument is plugged in.
 
-    Raises InputError, which lists the instruments.
+    Raises InputError listing the instruments.
     """
     name = check_address(address).removeprefix(SERIAL)
     if name.startswith("/"):
@@ -61,7 +61,7 @@ def resolve(address: str) -> str:
     remedy = (
         f"there: {there}"
         if ports
-        else "a new board gets its firmware with: rtgauge instrument flash FILE.uf2"
+        else "put the firmware on a new board with: rtgauge instrument flash FILE.uf2"
     )
     raise InputError(f"{problem}; {remedy}")
 

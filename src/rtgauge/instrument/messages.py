@@ -33,7 +33,7 @@ class Frame:
 def cobs_encode(raw: bytes) -> bytes:
     """Encode without zeros (Cheshire and Baker, Consistent Overhead Byte Stuffing, 1997).
 
-    It takes up to 254 bytes, as all frames have.
+    It accepts up to 254 bytes, the most that a frame has.
     """
     if len(raw) > 254:
         raise ValueError("a frame has at most 254 bytes")
@@ -73,9 +73,10 @@ def decode(encoded: bytes) -> Frame | None:
 
 
 class FrameParser:
-    """Splits incoming bytes into frames. It accepts any bytes without raising, and holds at most one frame's.
+    """Splits incoming bytes into frames. It accepts any bytes without raising, and holds the bytes of at most
+    one frame.
 
-    `damaged`: stretches between two zeros that were no frame. `missing`: frames that the gaps in the
+    `damaged`: stretches between two zeros that were not a frame. `missing`: frames that the gaps in the
     sequence numbers (mod 2^16) show to be lost.
     """
 
@@ -242,7 +243,7 @@ class Identity:
 
     @property
     def tick_ns(self) -> float:
-        """Length of a tick in ns."""
+        """The length of a tick in ns."""
         return 1e9 / self.ticks_per_second
 
     @classmethod
@@ -259,7 +260,7 @@ class Identity:
 
 
 class RunState(IntEnum):
-    """Whether the instrument measures."""
+    """What the instrument is doing."""
 
     IDLE = 0
     RUNNING = 1

@@ -28,7 +28,7 @@ from rtgauge.instrument.messages import (
 )
 
 TICKS_PER_SECOND = 125_000_000
-"""Used until the instrument reports its own."""
+"""Used until the instrument reports its own rate."""
 ANSWER_TIMEOUT_S = 10.0
 DUMP_S = 60.0
 """Time limit for all parts of an answer; the largest histogram takes less than a second."""
@@ -95,12 +95,12 @@ class Session:
 
     @property
     def frames_damaged(self) -> int:
-        """How many stretches of bytes were no valid frames."""
+        """The number of stretches of bytes that were not valid frames."""
         return self._parser.damaged
 
     @property
     def frames_missing(self) -> int:
-        """How many frames the instrument sent that did not arrive."""
+        """The number of frames that the instrument sent but that did not arrive."""
         return self._parser.missing
 
     def configure(self, configuration: Configuration) -> None:

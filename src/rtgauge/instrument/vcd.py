@@ -27,7 +27,7 @@ UNITS_NS = {
     "fs": Fraction(1, 10**6),
 }
 HEADER_LIMIT = 4 * 1024 * 1024
-# Processing a word takes ten times its size.
+# Processing a word takes ten times its size in memory.
 BLOCK_BYTES = 1024 * 1024
 MAX_TIME_NS = 2**62
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Virtual machines with real kernels: builds the images, boots and stops the guests."""
+"""Builds, boots and stops virtual machines with real kernels."""

@@ -175,7 +175,8 @@ def _check_memory(name: str, needed_mib: int) -> None:
     with open("/proc/meminfo") as file:  # noqa: PTH123 - a file of the kernel
         available = re.search(r"^MemAvailable:\s+([0-9]+) kB", file.read(), re.MULTILINE)
     if available is not None and int(available[1]) // 1024 < needed_mib + ROOM_MIB:
-        raise _no_memory(name, f"it needs {needed_mib} MiB and {int(available[1]) // 1024} MiB are free")
+        free_mib = int(available[1]) // 1024
+        raise _no_memory(name, f"it needs {needed_mib} MiB, but only {free_mib} MiB are free")
 
 
 def _free_port() -> int:
@@ -272,7 +273,9 @@ class Reboots:
     """Reboots a running guest with other kernel parameters, and at the end with its original ones."""
 
     def __init__(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> None:
-        """`engines`: as in `BootOptions`. Raises InputError if the guest is not running."""
+        """Find the running guest. `engines`: as in `BootOptions`. Raises InputError if the guest is not
+        running.
+        """
         self._guest = find_guest(name)
         self._engines = engines
         self._image = image_of(self._guest)
@@ -308,7 +311,7 @@ class Reboots:
         return end_of_console(self._guest.name) or b""
 
     def leave(self) -> None:
-        """Reboot the guest with its original kernel parameters, unless it runs with them.
+        """Reboot the guest with its original kernel parameters, unless it already runs with them.
 
         Raises MeasureError if it does not boot.
         """

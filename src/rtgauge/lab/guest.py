@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lab's guests: Debian's kernels, and kernels that the user added."""
+"""Models the lab's guests: with Debian's kernels, and with kernels that the user added."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class Guest(BaseModel):
     append: str = ""
     """Kernel parameters for every boot."""
     serial: bool = False
-    """It has no disk and no network: its files are in the initial RAM disk, ssh uses a second serial line."""
+    """It has no disk and no network: its files are in the initial RAM disk, and ssh uses a second serial
+    line.
+    """
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def add(guest: Guest) -> None:
 
 
 def _check_overlay(overlay: Path, hidden: Iterable[str]) -> None:
-    """Raises InputError if the overlay has files that the guest would hide by mounting a file system."""
+    """Raise InputError if the overlay has files that the guest would hide by mounting a file system."""
     for name in hidden:
         if (overlay / name).is_dir() and any((overlay / name).iterdir()):
             raise InputError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds kernel modules for Debian kernels: make runs in a folder of their headers and compiler (chroot)."""
+"""Builds kernel modules for Debian kernels: make runs in a chroot with their headers and a compiler."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def headers_tree(
 
 
 def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -> HeadersTree:
-    """Return the tree for the built-in guests' kernels; guests that are not built are built.
+    """Return the tree for the built-in guests' kernels; missing guests are built first.
 
     If the tree lacks a guest's kernel, both are fetched again. Raises MeasureError if that fails.
     """

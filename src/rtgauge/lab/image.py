@@ -72,7 +72,7 @@ def _digest(content: object) -> str:
 
 
 def _listing(path: Path | None) -> list[Any]:
-    """Path, size and modification time of the user's files: changes with their state."""
+    """Return path, size and modification time of the user's files, so that the digest follows them."""
     if path is None:
         return []
     files = (
@@ -88,7 +88,7 @@ def _guest_file(name: str) -> bytes:
 
 
 def _sources() -> list[Any]:
-    """Digests of the parts of rtgauge that determine an image."""
+    """Return digests of the parts of rtgauge that determine an image."""
     own = resources.files("rtgauge.lab")
     return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in SOURCES]
 
@@ -127,7 +127,7 @@ def find_image(guest: Guest) -> Image | None:
 
 @contextmanager
 def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
-    """A temporary folder; one build at a time, others wait, and leftovers of killed builds are removed
+    """Yield a temporary folder. One build runs at a time, others wait; leftovers of killed builds are removed
     first.
     """
     private_folder(parent)
@@ -147,7 +147,7 @@ def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
 
 
 def _replace(place: Path, new: Path) -> None:
-    """Move `new` to `place`, and remove earlier builds of other digests."""
+    """Move `new` to `place`, and remove earlier builds with other digests."""
     private_folder(place.parent)
     for old in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
         shutil.rmtree(old)
@@ -191,8 +191,8 @@ def _kernel_package(
 def _write_initrd(
     guest: Guest, userland: Path, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO
 ) -> None:
-    """Write BusyBox, modules, the kernel's configuration (for the audit), settings, the ssh key, without a
-    disk all programs, and the overlay.
+    """Write BusyBox, modules, the kernel's configuration (for the audit), settings, the ssh key, the overlay
+    and, without a disk, all programs.
     """
     cpio = CpioWriter(file)
     if configuration is not None:
@@ -246,7 +246,7 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
         return image
     place = _place(guest)
     with _building(place.parent, say) as folder:
-        if not fresh and (image := find_image(guest)) is not None:  # it was that one
+        if not fresh and (image := find_image(guest)) is not None:  # another process built this image
             return image
         userland = _userland(guest.architecture, folder, say, fresh=fresh)
         if guest.package is not None:
@@ -274,7 +274,7 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
 
 
 def write_initrd_with(image: Image, engines: Iterable[Path], place: Path) -> None:
-    """The initial RAM disk of an image and, in a second archive, the engines. Raises OSError."""
+    """Write the initial RAM disk of an image and, in a second archive, the engines. Raises OSError."""
     with place.open("wb") as file:
         file.write(image.initrd.read_bytes())
         cpio = CpioWriter(file)
@@ -284,7 +284,7 @@ def write_initrd_with(image: Image, engines: Iterable[Path], place: Path) -> Non
 
 
 def remove_images(name: str) -> bool:
-    """Remove the images of a guest; False if there were none."""
+    """Remove the images of a guest; return False if there were none."""
     candidates = (paths.cache() / "images").glob(f"{name}-*")
     images = [
         folder

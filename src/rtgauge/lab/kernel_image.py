@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernel files: their architecture, and unpacking them to the form that QEMU boots fastest."""
+"""Finds the architecture of kernel files, and unpacks them to the form that QEMU boots fastest."""
 
 from __future__ import annotations
 

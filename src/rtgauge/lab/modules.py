@@ -25,7 +25,7 @@ WANTED = (
 )
 """Modules for disk, network and loads; a kernel may have them built in."""
 STRIP = ("strip", "--strip-debug")
-"""Debug information is most of a module: it would take minutes over a serial line."""
+"""Most of a module is debug information, which would take minutes over a serial line."""
 
 
 def find_modules(folder: Path) -> dict[str, Path]:
@@ -104,5 +104,5 @@ def module_needs(content: bytes) -> list[str]:
 
 
 def module_name(path: Path) -> str:
-    """`virtio-rng.ko.xz` -> `virtio_rng`: the kernel treats `-` and `_` as equal."""
+    """Return `virtio_rng` for `virtio-rng.ko.xz`: the kernel treats `-` and `_` as equal."""
     return path.name.partition(".ko")[0].replace("-", "_")

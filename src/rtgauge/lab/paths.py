@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lab's folders: images are in the user's cache, guests and their state in the user's data."""
+"""Names the lab's folders: images are in the user's cache, guests and their state in the user's data."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ with the page of memory that holds the program. QEMU 7.2 searches all of them at
 after some 20 minutes of tests the kernel could not unpack itself over that memory after a power cut.
 """
 ICOUNT_SHIFT = 2
-"""By an instruction clock, an instruction takes 2 ** shift ns (QEMU's manual, "TCG Instruction Counting")."""
+"""With an instruction clock, an instruction takes 2 ** shift ns (QEMU's manual, "TCG Instruction
+Counting").
+"""
 ICOUNT_PARAMETER = "rtgauge.icount"
 """Shows the clock in the guest's facts; the kernel ignores parameters of unknown modules."""
 CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
@@ -69,7 +71,7 @@ class BootOptions:
     icount: bool = False
     """The guest's clock counts its instructions."""
     engines: tuple[Path, ...] = ()
-    """Engines in the image of a guest with only serial lines, which need a minute to transfer one."""
+    """Engines in the image of a guest with only serial lines, which would take a minute to transfer one."""
 
 
 def check_append(text: str) -> str:

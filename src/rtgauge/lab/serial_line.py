@@ -3,7 +3,7 @@
 ProxyCommand with ProxyUseFdpass (ssh_config(5)).
 
 A serial line neither begins nor ends a connection, so an earlier client's server may still run. A line with a
-random word is sent until the guest's `serve-line` returns it; an earlier server takes that line for a broken
+random word is sent until the guest's `serve-line` returns it; an earlier server reads that line as a broken
 packet and ends. One more line then starts the new server.
 """
 
@@ -25,7 +25,7 @@ PATIENCE_S = 60.0
 
 
 def synchronise(line: socket.socket, patience_s: float = PATIENCE_S) -> None:
-    """Return once the guest's server begins with this client; nothing that the server sends is read.
+    """Return once the guest's server begins to serve this client; nothing that the server sends is read.
 
     Raises TimeoutError if nobody answers, OSError if the line fails.
     """

@@ -19,7 +19,7 @@ from rtgauge.record.files import write_whole
 from rtgauge.user_cache import private_folder
 
 LONGEST_CONTROL_PATH = 88
-"""A Unix socket's path has at most 108 bytes, and ssh adds 17 for a moment."""
+"""A Unix socket's path has at most 108 bytes, and ssh temporarily adds 17."""
 SSH_S = 10.0
 """Time limit for connecting, and for a short command."""
 
@@ -81,7 +81,8 @@ def _over_serial_line(folder: Path) -> dict[str, str]:
         "ProxyCommand": f"{line} %p {shlex.quote(str(folder)).replace('%', '%%')}",
         "ProxyUseFdpass": "yes",
         "Compression": "yes",
-        # A serial line does not end with its guest: a guest that no longer answers is gone. It may be slow.
+        # A serial line does not end with its guest: a guest that no longer answers is gone, but it may only
+        # be slow.
         "ServerAliveInterval": "20",
         "ServerAliveCountMax": "3",
         "ControlMaster": "auto",

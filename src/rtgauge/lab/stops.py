@@ -19,7 +19,7 @@ from rtgauge.units import NS_PER_S
 
 EVERY_S = 1.0
 LOOKS = 10
-"""Readings of the guest's clock; the one that arrived fastest is the best."""
+"""The number of readings of the guest's clock; the one that arrived fastest is the best."""
 STOP = """
 import os, signal, sys, time
 pid, length_s = int(sys.argv[1]), float(sys.argv[2])
@@ -36,7 +36,8 @@ print(start_ns, end_ns)
 
 
 def clock_offset_ns(running: Running) -> int:
-    """Return how far the guest's CLOCK_MONOTONIC is ahead of this machine's, to some 10 ms (/proc/uptime).
+    """Return how far the guest's CLOCK_MONOTONIC is ahead of this machine's, to within about 10 ms
+    (/proc/uptime).
 
     Raises MeasureError if the guest does not answer.
     """
@@ -56,7 +57,7 @@ def clock_offset_ns(running: Running) -> int:
 def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int, int]]]:
     """Stop the guest about every `EVERY_S`, each time for `length_s`, until the context ends.
 
-    Gives the (start, end) of each stop, in ns of this machine's CLOCK_MONOTONIC.
+    Yields the (start, end) of each stop, in ns of this machine's CLOCK_MONOTONIC.
     """
     stops: list[tuple[int, int]] = []
     over = threading.Event()

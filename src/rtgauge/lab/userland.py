@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs of a guest: BusyBox, an ssh server and the loads, with the libraries they need."""
+"""Collects the programs of a guest: BusyBox, an ssh server and the loads, with the libraries they need."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Loads: interference during a measurement. Each load is a module."""
+"""Makes loads: interference during a measurement. Each load is a module."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`copy`: copies a file again and again, with scp over the loopback, or with dd without an SSH server (Brown
-& Martin 2010, sec. 3.8).
+"""`copy`: copies a file again and again, with scp over the loopback, or with dd if there is no SSH server
+(Brown & Martin 2010, sec. 3.8).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Copy(Load):
             words = [*begin, PREPARE + SCP, "sh", str(MIB), str(free_port(context)), str(server)]
             return [PartSpec("scp", words, wanted, ready=("scp", 1), lasting=False, reached=copies)]
         note = (
-            "load copy: with dd on one file system, since this machine has no SSH server (sshd, scp, "
+            "load copy: with dd on one file system, because this machine has no SSH server (sshd, scp, "
             "ssh-keygen): no network, no encryption"
         )
         return [

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
-from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec, PartState
@@ -124,7 +124,7 @@ class RunningLoad:
     ) -> Self:
         """Continue a load that another process started on the target, from the `state` that it left.
 
-        Raises MeasureError if the load is gone, or is not that of the record.
+        Raises MeasureError if the load is gone, or is not the record's.
         """
         context = make_context(target, expected_s)
         running = cls(target, load, context, log_path)
@@ -224,7 +224,8 @@ class RunningLoad:
         self._read_memory()
 
     def check(self) -> list[str]:
-        """Return one line with the reason for each part that died while it was needed; empty if all live.
+        """Return one line with the reason for each part that died while it was needed; empty if all are
+        alive.
 
         It is cheap: call it about once a second.
         """
@@ -373,7 +374,7 @@ def _new_log() -> BinaryIO:
 def _tail(log: BinaryIO, limit: int) -> str:
     """Return the last `limit` bytes of a log as text.
 
-    The file's position stays, because the load's programs may share it.
+    The file's position does not change, because the load's programs may share it.
     """
     size = os.fstat(log.fileno()).st_size
     return os.pread(log.fileno(), limit, max(size - limit, 0)).decode(errors="replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The model of a load, and what loads need from the target that they run on."""
+"""Models a load, and what loads need from the target that they run on."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class PartSpec:
 class LoadContext:
     """The facts that a load may use to choose its programs. Sizes are in bytes.
 
-    `bound_s` is a safety limit in seconds: every program ends itself then, if everything else fails.
+    `bound_s` is a safety limit in seconds: after it every program ends itself, if everything else has failed.
     """
 
     target: LoadTarget

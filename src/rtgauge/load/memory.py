@@ -13,7 +13,9 @@ from rtgauge.load.load import Load, LoadContext, PartSpec
 WORKERS = 5
 SHARE = 0.70
 SHARE_OF_AVAILABLE = 0.85
-"""The largest share of the available memory that the load takes, so that the target does not run out."""
+"""The largest share of the available memory that the load uses, so that the target does not run out of
+memory.
+"""
 ENOUGH = 0.9
 PAGE = 4096
 
@@ -24,7 +26,7 @@ def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None
     if not isinstance(most, int) or most >= ENOUGH * given:
         return None
     return (
-        f"load memory: it took {most / total:.0%} of memory at most instead of the {given / total:.0%} "
+        f"load memory: it used at most {most / total:.0%} of memory instead of the {given / total:.0%} "
         "that it was given: "
         "this machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the "
         "plan) or the step a longer duration"

@@ -76,7 +76,9 @@ COSTS_LITTLE = (
 
 
 def parse_peer(text: str) -> tuple[str, int]:
-    """`"box:5201"` or `"[fe80::1%eth0]:5201"` -> host, port. Raises InputError for anything else."""
+    """Parse `"box:5201"` or `"[fe80::1%eth0]:5201"` into host and port. Raises InputError for anything
+    else.
+    """
     match = re.fullmatch(
         r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))(?::(?P<port>[0-9]{1,5}))?",
         text,
@@ -113,7 +115,7 @@ def traffic(log: str) -> dict[str, Any]:
 
 
 def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
-    """Return a test whether iperf3 has every client's connection to `port`, and the control connection."""
+    """Return a test of whether iperf3 has every client's connection to `port`, and the control connection."""
 
     def ask(target: LoadTarget, processes: Sequence[ProcessStat]) -> bool:
         # /proc/PID/net/tcp shows PID's namespace; 01 is ESTABLISHED.

@@ -48,7 +48,7 @@ def parse_all(files: Files) -> dict[int, ProcessStat]:
 
 
 def descendants(processes: Mapping[int, ProcessStat], root: int) -> list[ProcessStat]:
-    """Return the process `root` and all its descendants, also zombies: their CPU time is not yet their
+    """Return the process `root` and all its descendants, including zombies: their CPU time is not yet their
     parent's.
     """
     children: dict[int, list[int]] = {}

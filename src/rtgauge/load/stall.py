@@ -85,7 +85,7 @@ class Stall(Load):
         self._length_us = int(numbers[1]) if len(numbers) > 1 else LENGTH_US
 
     def left_out(self, target: LoadTarget) -> LeftOut | None:
-        """Return why the load cannot run, also if the machine has no such stall."""
+        """Return why the load cannot run, for example because the machine cannot stall in this way."""
         what = f"load stall:{self._kind}"
         if self._kind in BY_MODULE:
             if not target.read([MODULE]).exists(MODULE):
@@ -104,7 +104,7 @@ class Stall(Load):
             if max(exits, default=0) < LEAST_EXIT_US:
                 reason = f"no idle state of CPU {self._cpu or 0} takes {LEAST_EXIT_US} us or more to leave"
                 return LeftOut(
-                    what=what, reason=reason, remedy="nothing to do: such a delay does not exist there"
+                    what=what, reason=reason, remedy="nothing to do: this delay does not exist there"
                 )
         return None
 

@@ -26,13 +26,13 @@ HOG_PRIORITY = 99
 LOW_PRIORITY = 1
 FAULT_PRIORITY = 50
 RECEIVERS, NOBODY = ("127.255.255.255", 53_991), ("127.255.255.255", 53_992)
-"""Destinations of a broadcast on lo: the sockets of `softirq`, and nobody."""
+"""Destinations of a broadcast on lo: the sockets of `softirq`, and a port without sockets."""
 SOCKET_NS = 470
 """Estimated time to hand a packet to one more socket. The length of a stall is measured."""
 TIMER_NS, LEAST_TIMER_NS = 400, 100
 """First estimate and lower bound of a timer's time: 150 ns to 1 us.
 
-Each stall measures it, and so says how many timers the next one needs.
+Each stall measures it, and so shows how many timers the next one needs.
 """
 ARM_NS = 40_000_000
 """The time in which the timers are set."""
@@ -141,7 +141,7 @@ def stall_once(ask: int, answer: int) -> None:
 
 
 def hog() -> None:
-    """A task computes with a priority above the measured thread's."""
+    """Compute in a task with a priority above the measured thread's."""
     name_self("rtgauge-hog")
     ask, answer = echo()
     while True:
@@ -152,7 +152,7 @@ def hog() -> None:
 
 
 def from_idle() -> None:
-    """A timer wakes a high-priority task from idle: nothing of this program ran on the CPU before."""
+    """Let a timer wake a high-priority task from idle: nothing of this program ran on the CPU before."""
     name_self("rtgauge-woken")
     ask, answer = echo()
     while True:
@@ -162,7 +162,7 @@ def from_idle() -> None:
 
 
 def two_cpus() -> None:
-    """As `from-idle`, while another task computes on another CPU, which delays nobody here."""
+    """Do the same as `from-idle`, while a task computes on another CPU, which delays nobody here."""
     others = sorted(set(range(os.cpu_count() or 1)) - {CPU})
     asked, ask_other = os.pipe()
     if others and os.fork() == 0:
@@ -185,8 +185,8 @@ def two_cpus() -> None:
 
 
 def catch_up() -> None:
-    """This program is the measured one. Its loop is late, so its timer expires as it is about to sleep, and
-    what it runs then is its own work.
+    """Be the measured program, with a late loop: the timer expires just before the sleep, and what runs then
+    is the program's own work.
     """
     name_self("rtgauge-catchup")
     set_priority(FAULT_PRIORITY)
@@ -274,7 +274,7 @@ def timers() -> None:
 
 
 def throttle() -> None:
-    """Keep the CPU busy with real-time tasks while a fair one wants it: the scheduler gives it some time
+    """Keep the CPU busy with real-time tasks while a fair task wants it: the scheduler gives it some time
     before every real-time task.
 
     The stall is the time in which the fair task runs.
@@ -303,9 +303,9 @@ def compute(ns: int = OWN_NS) -> None:
 
 
 def fault() -> None:
-    """This program is the measured one. Its loop touches memory that is not mapped yet.
+    """Be the measured program, whose loop touches memory that is not mapped yet.
 
-    Its CPU is never idle, because some kernels in virtual machines do not trace switches from the idle task.
+    The CPU is never idle, because some kernels in virtual machines do not trace switches from the idle task.
     """
     beside("rtgauge-busy", lowest_of_all)
     name_self("rtgauge-faults")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`swarm` or `swarm:N`: N dd copy /dev/zero to /dev/null with the lowest priority (Brown & Martin 2010, sec.
-3.8).
+"""`swarm` or `swarm:N`: runs dd N times, from /dev/zero to /dev/null at the lowest priority (Brown & Martin
+2010, sec. 3.8).
 """
 
 from __future__ import annotations

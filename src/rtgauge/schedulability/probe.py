@@ -157,7 +157,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
                 )
             if self.policy == "deadline" and task.deadline_ns > task.period_ns:
                 raise ValueError(
-                    f"task '{task.name}': policy deadline takes no deadline "
+                    f"task '{task.name}': policy deadline allows no deadline "
                     f"({format_duration(task.deadline_ns)}) beyond the period"
                 )
         if not self.pin and self.policy != "deadline":
@@ -173,15 +173,14 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
                 continue
             if not self.force:
                 raise ValueError(
-                    f"the tasks want {float(share):.1%} of CPU {cpu}, above "
-                    f"{float(MOST_SHARE):.0%}: the rest of the machine would starve; "
-                    f"--force (force = true in a plan) runs them for {format_duration(FORCED_NS)} at the most"
+                    f"the tasks need {float(share):.1%} of CPU {cpu}, more than {float(MOST_SHARE):.0%}: the "
+                    "rest of the machine would starve; "
+                    f"--force (force = true in a plan) runs them for at most {format_duration(FORCED_NS)}"
                 )
             if self.duration_ns + self.warm_up_ns > FORCED_NS:
                 raise ValueError(
-                    f"the tasks overload CPU {cpu} ({float(share):.1%}): such a set is run for "
-                    f"{format_duration(FORCED_NS)} at the most, "
-                    "warm-up included; give a shorter duration"
+                    f"the tasks overload CPU {cpu} ({float(share):.1%}): such a set is run for at most "
+                    f"{format_duration(FORCED_NS)}, warm-up included; give a shorter duration"
                 )
 
 
@@ -222,7 +221,7 @@ class Taskset(Probe[TasksetParameters]):
         ]
 
     def trial_arguments(self, parameters: TasksetParameters) -> list[str]:
-        """Return the command line without explaining."""
+        """Return the command line without the options for explaining."""
         return self.arguments(parameters.but(explain=False), None)
 
     def expected_ns(self, parameters: TasksetParameters) -> int:
@@ -235,7 +234,7 @@ PROBE = Taskset(
     name="taskset",
     order=90,
     help="a set of periodic tasks: period, response, jitter, latency, deadline misses, preemptions",
-    about="""A set of periodic tasks, run for real: does it keep its deadlines,
+    about="""A set of periodic tasks, run for real: does it meet its deadlines,
 and what does the calculation say?
 
 Each task burns its execution time in each period. The output has the period, response, jitter,
@@ -249,7 +248,7 @@ release latency, deadline misses and preemptions of each, next to the calculated
     method=(
         "Each task waits for its release by absolute time, reads the clock, burns its execution "
         "time in a busy loop, and reads the clock again. "
-        "All are released together at time 0 (and their offset later). A late activation is run "
+        "All are released together at time 0 (plus their offsets). A late activation is run "
         "late; none is skipped, so none is missed."
     ),
     metrics=(

@@ -104,7 +104,7 @@ class TaskEntry(BaseModel):
     deadline_ns: Positive | None = Field(default=None, alias="deadline")
     """Time from the start of the period; it may exceed the period, which is the default."""
     priority: int | None = Field(default=None, ge=1, le=HIGHEST_PRIORITY, strict=True)
-    """A larger one preempts a smaller one; for all tasks or for none. Default: rate-monotonic."""
+    """A larger one preempts a smaller one. Give all tasks one, or none. Default: rate-monotonic."""
     cpu: int = Field(default=0, ge=0, le=MAX_CPU, strict=True)
     """The CPU where it runs; each CPU is analysed by itself."""
     blocking_ns: NotNegative = Field(default=0, alias="blocking")
@@ -204,7 +204,7 @@ def _check_together(entries: list[TaskEntry], what: str) -> None:
     without = [entry.name for entry in entries if entry.priority is None]
     if without and len(without) < len(entries):
         raise InputError(
-            f"{what}: '{without[0]}' has no priority and others have; give every task one, or none "
+            f"{what}: '{without[0]}' has no priority, but other tasks have one; give every task one, or none "
             "for rate-monotonic priorities"
         )
     holder: dict[tuple[int, int], str] = {}

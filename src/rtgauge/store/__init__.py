@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The store: a database of the contents of many records. The records stay files; it is built from them."""
+"""Keeps a store: a database of what many records hold. The records stay files; it is built from them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Brings records into a store, and makes a store anew from its records."""
+"""Adds records to a store, and makes a store anew from its records."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Said:
     machines: dict[str, str] = field(default_factory=dict[str, str])
 
     def merged(self, before: Labels, targets: Sequence[str]) -> Labels:
-        """Labels with this in them. Raises InputError for a target that the record does not have."""
+        """Return the labels with this added. Raises InputError for a target that the record does not have."""
         unknown = [target for target in self.machines if target and target not in targets]
         if unknown:
             raise InputError(
-                f"--machine {unknown[0]}: the record has no such target, but {', '.join(targets)}"
+                f"--machine {unknown[0]}: the record has no such target; it has {', '.join(targets)}"
             )
         named = {target or targets[0]: name for target, name in self.machines.items()} if targets else {}
         return Labels(
@@ -48,7 +48,7 @@ class Said:
 
 
 def folders_of(path: Path) -> list[Path]:
-    """The record at `path`, or every record in that folder."""
+    """Return the record at `path`, or every record in that folder."""
     return [path] if (path / RUN).exists() or not path.is_dir() else record_folders(path) or [path]
 
 
@@ -60,7 +60,7 @@ class Added(NamedTuple):
 
 
 def add(store: Store, path: Path, said: Said | None = None, *, again: bool = False) -> Added:
-    """Add the record in the folder `path`, and keep in it what `said` has.
+    """Add the record in the folder `path`, and keep in it what the user said about it.
 
     `again`: read it again although nothing changed. Raises RecordError for a damaged record, InputError or
     MeasureError if a file or the store cannot be written.
@@ -69,7 +69,7 @@ def add(store: Store, path: Path, said: Said | None = None, *, again: bool = Fal
     run = read_model(folder.file(RUN), Run)
     if said is not None:
         _say(folder, run, said)
-    # The checksum comes first: if the record changes from here on, adding it again finds the change.
+    # The checksum comes first: if the record changes after this, adding it again finds the change.
     try:
         sha256 = checksum_of(folder)
     except OSError as error:
@@ -109,9 +109,9 @@ def rebuild(
     """Make the store `path` anew from the records that it knows and every record in `folders`, by default the
     folder of the store.
 
-    Each record is replaced in a transaction of its own: other writers go on, and a kill leaves a whole store.
-    A damaged store is put aside. If a record's folder is gone, the store keeps its figures, unless
-    `drop_missing` is given.
+    Each record is replaced in a transaction of its own: other writers can continue, and a kill leaves a whole
+    store. A damaged store is put aside. If a record's folder is gone, the store keeps the record's figures,
+    unless `drop_missing` is given.
     """
     rebuilt, place = Rebuilt(), place_of(path)
     if not folders and not isinstance(place, Server):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Opens the store's database or makes a new one, and turns each of its errors into one line.
 
-PostgreSQL is in `postgresql`. SQLite is in WAL mode: readers never wait, a writer waits for the one before,
-and a transaction is whole or absent, also after kill -9 and a power cut.
+The module `postgresql` is for PostgreSQL. SQLite is in WAL mode: readers never wait, a writer waits for the
+one before it, and a transaction is whole or absent, even after kill -9 or a power cut.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from rtgauge.store.tables import METADATA, SCHEMA_VERSION, STORE
 BUSY_S = 120.0
 """How long a writer waits for the others."""
 TRIES = 100
-"""The most requests for WAL mode while another process opens the store: SQLite does not wait here."""
+"""The most requests for WAL mode while another process opens the store: SQLite itself does not wait for
+it.
+"""
 MODES = {"read": "ro", "write": "rw", "make": "rwc"}
 
 
@@ -37,7 +39,7 @@ Place = Path | Server
 
 
 def place_of(store: str | Path) -> Place:
-    """The file, or the database of a server, that --store names. Raises InputError."""
+    """Return the file, or the database of a server, that --store names. Raises InputError."""
     text = str(store)
     if text.startswith(postgresql.SCHEMES):
         return postgresql.server_of(text)
@@ -66,12 +68,12 @@ def _check_place(path: Path, *, make: bool) -> None:
     if kind is None and not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for the store: make it, or name another --store")
     if kind is not None and not stat.S_ISREG(kind):
-        what = "a folder" if stat.S_ISDIR(kind) else "no regular file"
+        what = "a folder" if stat.S_ISDIR(kind) else "not a regular file"
         raise InputError(f"{path} is {what}: name a file with --store")
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection without transactions of its own; SQLAlchemy begins them."""
+    """Return a connection without transactions of its own; SQLAlchemy begins them."""
     name = path.absolute().as_uri().replace("?", "%3f").replace("#", "%23")
     unchanging = "" if mode != "read" or _can_write(path) else "&immutable=1"
     connection = sqlite3.connect(
@@ -82,7 +84,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _can_write(path: Path) -> bool:
-    """Whether SQLite can make its files next to the store. Readers need them too."""
+    """Return whether SQLite can make its files next to the store. Readers need them too."""
     return os.access(path.parent, os.W_OK) and not os.statvfs(path.parent).f_flag & os.ST_RDONLY
 
 
@@ -98,21 +100,19 @@ def _engine(path: Path, mode: str) -> Engine:
 
 
 def problem(path: Place, error: Exception) -> RtgaugeError:
-    """The error of one line for what the database said."""
+    """Return an error of one line for what the database reported."""
     if isinstance(path, Server) and (known := postgresql.problem(path, error)):
         return known
     original: Any = error.orig if isinstance(error, DBAPIError) else error
     name = str(getattr(original, "sqlite_errorname", ""))
     if name.startswith("SQLITE_FULL"):
-        return MeasureError(f"disk full: {path} cannot be written; free space. The store is as it was before")
+        return MeasureError(f"disk full: {path} cannot be written; free space. The store is unchanged")
     if name.startswith("SQLITE_READONLY"):
         return InputError(f"{path} is read-only: name another --store, or change its permissions")
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
         return InputError(f"{path} cannot be opened ({original}): name another --store")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return MeasureError(
-            f"{path} is held by another program for {BUSY_S:g} s: try again when it has ended"
-        )
+        return MeasureError(f"another program has held {path} for {BUSY_S:g} s: try again when it has ended")
     if name == "SQLITE_NOTADB":
         return InputError(f"{path} is not a store but another file: name another --store")
     if name.startswith("SQLITE_IOERR"):
@@ -121,7 +121,7 @@ def problem(path: Place, error: Exception) -> RtgaugeError:
 
 
 class DamagedError(InputError):
-    """The store's file is damaged; the records still have everything."""
+    """The store's file is damaged; the records still hold everything."""
 
 
 def _damaged(path: Place, what: str) -> DamagedError:
@@ -130,9 +130,9 @@ def _damaged(path: Place, what: str) -> DamagedError:
 
 @contextmanager
 def clear_problems(path: Place) -> Generator[None]:
-    """Turn what the database says into one line.
+    """Turn errors of the database into one line.
 
-    Raises DamagedError for a damaged database, InputError if the wrong file is named, else MeasureError.
+    Raises DamagedError for a damaged database, InputError if the wrong file is named, otherwise MeasureError.
     """
     try:
         yield
@@ -141,7 +141,7 @@ def clear_problems(path: Place) -> Generator[None]:
 
 
 def _into_wal_mode(path: Path) -> None:
-    """Ask for WAL mode, which the file keeps. If SQLite refuses it, its rollback journal stays."""
+    """Switch the file to WAL mode, which lasts. If SQLite refuses, it keeps its rollback journal."""
     connection = _connect(path, "make")
     try:
         for left in reversed(range(TRIES)):
@@ -158,7 +158,7 @@ def _into_wal_mode(path: Path) -> None:
 
 
 def _check_tables(connection: Connection, path: Place) -> int | None:
-    """The schema version of the store; None without tables.
+    """Return the schema version of the store; None without tables.
 
     Raises InputError for another program's database or a newer store.
     """
@@ -173,7 +173,7 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
             f"{path} has no schema version: rtgauge store rebuild makes it anew from the records"
         )
     if version != SCHEMA_VERSION and not isinstance(path, Server):
-        # From a damaged page SQLite may read any number.
+        # SQLite may read any number from a damaged page.
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if found != "ok":
             raise _damaged(path, str(found).splitlines()[-1])
@@ -189,7 +189,9 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
 
 
 def open_database(path: Place, *, make: bool = False, write: bool = False) -> Engine:
-    """The checked database of a store; `make`: new tables. Raises InputError, DamagedError, MeasureError."""
+    """Return the checked database of a store; `make`: make the tables if there are none. Raises InputError,
+    DamagedError, MeasureError.
+    """
     if isinstance(path, Server):
         return _open_server(path, make=make, write=write)
     _check_place(path, make=make)
@@ -197,7 +199,7 @@ def open_database(path: Place, *, make: bool = False, write: bool = False) -> En
         raise InputError(f"{path} is read-only: name another --store, or change its permissions")
     with clear_problems(path):
         if make:
-            # Nothing of another program's database is changed.
+            # Do not change another program's database.
             if _kind(path) is not None:
                 with _engine(path, "read").begin() as connection:
                     _check_tables(connection, path)

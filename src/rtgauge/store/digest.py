@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the store keeps of a record: rows of its tables, without the database."""
+"""Makes what the store keeps of a record: rows of its tables, without the database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rtgauge.system.hardware import SHARED
 Row = dict[str, Any]
 """Column -> value."""
 VOLATILE = {"identity", "host", "interrupts", "tasks", "machine.evidence", "memory.total_bytes"}
-"""Facts that are no settings, or differ from boot to boot."""
+"""Facts that are not settings, or that differ from boot to boot."""
 NOT_OF_THE_SERIES = {"explain_buffer_kb", "window_ns"}
 """Parameters that say how a record is cut, not what was measured."""
 
@@ -51,13 +51,15 @@ class Digest:
 
 
 def key_of(*parts: object) -> str:
-    """A short name for values that JSON can hold: the same for equal ones."""
+    """Return a short name for values that JSON can hold; equal values have the same name."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def checksum_of(folder: RecordFolder) -> str:
-    """SHA-256 of the files that the store is made of; step.json covers the others. Raises OSError."""
+    """Return the SHA-256 of the files that the store is made from; step.json covers the others. Raises
+    OSError.
+    """
     total = hashlib.sha256()
     run, *others = described_in(folder)
     for name in (run, LABELS, *others):
@@ -68,7 +70,9 @@ def checksum_of(folder: RecordFolder) -> str:
 
 
 def digest_of(record: Record, sha256: str) -> Digest:
-    """Everything that the store keeps of a record; `sha256` from `checksum_of`. Raises RecordError."""
+    """Return everything that the store keeps of a record; `sha256` is from `checksum_of`. Raises
+    RecordError.
+    """
     run, labels = record.run, read_labels(record.folder)
     row: Row = {
         "name": run.id,
@@ -99,7 +103,7 @@ def _step(record: Record, step: Step, labels: Labels) -> StepDigest:
     target = step.key.targets.get("self", "local")
     facts = record.system(target)
     peer = step.key.peer
-    # The facts are those of the boot in which the run began.
+    # The facts are from the boot in which the run began.
     booted = step.deployment is not None and step.deployment.by == "boot"
     row: Row = {
         "name": step.id,
@@ -137,7 +141,9 @@ def _duration_ns(step: Step) -> int | None:
 
 
 def configuration_of(facts: Facts) -> Row:
-    """The kernel and every other fact that is a setting. Two records with equal ones have the same key."""
+    """Return the kernel and every other fact that is a setting. Records with equal settings have the same
+    key.
+    """
     settings = {
         name: value
         for name, value in flat(facts.as_json()).items()
@@ -171,10 +177,10 @@ def _figures(distribution: Distribution, prefix: str = "") -> Row:
 
 
 def series_of(step: Step, summary: SeriesSummary, *, whole: bool) -> Row:
-    """What was measured, without machine, kernel and settings.
+    """Return what was measured, without machine, kernel and settings.
 
-    `name`: PROBE/METRIC/LOAD/DEPLOYMENT, with the labels of a part of the whole: `[cpu=1]`. Two series of one
-    name differ in their parameters.
+    `name`: PROBE/METRIC/LOAD/DEPLOYMENT, followed by the labels of a part, such as `[cpu=1]`. Series with the
+    same name differ in their parameters.
     """
     key = step.key
     parameters = {
@@ -205,7 +211,9 @@ OWN_NAME, ADDRESS = "name", "address"
 
 @dataclass(frozen=True)
 class Machine:
-    """`key`: `SOURCE:...`; `shared`: machines of one image may have it too. `host`: only shown."""
+    """`key`: `SOURCE:...`; `shared`: other machines with the same image may have this key. `host` is only
+    shown.
+    """
 
     key: str
     source: str
@@ -214,10 +222,10 @@ class Machine:
 
 
 def machine_of(facts: Facts, target: str, name: str | None = None) -> Machine:
-    """The machine with these facts, which the run called `target`; `name`: what the user calls it.
+    """Return the machine with these facts, which the run called `target`; `name`: what the user calls it.
 
-    Without a serial number the address of the target is a part of the key: boards of one image at different
-    addresses stay apart. A local machine then also has its host name in it.
+    Without a serial number, the target's address is a part of the key, so that boards with the same image at
+    different addresses stay apart. The key of a local machine then also has its host name.
     """
     host = facts.host or target
     if name is not None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What `rtgauge store` prints with --json, and rows that are asked of a store. Times are integers in ns."""
+"""Defines the documents that `rtgauge store --json` prints, and the rows that a store returns. Times are
+integers in ns.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from rtgauge.record.model import Model, Severity, VerdictWord
 
 
 class Added(Model):
-    """One record that was to be added. `error`: why it was not."""
+    """One record that was to be added. `error`: why it was not added."""
 
     path: str
     record: str | None = Field(description="its name; null if it could not be read")
@@ -47,7 +49,7 @@ class MachineRow(Model):
 
     key: str
     source: str = Field(description="name, dmi, device-tree, soc, machine-id or address")
-    shared: bool = Field(description="whether another machine of the same image may have this key")
+    shared: bool = Field(description="whether another machine with the same image may have this key")
     host: str = Field(description="its last host name")
     records: int
     first: str
@@ -55,7 +57,7 @@ class MachineRow(Model):
 
 
 class RecordRow(Model):
-    """A record that the store has. `missing`: its folder is gone."""
+    """A record in the store. `missing`: its folder is gone."""
 
     record: str
     path: str
@@ -119,7 +121,7 @@ class Point(Model):
 
 
 class Course(Model):
-    """A series and its results, the oldest first. `omitted`: so many older ones are not listed."""
+    """A series and its results, the oldest first. `omitted`: how many older ones are not listed."""
 
     series: SeriesRow
     omitted: int
@@ -127,7 +129,7 @@ class Course(Model):
 
 
 class StoreListed(Model):
-    """`store list --json`. `records`: how many the store has; the lists are what was asked for."""
+    """`store list --json`. `records`: how many the store has; the lists have what was requested."""
 
     store: str
     total: int = Field(description="records in the store")

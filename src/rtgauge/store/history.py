@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The history of a series: quantiles, spread between boots, and suspected changes, which a gate can prove."""
+"""Computes the history of a series: quantiles, spread between boots, and suspected changes, which a gate can
+prove.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,9 @@ QUANTILES = {
 GROUPS = ("kernel", "commit", "day", "boot", "machine")
 LABEL_OF, SETTING_OF = "label:", "setting:"
 PAIRS = 12
-"""Of a gate, for the least change that it would find."""
+"""The pairs of a gate, for the smallest change that it would detect."""
 MOST_NAMED = 5
-"""More settings that changed at one place are only counted."""
+"""If more settings changed at one place, the others are only counted."""
 
 
 class HistoryGroup(Model):
@@ -50,7 +52,9 @@ class HistoryGroup(Model):
     runs: int
     boots: int
     quantiles_ns: dict[str, int | None]
-    low_ns: int | None = Field(description="95 % interval of the quantile over the boots; null below two")
+    low_ns: int | None = Field(
+        description="95 % interval of the quantile over the boots; null for fewer than two"
+    )
     high_ns: int | None
     max_ns: int | None
     doubtful: int = Field(description="runs with a doubtful or invalid mark; they are not in the figures")
@@ -62,7 +66,7 @@ class SuspectedChange(Model):
     record: str = Field(description="the first record after it")
     boots_before: int = Field(description="boots with a figure")
     started: str
-    change: float = Field(description="relative, of the geometric means before and after: 0.1 is +10 %")
+    change: float = Field(description="relative change of the geometric mean: 0.1 is +10 %")
     differs: dict[str, tuple[str | None, str | None]] = Field(
         description="kernel, commit, labels and settings before and after; empty if none is known"
     )
@@ -75,7 +79,7 @@ class History(Model):
     tool: str
     machine: str
     host: str
-    shared: bool = Field(description="whether another machine of the same image may have this key")
+    shared: bool = Field(description="whether another machine with the same image may have this key")
     parameters: dict[str, object]
     quantile: str
     groups: list[HistoryGroup]
@@ -88,7 +92,7 @@ class History(Model):
         "null for one machine"
     )
     detectable: float | None = Field(
-        description="the least change that a gate of 12 pairs finds at this spread"
+        description="the smallest change that a gate of 12 pairs detects at this spread"
     )
     changes: list[SuspectedChange]
     enough: bool = Field(description="whether there are enough boots to look for changes")
@@ -102,9 +106,10 @@ class StoreHistory(Model):
 
 
 def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, by: str) -> list[History]:
-    """A history for each series of this name or pattern, and each machine.
+    """Return a history for each series of this name or pattern, and each machine.
 
-    `by`: one of GROUPS, `label:KEY` or `setting:NAME`. Raises InputError for another one or another quantile.
+    `by`: one of GROUPS, `label:KEY` or `setting:NAME`. Raises InputError for any other value of `by`, or any
+    other quantile.
     """
     if quantile not in QUANTILES:
         raise InputError(f"--quantile {quantile} is not one of {', '.join(QUANTILES)}")
@@ -162,7 +167,7 @@ class _Known:
                 self._labels.setdefault(record, {})[key] = value
 
     def of(self, point: Point) -> dict[str, str]:
-        """Everything that may explain a change: name -> value."""
+        """Return everything that may explain a change: name -> value."""
         named = {"kernel": point.kernel, "commit": point.commit}
         labels = {f"{LABEL_OF}{key}": value for key, value in self._labels.get(point.record, {}).items()}
         settings = {
@@ -171,7 +176,7 @@ class _Known:
         return {key: value for key, value in named.items() if value is not None} | labels | settings
 
     def group_of(self, by: str) -> Callable[[Point], str]:
-        """The group of a point."""
+        """Return the group of a point."""
         if by.startswith((LABEL_OF, SETTING_OF)) or by in ("kernel", "commit"):
             return lambda point: self.of(point).get(by, "unknown")
         if by == "boot":
@@ -182,7 +187,7 @@ class _Known:
 
 
 def _boot_of(point: Point) -> str:
-    """The boot of a run. If it is not known (a boot for each run), the step is its own."""
+    """Return the boot of a run. If it is not known (each run had its own boot), return the step."""
     return point.boot_id or f"{point.record} {point.step}"
 
 
@@ -249,7 +254,7 @@ def _history(
 
 
 def _value(point: Point, quantile: str) -> int | None:
-    """The quantile of a run; None if it is doubtful, not known, a bound, or not above 0."""
+    """Return the quantile of a run; None if it is doubtful, not known, a bound, or not above 0."""
     field = QUANTILES[quantile]
     value: int | None = getattr(point, field)
     bounded = field.removeprefix("filled_") in point.lower_bounds
@@ -257,7 +262,7 @@ def _value(point: Point, quantile: str) -> int | None:
 
 
 def _pooled_spread(parts: Sequence[Sequence[float]]) -> float | None:
-    """The standard deviation within the parts; None if each has one value."""
+    """Return the standard deviation within the parts; None if each has one value."""
     freedom = sum(len(part) - 1 for part in parts)
     if freedom < 1:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Brings the tables of an older store up to date, step by step, in one transaction.
 
-Each step is for SQLite and PostgreSQL. It changes the tables of its version, and may not use `tables`, which
-has the newest.
+Each step works on SQLite and PostgreSQL. It changes the tables of its version, and may not use the module
+`tables`, which has the newest ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _without_intervals(connection: Connection) -> None:
-    """Results had intervals within the run. Labels get an index."""
+    """Drop the intervals that results had within the run, and give labels an index."""
     unused = {"windows", "window_ns"}
     unused |= {f"{name}_{end}_ns" for name in ("p50", "p99", "p99_9", "p99_99") for end in ("low", "high")}
     there = {column["name"] for column in inspect(connection).get_columns("result")}
@@ -28,7 +28,7 @@ def _without_intervals(connection: Connection) -> None:
 
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _without_intervals}
-"""Schema version -> what makes the next one of it."""
+"""Schema version -> the function that makes the next version from it."""
 
 
 def migrate(connection: Connection, version: int) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A store on a PostgreSQL server: its URL, its connections, and what the server's errors mean.
+"""Connects to a store on a PostgreSQL server, and explains the server's errors.
 
-The tables are in a schema of their own, `rtgauge`. Writers take turns by an advisory lock of the transaction,
-which the server frees when a writer is killed; a reader sees one state of the store.
+The tables are in a schema of their own, `rtgauge`. Writers take turns: each holds an advisory lock during its
+transaction, which the server frees if the writer is killed. A reader sees a single state of the store.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Server:
 
 
 def server_of(url: str) -> Server:
-    """The store that a URL names.
+    """Return the store that a URL names.
 
-    Raises InputError for a URL that libpq does not read or that has a password, without repeating it.
+    Raises InputError, without repeating the URL, if libpq cannot read it or it has a password.
     """
     try:
         from psycopg import ProgrammingError, conninfo
@@ -62,7 +62,7 @@ def server_of(url: str) -> Server:
 
 
 def engine_of(server: Server, *, write: bool, busy_s: float) -> Engine:
-    """Connections to the server. A writing transaction waits up to `busy_s` for the one before."""
+    """Return connections to the server. A writing transaction waits up to `busy_s` for the one before it."""
     import psycopg
 
     settings = f"-c search_path={SCHEMA} -c lock_timeout={busy_s:.0f}s -c client_encoding=UTF8"
@@ -85,7 +85,7 @@ def make_schema(connection: Connection) -> None:
 
 
 def put_aside(server: Server, busy_s: float) -> str:
-    """Rename the schema of a damaged store; its new name."""
+    """Rename the schema of a damaged store, and return its new name."""
     with engine_of(server, write=True, busy_s=busy_s).begin() as connection:
         names = set(connection.scalars(text("SELECT nspname FROM pg_namespace")))
         aside = next(name for n in range(1, 10_000) if (name := f"{SCHEMA}_damaged_{n}") not in names)
@@ -98,17 +98,17 @@ NOT_ALLOWED = "42501"
 
 
 def is_refused(error: DBAPIError) -> bool:
-    """Whether the server refused because this user may not do that."""
+    """Return whether the server refused because this user may not do that."""
     return getattr(error.orig, "sqlstate", None) == NOT_ALLOWED
 
 
 def problem(server: Server, error: Exception) -> RtgaugeError | None:
-    """The error of one line for what the server said; None if the store is damaged."""
+    """Return an error of one line for what the server reported; None if the store is damaged."""
     original: Any = error.orig if isinstance(error, DBAPIError) else error
     said = " ".join(str(original).split())
     state = str(getattr(original, "sqlstate", None) or "")
     if state == "55P03":
-        return MeasureError(f"{server} is held by another program: try again when it has ended")
+        return MeasureError(f"another program holds {server}: try again when it has ended")
     if state == NOT_ALLOWED:
         return InputError(
             f"{server}: this user may not do that ({said}); packaging/postgresql/rights.sql grants it"
@@ -116,13 +116,14 @@ def problem(server: Server, error: Exception) -> RtgaugeError | None:
     if state == "25006":
         return InputError(f"{server} is read-only: name another --store")
     if state.startswith("53"):
-        return MeasureError(f"{server} cannot be written ({said}). The store is as it was before")
+        return MeasureError(f"{server} cannot be written ({said}). The store is unchanged")
     if state.startswith(("28", "3D")):
         return InputError(f"{server} cannot be opened ({said})")
     if state.startswith("22") or isinstance(original, UnicodeError) or "NUL" in said:
         return InputError(f"{server}: PostgreSQL cannot hold this text ({said})")
     if type(original).__name__ in {"OperationalError", "AdminShutdown", "CrashShutdown", "InterfaceError"}:
         return MeasureError(
-            f"{server} does not answer or refuses ({said}). What was added before is there; try again"
+            f"{server} does not answer or refuses ({said}). Records added before this are in the store; try "
+            "again"
         )
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can be asked of a store."""
+"""Queries of a store."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from rtgauge.store.store import Store
 
 Query = Any
-"""A SELECT, whose type has that of every column in it."""
+"""A SELECT; its type holds the type of every column."""
 FROM_RESULT = [name for name in Point.model_fields if name in RESULT.c]
-"""Columns of a result that a point has as they are."""
+"""Columns of a result that go into a point unchanged."""
 
 
 class Asked:
-    """Which records a question is about.
+    """Which records a query is about.
 
-    `machine`: its key, the name that the user gave it, or its host name; `labels`: which the record has;
-    `last`: only so many, the newest (0: all).
+    `machine`: its key, the name that the user gave it, or its host name; `labels`: the record has them;
+    `last`: only this many, the newest (0: all).
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Asked:
         self.machine, self.labels, self.last = machine, labels or {}, last
 
     def among(self, query: Query) -> Query:
-        """The query with these conditions on RECORD and, if a machine is named, on its steps."""
+        """Return the query with these conditions on RECORD and, if a machine is named, on its steps."""
         if self.machine is not None:
             query = query.where(
                 RECORD.c.id.in_(
@@ -51,20 +51,20 @@ class Asked:
         return query
 
     def of_machine(self) -> Any:
-        """The condition on MACHINE."""
+        """Return the condition on MACHINE."""
         return MACHINE.c.key.in_([str(self.machine), f"name:{self.machine}"]) | (
             MACHINE.c.host == self.machine
         )
 
 
 def count(store: Store) -> int:
-    """How many records the store has."""
+    """Return the number of records in the store."""
     with clear_problems(store.path), store.engine.begin() as connection:
         return connection.scalar(select(func.count()).select_from(RECORD)) or 0
 
 
 def records(store: Store, asked: Asked, name: str | None = None) -> list[RecordRow]:
-    """The records, the oldest first; `name`: only this one."""
+    """Return the records, the oldest first; `name`: only this one."""
     query = asked.among(select(RECORD)).order_by(RECORD.c.created.desc(), RECORD.c.id.desc())
     query = query.where(RECORD.c.name == name) if name is not None else query
     query = query.limit(asked.last) if asked.last else query
@@ -112,7 +112,7 @@ def _distinct(values: Iterable[str]) -> list[str]:
 
 
 def machines(store: Store) -> list[MachineRow]:
-    """Every machine, with how many records it measured, and from when to when."""
+    """Return every machine, with the number of its records, and the first and the last time."""
     query = (
         select(
             MACHINE.c.key, MACHINE.c.source, MACHINE.c.shared, MACHINE.c.host,
@@ -128,14 +128,18 @@ def machines(store: Store) -> list[MachineRow]:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """`*` stands for any text; for the labels of a part only if the pattern has labels, too."""
+    """Return whether the name matches. `*` stands for any text, but for the labels of a part only if the
+    pattern has labels too.
+    """
     if "[" in name and "[" not in pattern:
         return False
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
 
 
 def series(store: Store, asked: Asked, pattern: str | None = None) -> dict[int, SeriesRow]:
-    """id -> each series. `pattern`: a name or a pattern such as `wakeup/latency/*`; None: of whole steps."""
+    """Return id -> series for each series. `pattern`: a name or a pattern such as `wakeup/latency/*`; None:
+    of whole steps.
+    """
     with clear_problems(store.path), store.engine.begin() as connection:
         named = connection.execute(select(SERIES.c.id, SERIES.c.name, SERIES.c.whole)).all()
         chosen = [
@@ -189,7 +193,7 @@ def _points() -> Query:
 
 
 def courses(store: Store, asked: Asked, pattern: str) -> list[Course]:
-    """Every series of this name or pattern with its results; none if there is no such series."""
+    """Return every series of this name or pattern with its results; empty if there is no such series."""
     found: list[Course] = []
     for number, row in series(store, asked, pattern).items():
         query = asked.among(_points()).where(RESULT.c.series_id == number)
@@ -204,7 +208,7 @@ def courses(store: Store, asked: Asked, pattern: str) -> list[Course]:
 
 
 def results(store: Store, name: str) -> list[RecordPoint]:
-    """Every result of a record, in its order."""
+    """Return every result of a record, in its order."""
     query = (
         _points()
         .add_columns(SERIES.c.name.label("series"))

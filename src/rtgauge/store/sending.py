@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Sends a whole record to a folder, over SSH, or with rsync. There it is whole or absent.
+"""Sends a whole record to a folder, over SSH, or with rsync. The record arrives whole or not at all.
 
-A folder and an SSH server get a tar stream and the SHA-256 sums of its files: a shell unpacks it aside,
-checks the sums and renames the folder. If the stream is cut, the shell removes what came. rsync cannot rename
-a folder on every server: it sends `run.json`, without which a folder is not a record, after the rest is
-checked.
+A folder and an SSH server get a tar stream and the SHA-256 sums of its files: a shell unpacks the stream into
+a temporary folder, checks the sums and renames the folder. If the stream is cut, the shell removes what
+arrived. rsync cannot rename a folder on every server, so it sends `run.json`, without which a folder is not a
+record, after the rest is checked.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ SSH_PLACE = re.compile(r"(?P<target>ssh://[^/]+)/(?P<path>.+)")
 RSYNC_PLACE = re.compile(rf"rsync://.+|(?:{USER}@)?{HOST}:.+", re.ASCII)
 MOST_FILES = 100_000
 SENDS = 2 * 3600.0
-"""Seconds in which a record has to be there."""
+"""The longest time (s) for sending a record."""
 LOOK = """cd "$1" 2>/dev/null || exit 10
 [ -e "$2" ] || exit 10
 cd "$2" && sha256sum -c >/dev/null 2>&1 || exit 11
 """
-"""Whether there is such a record (10: none, 11: another one); the sums are on standard input."""
+"""Checks whether there is such a record (10: none, 11: another one); the sums are on standard input."""
 PUT = """set -eu
 mkdir -p "$1"
 cd "$1"
@@ -64,7 +64,9 @@ cd ..
 mv "$aside" "$2"
 sync .
 """
-"""Put the record that comes as a tar stream on standard input into the folder $1 as $2; $3: a random text."""
+"""Puts the record that comes as a tar stream on standard input into the folder $1 as $2; $3: a random
+text.
+"""
 
 
 class Sent(StrEnum):
@@ -84,11 +86,13 @@ class Parcel:
 
     @classmethod
     def of(cls, path: Path) -> Parcel:
-        """The record in a folder; all of it is read and checked. Raises RecordError, InputError."""
+        """Return the record in a folder, after reading and checking all of it. Raises RecordError,
+        InputError.
+        """
         folder = opened_folder(path)
         run = read_model(folder.file(RUN), Run)
         if path.name.endswith(PARTIAL):
-            raise InputError(f"{path} is not complete: rtgauge run --resume {path} goes on with it")
+            raise InputError(f"{path} is not complete: rtgauge run --resume {path} continues it")
         if NAME.fullmatch(run.id) is None:
             raise InputError(f"{path} has a name that cannot be sent: {run.id[:60]}")
         Record.of(folder).check_files()
@@ -102,16 +106,16 @@ class Parcel:
         return cls(run.id, folder, sums)
 
     def list(self, names: Iterable[str]) -> bytes:
-        """The sums of these files as `sha256sum -c` reads them."""
+        """Return the sums of these files as `sha256sum -c` reads them."""
         return "".join(f"{self.sums[name]}  {name}\n" for name in names).encode()
 
     @property
     def measured(self) -> list[str]:
-        """Its files without those that users may change."""
+        """Return its files, except the ones that users may change."""
         return [name for name in self.sums if name not in (LABELS, PAGE)]
 
     def write_tar(self, into: IO[bytes]) -> None:
-        """The record as a tar stream, with the sums as its first file. Raises OSError, RecordError."""
+        """Write the record as a tar stream, with the sums as its first file. Raises OSError, RecordError."""
         with tarfile.open(fileobj=into, mode="w|") as archive, TemporaryFile() as sums:
             sums.write(self.list(self.sums))
             sums.flush()
@@ -130,7 +134,7 @@ def _add(archive: tarfile.TarFile, name: str, file: IO[bytes]) -> None:
 
 
 def _files(folder: RecordFolder) -> list[str]:
-    """Every file in a record. Raises OSError; InputError for a name or a kind that no record has."""
+    """Yield every file in a record. Raises OSError; InputError for a name or a kind that no record has."""
     found: list[str] = []
 
     def look(inside: str) -> None:
@@ -154,7 +158,9 @@ class Destination(Protocol):
     """A place for records."""
 
     def send(self, parcel: Parcel) -> Sent:
-        """Raises InputError if another record of its name is there, MeasureError if it did not arrive."""
+        """Send the record. Raises InputError if another record of its name is there, MeasureError if it did
+        not arrive.
+        """
         ...
 
 
@@ -167,7 +173,7 @@ class ShellFolder:
     before: Sequence[str] = ()
 
     def send(self, parcel: Parcel) -> Sent:
-        """Raises InputError, MeasureError, RecordError."""
+        """Send the record. Raises InputError, MeasureError, RecordError."""
         looked = self._run(LOOK, parcel, lambda file: file.write(parcel.list(parcel.measured)))
         if looked.returncode == 0:
             return Sent.UNCHANGED
@@ -192,7 +198,7 @@ class ShellFolder:
                 with process.stdin as stream:
                     write(stream)
             except BrokenPipeError:
-                pass  # it says why
+                pass  # the output says why
             except BaseException:
                 process.kill()
                 raise
@@ -206,18 +212,18 @@ class Writing(Protocol):
     """Writes what a command reads."""
 
     def __call__(self, file: IO[bytes], /) -> object:
-        """Raises OSError."""
+        """Write all of it to the file. Raises OSError."""
         ...
 
 
 @dataclass(frozen=True)
 class Rsync:
-    """What rsync can send to: `rsync://HOST/MODULE/PATH` or `[USER@]HOST:PATH`."""
+    """A destination of rsync: `rsync://HOST/MODULE/PATH` or `[USER@]HOST:PATH`."""
 
     shown: str
 
     def send(self, parcel: Parcel) -> Sent:
-        """Raises InputError, MeasureError, RecordError."""
+        """Send the record. Raises InputError, MeasureError, RecordError."""
         to = f"{self.shown.rstrip('/')}/{parcel.name}/"
         first = [name for name in parcel.sums if name != RUN]
         there = self._run(parcel, ["--list-only", f"{to}{RUN}"])
@@ -239,7 +245,7 @@ class Rsync:
             raise MeasureError(_failed(parcel, self.shown, done.stderr))
 
     def _differs(self, parcel: Parcel, names: Sequence[str], to: str) -> bool:
-        """Whether a file there has another checksum, by the server's rsync."""
+        """Return whether a file there has another checksum, according to the server's rsync."""
         done = self._files(parcel, names, to, "--dry-run", "--itemize-changes")
         if done.returncode:
             raise MeasureError(_failed(parcel, self.shown, done.stderr))
@@ -277,11 +283,11 @@ def _other(parcel: Parcel, shown: str) -> str:
 def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
     reason = f" ({lines[-1][:300]})" if lines else ""
-    return f"{parcel.name} is not in {shown}{reason}; nothing half is there: try again"
+    return f"{parcel.name} is not in {shown}{reason}; no part of it is there: try again"
 
 
 def destination(text: str) -> Destination:
-    """The place that `--to` names: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or one for rsync.
+    """Return the place that `--to` names: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or one for rsync.
 
     Raises InputError.
     """
@@ -291,7 +297,7 @@ def destination(text: str) -> Destination:
         found = SSH_PLACE.fullmatch(text)
         address = parse_address(found["target"]) if found else None
         if found is None or address is None:
-            raise InputError(f"{text}: name a folder of the server, as ssh://[USER@]HOST/srv/records")
+            raise InputError(f"{text}: name a folder of the server, such as ssh://[USER@]HOST/srv/records")
         words = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30"]
         words += ["-p", str(address.port)] if address.port is not None else []
         words += ["-l", address.user] if address.user is not None else []
@@ -304,7 +310,7 @@ def destination(text: str) -> Destination:
 
 
 def send(path: Path, to: Destination) -> tuple[str, Sent]:
-    """Send the record in a folder: its name, and what that did.
+    """Send the record in a folder. Return its name, and what sending it did.
 
     Raises RecordError for a damaged record, InputError for one that is not complete or another of its name,
     MeasureError if it did not arrive.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The store: what goes into it and out of it. What is asked of it is in `queries`."""
+"""Adds records to a store and removes them. Queries are in `queries`."""
 
 from __future__ import annotations
 
@@ -35,21 +35,24 @@ class Outcome(StrEnum):
 
 
 class Store:
-    """A store that is open. Every method raises the errors of `database.open_database`."""
+    """An open store. Every method raises the errors of `database.open_database`."""
 
     def __init__(self, path: Place, engine: Engine) -> None:
         self.path, self.engine = path, engine
 
     @classmethod
     def open(cls, store: str | Path, *, make: bool = False, write: bool = False) -> Store:
-        """`store`: a file, or postgresql://...; `make`: made if there is none; `write`: not only to read."""
+        """Open `store`, a file or postgresql://...; `make`: make it if there is none; `write`: open it for
+        writing too.
+        """
         place = place_of(store)
         return cls(place, open_database(place, make=make, write=write))
 
     def place_of(self, path: str) -> Path | None:
-        """The folder of a record; None if it is on another host.
+        """Return the folder of a record; None if it is on another host.
 
-        A file knows it relative to its own folder if it is below that, a server as HOST:PATH.
+        A store in a file keeps the path relative to its own folder if it is below that; a server keeps
+        HOST:PATH.
         """
         if isinstance(self.path, Server):
             host, _, folder = path.partition(":")
@@ -57,7 +60,7 @@ class Store:
         return self.path.absolute().parent / path
 
     def is_there(self, path: str) -> bool | None:
-        """Whether a record's folder is there; None if it is on another host."""
+        """Return whether a record's folder is there; None if it is on another host."""
         place = self.place_of(path)
         return None if place is None else (place / "run.json").exists()
 
@@ -69,14 +72,14 @@ class Store:
         return str(there.relative_to(here) if there.is_relative_to(here) else there)
 
     def paths(self) -> dict[str, str]:
-        """Name of each record -> its path, for `place_of`."""
+        """Return the name of each record -> its path, for `place_of`."""
         with clear_problems(self.path), self.engine.connect() as connection:
             return {row[0]: row[1] for row in connection.execute(select(RECORD.c.name, RECORD.c.path))}
 
     def known(self, name: str, folder: Path, sha256: str) -> Outcome | None:
-        """What adding this record would do: UNCHANGED or MOVED; None if it has to be read.
+        """Return what adding this record would do: UNCHANGED or MOVED; None if it has to be read.
 
-        Raises InputError if another record of the same name, which is still there, is in the store.
+        Raises InputError if the store has another record of the same name that still exists.
         """
         with clear_problems(self.path), self.engine.connect() as connection:
             return self._known(connection, name, folder, sha256)
@@ -99,7 +102,9 @@ class Store:
         return None
 
     def put(self, digest: Digest, folder: Path, *, again: bool = False) -> Outcome:
-        """Add a record whole or not at all, replacing what there was. `again`: even if nothing changed."""
+        """Add a record whole or not at all, replacing an earlier version. `again`: even if nothing
+        changed.
+        """
         name, sha256 = digest.row["name"], digest.row["sha256"]
         with clear_problems(self.path), self.engine.begin() as connection:
             known = self._known(connection, name, folder, sha256)
@@ -124,7 +129,7 @@ class Store:
 
 
 def _new(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
-    """Insert a row; its id."""
+    """Insert a row, and return its id."""
     (number,) = connection.execute(insert(table).values(**row)).inserted_primary_key or (None,)
     assert isinstance(number, int)  # noqa: S101 - every table has an id
     return number
@@ -138,9 +143,9 @@ class _Shared:
         self._seen: dict[tuple[str, str], int] = {}
 
     def id_of(self, table: Table, row: Mapping[str, Any]) -> int:
-        """The id of the row with this key, which is inserted if there is none.
+        """Return the id of the row with this key; insert the row if there is none.
 
-        A machine's row is written anew each time, every row with `again`.
+        A machine's row is rewritten each time; with `again`, every row is.
         """
         seen = table.name, str(row["key"])
         if seen not in self._seen:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of the store, the same for every database.
+"""Defines the tables of the store, the same for every database.
 
 Times in columns `_ns` are integers; dates are ISO 8601 in UTC, as in the records.
 """
@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 FIGURES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
 SCHEMA_VERSION = 2
-"""What changes the tables of an older version is in `migrations`."""
+"""The module `migrations` changes the tables of older versions."""
 METADATA = MetaData()
 _TEXT = Text().with_variant(Text(collation="C"), "postgresql")
 """Sorted by bytes in every database."""
@@ -34,7 +34,7 @@ def _id() -> Column[int]:
 
 
 def _of(table: str, name: str | None = None, *, nullable: bool = False, owned: bool = False) -> Column[int]:
-    """A reference; a row that is `owned` goes with the row that it refers to."""
+    """Return a reference; a row that is `owned` is deleted with the row that it refers to."""
     key = ForeignKey(f"{table}.id", ondelete="CASCADE" if owned else None)
     return Column(name or f"{table}_id", _ID, key, nullable=nullable, index=True)
 
@@ -57,7 +57,7 @@ MACHINE = Table(
     *_texts("source", "host"),
     Column("shared", Boolean, nullable=False),
 )
-"""`shared`: the key does not tell two machines of one image apart."""
+"""`shared`: the key does not distinguish two machines with the same image."""
 
 CONFIGURATION = Table(
     "configuration",
@@ -118,7 +118,7 @@ STEP = Table(
     Column("emulated", Boolean, nullable=False),
     Column("answers", JSON, nullable=False),
 )
-"""`worst`: the severity of its severest mark. `answers`: results that are no distribution."""
+"""`worst`: the severity of its severest mark. `answers`: results that are not distributions."""
 
 RESULT = Table(
     "result",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The audit: checks a machine's settings against the rules."""
+"""Audits a machine: checks its settings against the rules."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
     """Check the machine against one rule."""
     exclusion = _exclusion(rule, purpose, machine)
     results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
-    result: Result = "differs"  # without a check, the machine is not known to keep it
+    result: Result = "differs"  # without a check, nobody knows whether the machine meets the rule
     if exclusion is not None or results:
         result = exclusion.result if exclusion else combine([check.result for check in results], rule.enough)
     # Show only the checks that decided.
@@ -180,7 +180,7 @@ def audit(
 
 
 def summarise(document: AuditDocument) -> AuditSummary:
-    """Return the number of checks that passed or are unknown, and the titles of those that differ."""
+    """Return the number of checks that passed or are unknown, and the titles of the rules that differ."""
     titles: dict[str, list[str]] = {"serious": [], "moderate": [], "minor": []}
     for finding in document.findings:
         if finding.result == "differs":

@@ -17,7 +17,7 @@ CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 ONLINE = f"{CPU}/online"
 ENERGY = "energy_uj"
-"""The energy of each package, by RAPL (Linux, Documentation/power/powercap)."""
+"""The energy of each package, from RAPL (Linux, Documentation/power/powercap)."""
 CHANGE_PATHS: list[str] = [
     "/proc/interrupts",
     "/proc/softirqs",

@@ -16,7 +16,7 @@ XENOMAI_PREFIXES = ("/usr/xenomai", "/opt/xenomai", "/usr/local", "/usr")
 """Prefixes that Xenomai is usually configured with."""
 LIBRARIES = tuple(f"{prefix}/lib" for prefix in XENOMAI_PREFIXES)
 PROGRAMS = tuple(f"{prefix}/sbin" for prefix in XENOMAI_PREFIXES)
-"""Folders that hold Xenomai's autotune; by default they are in no PATH."""
+"""Folders that hold Xenomai's autotune; they are not in PATH by default."""
 DEVICES = "/dev/rtdm"
 STATUS = "/proc/self/status"
 """The status of the engine, because the engine reads it."""
@@ -148,7 +148,7 @@ def _rtai_needs(files: Files) -> list[Need]:
                 "rtai",
                 f"module {name}, loaded or in {' or '.join(FOLDERS)}",
                 name in modules or installed,
-                f"copy what RTAI's make install made below --overlay, or insmod {name}.ko",
+                f"copy the files of RTAI's make install below --overlay, or insmod {name}.ko",
             )
             for name in NEEDED
         ),
@@ -169,7 +169,7 @@ def _rtai_needs(files: Files) -> list[Need]:
             "rtai",
             f"RTAI's latency and display, in {' or '.join(TESTSUITES)}",
             any({"latency", "display"} <= set(files.entries(folder)) for folder in TESTSUITES),
-            "copy what RTAI's make install made below --overlay",
+            "copy the files of RTAI's make install below --overlay",
             "--cross-check rtai-latency",
         ),
     ]

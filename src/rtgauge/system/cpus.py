@@ -61,7 +61,7 @@ def topology(files: Files) -> Topology:
         for match, text in files.matching(rf"{NODE}/node([0-9]{{1,5}})/cpulist")
         if (cpus := shortest_cpu_list(text)) is not None
     }
-    # Cores of different clusters may have the same number: groups of siblings are the better count.
+    # Cores of different clusters may have the same number, so count groups of siblings instead.
     by_number = len({(packages.get(cpu), core) for cpu, core in cores.items()})
     return Topology(
         packages=len(set(packages.values())) or None,
@@ -129,7 +129,7 @@ def features(cpuinfo: str | None) -> list[str] | None:
 
 
 def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
-    """Return (0, "a"), (1, "a"), (2, "b") -> {"a": "0-1", "b": "2"}."""
+    """Return {"a": "0-1", "b": "2"} for (0, "a"), (1, "a"), (2, "b")."""
     cpus: dict[str, list[int]] = {}
     for cpu, value in values:
         cpus.setdefault(value, []).append(cpu)
@@ -137,7 +137,9 @@ def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
 
 
 def frequency(files: Files) -> Frequency:
-    """Governors and drivers by CPU, range in kHz, and turbo; "none" if sysfs shows no frequency scaling."""
+    """Return governors and drivers by CPU, range in kHz, and turbo; "none" if sysfs shows no frequency
+    scaling.
+    """
     governors = by_value(_per_cpu(files, "cpufreq/scaling_governor"))
     drivers = by_value(_per_cpu(files, "cpufreq/scaling_driver"))
     nothing = "none" if files.exists(f"{CPU}/online") else None

@@ -22,7 +22,7 @@ SOURCES = {
 }
 """Sources of a serial number, the best first.
 
-Only root can read the first. The last is a file that copies of one image share.
+Only root can read the first. The last is a file that all copies of an image share.
 """
 IDENTITY_PATHS = list(SOURCES.values())
 SHARED = "machine-id"
@@ -33,7 +33,7 @@ EXAMPLES = {"03000200040005000006000700080009", "1234567812345678123456781234567
 
 def is_serial(text: str) -> bool:
     """Return whether the text can be one machine's serial number: it has at least three different characters
-    and a digit, and is not a known example. "To be filled by O.E.M." is none.
+    and a digit, and is not a known example. "To be filled by O.E.M." is not one.
     """
     digits = re.sub(r"[^0-9a-z]", "", text.lower())
     return (
@@ -119,7 +119,7 @@ MAKERS = {
     "firecracker": r"\bFirecracker\b",
 }
 MOST_ICOUNT_SHIFT = 10
-"""The largest that QEMU takes."""
+"""The largest that QEMU accepts."""
 CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v", "xen": "xen"}
 
 

@@ -105,7 +105,7 @@ def config_paths(release: str) -> list[str]:
 
 
 def version_tuple(release: str | None) -> tuple[int, int] | None:
-    """`"6.12.0-rt5"` -> (6, 12); None for anything else."""
+    """Return (6, 12) for `"6.12.0-rt5"`; None for anything else."""
     match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", release or "")
     return (int(match[1]), int(match[2])) if match else None
 
@@ -174,7 +174,7 @@ def preemption(files: Files) -> Preemption:
 
 
 def lockdown(text: str | None) -> str | None:
-    """`"none [integrity] confidentiality"` -> `"integrity"`."""
+    """Return `"integrity"` for `"none [integrity] confidentiality"`."""
     match = re.search(r"\[([a-z]{1,32})\]", text or "")
     return match[1] if match else None
 

@@ -66,7 +66,7 @@ class NoModules(Refused):
 
 @dataclass(frozen=True)
 class Kernel:
-    """The properties of a target's kernel that decide which modules it takes."""
+    """The properties of a target's kernel that decide which modules it can load."""
 
     release: str
     version: str
@@ -79,8 +79,8 @@ class Kernel:
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
         if files.error(LIST) is not None:
             raise NoModules(
-                "this kernel takes no modules",
-                "measure with space user over another path than wire, or boot a kernel with CONFIG_MODULES",
+                "this kernel loads no modules",
+                "measure with space user over a path other than wire, or boot a kernel with CONFIG_MODULES",
             )
         if files.text(DISABLED) == "1":
             raise NoModules(
@@ -100,9 +100,9 @@ class Kernel:
 def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]) -> list[str]:
     """Return the paths, on the target, of these modules for its kernel.
 
-    They are looked for in the folder $RTGAUGE_KMOD, among the modules installed there (DKMS), and among those
-    built before. Otherwise they are built, with the headers on the target or, for a guest of the lab, with
-    Debian's.
+    rtgauge looks for them in the folder $RTGAUGE_KMOD, among the modules installed there (DKMS), and among
+    the modules built before. Otherwise they are built, with the headers on the target or, for a guest of the
+    lab, with Debian's.
 
     Raises NoModules, with cause and remedy, if there are none.
     """
@@ -276,7 +276,7 @@ def _build_for_guest(
 
 
 def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
-    """Explain why the kernel refused a module, from the name of the errno that finit_module(2) gave."""
+    """Explain why the kernel refused a module, from the name of the errno that finit_module(2) returned."""
     name = file.rpartition("/")[2].partition(".")[0]
     rtais = name.startswith("rtai_")
     whose = "RTAI's own instructions" if rtais else "docs/kmod.md"
@@ -290,7 +290,7 @@ def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
         )
     if error == "ENOEXEC":
         reason = (
-            f"the kernel refuses {name}: it was built for another kernel than {kernel.release} (vermagic)"
+            f"the kernel refuses {name}: it was built for a kernel other than {kernel.release} (vermagic)"
         )
         return NoModules(reason, f"build it again for this one: {whose}")
     if error == "ENOENT":

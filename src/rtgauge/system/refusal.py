@@ -200,7 +200,7 @@ def _deadline(facts: _Deadline, message: str, read: Read) -> str:
         if facts.period_ns < shortest_us * 1000:
             return (
                 f"SCHED_DEADLINE refuses a period of {facts.period_ns // 1000} us (EINVAL): "
-                f"the kernel takes at least {shortest_us} us (kernel.sched_deadline_period_min_us); "
+                f"the kernel accepts at least {shortest_us} us (kernel.sched_deadline_period_min_us); "
                 "give a longer one"
             )
     return message

@@ -60,7 +60,7 @@ def rtai_modules(
     if not target.read([PIPELINE]).exists(PIPELINE):
         raise NoModules(
             f"this kernel is not RTAI's: it has no I-pipe ({PIPELINE})",
-            "boot the one that RTAI was built for, or leave rt rtai out",
+            "boot the kernel that RTAI was built for, or leave out rt rtai",
         )
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
     folder, present = _folder(target)
@@ -71,7 +71,7 @@ def rtai_modules(
 
 def module_folders(target: Target) -> list[str]:
     """Return folders that may have RTAI's modules on the target: the one that rtai-config names, and the
-    usual.
+    usual ones.
     """
     config = target.which(CONFIG)
     configured = target.run([config, "--module-dir"], CONFIG_S).stdout.strip() if config is not None else ""
@@ -134,7 +134,7 @@ PROGRAM_FOLDERS = {
 USER_LATENCY = r"""
 cd "$1" || exit
 ./latency </dev/null & latency=$!
-# once its task has a period it measures; its line tells which
+# once its task has a period it measures; its line shows the period
 until grep "^[0-9][0-9]*  *[1-9].* $latency  *[0-9a-f]\{8,\} " /proc/rtai/scheduler; do
   kill -0 $latency 2>/dev/null || break
   sleep 0.1

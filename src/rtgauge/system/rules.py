@@ -48,13 +48,15 @@ class Check(Strict):
     """A check: one subject, and one test of its value."""
 
     kernel_option: Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,64}$")] | None = None
-    """A thing to check: `y`, `m`, `n` (also if it is not mentioned), or a value."""
+    """A subject: an option of the kernel's configuration. Its value is `y`, `m`, `n` (also if it is not
+    mentioned), or another text.
+    """
     boot_parameter: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = None
-    """A thing: the last value of a parameter on the command line."""
+    """A subject: the last value of a parameter on the command line."""
     file: Annotated[str, Field(pattern=r"^/[^\x00-\x20]{1,255}$")] | None = None
-    """A thing: the text of a file in /proc or /sys. With `*`, `?`, `[...]` every file must pass."""
+    """A subject: the text of a file in /proc or /sys. With `*`, `?`, `[...]` every file must pass."""
     fact: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64}){0,7}$")] | None = None
-    """A thing: a fact by its path in `rtgauge system --json`; empty is `none`, true is `yes`."""
+    """A subject: a fact by its path in `rtgauge system --json`; empty is `none`, true is `yes`."""
     module: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")] | None = None
     """The kernel option's folder in /sys/module, if the configuration cannot be read."""
     is_: Value | list[Value] | None = None
@@ -74,7 +76,7 @@ class Check(Strict):
     covers: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
     """A test: a CPU list has every CPU of `fact PATH`, `boot-parameter NAME` or `cpus LIST`."""
     avoids: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
-    """A test: a CPU list has no CPU of such a source."""
+    """A test: a CPU list has no CPU of `fact PATH`, `boot-parameter NAME` or `cpus LIST`."""
     if_missing: Literal["unknown", "ok", "differs", "not-applicable"] = "unknown"
     """What a missing file means."""
 
@@ -149,9 +151,9 @@ class TrialSetting(Strict):
     @model_validator(mode="after")
     def _one_subject(self) -> TrialSetting:
         if (self.file is None) == (self.threads is None):
-            raise ValueError("a setting needs file or threads, and not both")
+            raise ValueError("a setting needs file or threads, but not both")
         if (self.to is None) == (self.to_file is None) or (self.to is None and self.file is None):
-            raise ValueError("a setting needs to or, for a file, to-file, and not both")
+            raise ValueError("a setting needs to or, for a file, to-file, but not both")
         return self
 
     @property
@@ -194,7 +196,7 @@ class Trial(Strict):
     @model_validator(mode="after")
     def _one_way(self) -> Trial:
         if bool(self.set) + (self.deployment is not None) != 1 and not self.boot:
-            raise ValueError("a trial needs set, deployment or boot, and set and deployment not both")
+            raise ValueError("a trial needs set, deployment or boot, but not both set and deployment")
         return self
 
     @property
@@ -216,7 +218,7 @@ class Rule(Strict):
     title: Annotated[str, Field(min_length=3, max_length=100)]
     """The wanted state, as a sentence."""
     severity: AuditSeverity
-    """How bad it is if the rule does not hold."""
+    """How serious it is if the rule does not hold."""
     checks: list[Check] = []
     """If empty, the audit leaves the rule out, and only `rtgauge tune` tries it."""
     enough: Literal["all", "any"] = "all"
@@ -264,7 +266,7 @@ RULE_KEYS = [dashed(name) for name in Rule.model_fields]
 def parse_rules(text: str, source: str) -> list[Rule]:
     """Parse the rules in a TOML text; `source` names it in errors.
 
-    Raises InputError, which names the invalid rule.
+    Raises InputError naming the invalid rule.
     """
     document = toml_of(text, source)
     unknown = [key for key in document if key != "rule"]

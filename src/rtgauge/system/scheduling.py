@@ -80,7 +80,9 @@ def more_paths(files: Files) -> list[str]:
 
 
 def fair_server(files: Files) -> dict[str, FairServer] | Nothing | None:
-    """CPU -> its fair server; "none" if debugfs is readable and has none, None if it is not readable."""
+    """Return CPU -> its fair server; "none" if debugfs is readable and has none, None if it is not
+    readable.
+    """
     found = files.matching(rf"{FAIR_SERVER}/cpu([0-9]{{1,5}})/(?:runtime|period)")
     servers: dict[str, FairServer] = {}
     for cpu in dict.fromkeys(match[1] for match, _ in found):
@@ -112,7 +114,9 @@ def _control_group(files: Files) -> ControlGroup:
 
 
 def _v1_limit(files: Files) -> tuple[int, int] | tuple[Nothing, Nothing] | tuple[None, None]:
-    """Runtime and period of the tightest group up to the root; "none" if the kernel has no such limit."""
+    """Return runtime and period of the tightest group up to the root; "none" if the kernel has no such
+    limit.
+    """
     shares: list[tuple[float, int, int]] = []
     for folder in [*V1_MOUNTS, *(folder for _, folder in _folders(files))]:
         runtime, period = (files.number(f"{folder}/cpu.rt_{name}_us") for name in ("runtime", "period"))
@@ -162,7 +166,9 @@ def _limit(files: Files, name: str) -> int | Literal["unlimited"] | None:
 
 
 def limits(files: Files) -> Limits:
-    """CPU quota in CPUs, allowed CPUs, cpuset partition (cgroup v2), RLIMIT_RTPRIO and RLIMIT_MEMLOCK."""
+    """Return CPU quota in CPUs, allowed CPUs, cpuset partition (cgroup v2), RLIMIT_RTPRIO and
+    RLIMIT_MEMLOCK.
+    """
     status = files.text(OWN_STATUS) or ""
     allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", status, re.MULTILINE)
     v2 = [folder for version, folder in _folders(files) if version == "v2"]
@@ -229,7 +235,7 @@ def mechanisms(facts: Facts) -> list[Limit]:
         )
         if tighter:
             name = f"the limit of the cgroup {group.path} (cpu.rt_runtime_us)"
-            remedy = "a larger cpu.rt_runtime_us in this group and those above it"
+            remedy = "a larger cpu.rt_runtime_us in this group and its parents"
             mechanisms.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
 
     if version is None or version >= FAIR_SERVER_SINCE:

@@ -27,7 +27,7 @@ HOW = "write ssh://[user@]host[:port], such as ssh://root@board or ssh://[fd00::
 
 @dataclass(frozen=True)
 class SshAddress:
-    """Where to log in.
+    """The address at which to log in.
 
     The user's own ssh configuration replaces each None; `host` may be a name that only it knows.
     """
@@ -86,11 +86,11 @@ def parse_address(text: str) -> SshAddress | None:
     if match is None:
         if re.match(r"ssh://[^@/]*:[^@/]*@", text):
             raise InputError(
-                "a target takes no password (others could read it): use a key, or let ssh ask for it"
+                "a target has no password (others could read it): use a key, or let ssh ask for it"
             )
         raise InputError(
-            f"target '{shown}' is not an address: {HOW}; for a name of another form write a Host "
-            "entry into ~/.ssh/config"
+            f"target '{shown}' is not an address: {HOW}; for another form of name write a Host entry into "
+            "~/.ssh/config"
         )
     port = int(match["port"]) if match["port"] is not None else None
     if port is not None and not 0 < port < 65536:
@@ -99,6 +99,8 @@ def parse_address(text: str) -> SshAddress | None:
 
 
 def target_name(text: str) -> str:
-    """Return a target's only spelling: `ssh://box/` -> `ssh://box`. Raises InputError if it is not one."""
+    """Return the one spelling of a target's name: `ssh://box/` -> `ssh://box`. Raises InputError if it is not
+    one.
+    """
     address = parse_address(text)
     return LOCAL if address is None else address.name

@@ -46,9 +46,9 @@ BUILD_S = 300
 def cokernel_engine(machine: str, runtime: str) -> Path:
     """Return the path of the engine for a co-kernel (`runtime`: cobalt or rtai) and the target's `uname -m`.
 
-    It is $RTGAUGE_ENGINE_COBALT or $RTGAUGE_ENGINE_RTAI, or the package's. As it is linked with the
-    co-kernel's libraries, the package has it only if rtgauge was built next to them. Raises MeasureError if
-    it is missing.
+    It is $RTGAUGE_ENGINE_COBALT or $RTGAUGE_ENGINE_RTAI, or the package's. Because it is linked with the
+    co-kernel's libraries, the package has it only if rtgauge was built on a machine that has them. Raises
+    MeasureError if it is missing.
     """
     variable = f"RTGAUGE_ENGINE_{runtime.upper()}"
     architecture = MACHINES.get(machine)
@@ -100,7 +100,7 @@ def _sha256(path: Path) -> str:
 
 
 def installed_engines() -> tuple[Path, ...]:
-    """Return the engines for this machine and for co-kernels. Raises MeasureError without the first."""
+    """Return the engines for this machine and for co-kernels. Raises MeasureError if the first is missing."""
     engines = [engine_path()]
     for runtime in CONFIG:
         with contextlib.suppress(MeasureError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The files that the engine's verb `read` returned, and the values in them; no content makes that fail."""
+"""Finds values in the files that the engine's verb `read` returned; no content makes this fail."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shortest_cpu_list(text: str | None) -> str | None:
 
 
 def chosen(text: str | None) -> str | None:
-    """`"always [madvise] never"` -> `"madvise"`; any other text is returned unchanged."""
+    """Return `"madvise"` for `"always [madvise] never"`, and any other text unchanged."""
     match = re.search(r"\[([^\[\]\s]{1,64})\]", text or "")
     return match[1] if match else text
 
@@ -65,7 +65,7 @@ class Files(Mapping[str, Mapping[str, Any]]):
         return len(self._files)
 
     def __or__(self, later: Mapping[str, Any]) -> Files:
-        """The files of both; the ones of `later` replace others of the same path."""
+        """Return the files of both; files of `later` replace others with the same path."""
         return Files({**self._files, **later})
 
     def text(self, path: str) -> str | None:
@@ -92,7 +92,7 @@ class Files(Mapping[str, Mapping[str, Any]]):
         return any(kind in file for kind in ("text", "base64", "directory"))
 
     def entries(self, folder: str) -> list[str]:
-        """The names in a folder; empty if it could not be read."""
+        """Return the names in a folder; empty if it could not be read."""
         names = self._files.get(folder, {}).get("directory")
         return [str(name) for name in cast("list[object]", names)] if isinstance(names, list) else []
 
@@ -165,7 +165,7 @@ class FilesRead(NamedTuple):
 
 
 def files_of(output: bytes) -> FilesRead:
-    """Parse an answer of the verb `read`. Raises ValueError if it is something else."""
+    """Parse an answer of the verb `read`. Raises ValueError if it is anything else."""
     answer = json_object(output) or {}
     time_ns, files = answer.get("time_ns"), answer.get("files")
     if not isinstance(time_ns, int) or isinstance(time_ns, bool) or not isinstance(files, dict):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Words and answers of the engine's guard and agent, the lease that keeps a guard alive, and the watch over
-a guard.
+"""Makes words and reads answers of the engine's guard and agent, renews a guard's lease, and watches
+it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rtgauge.target.target import AtHeld, Target
 
 LABEL_BYTES = 256
-"""The longest label that the guard takes."""
+"""The longest label that the guard accepts."""
 MOST_RESTORED = 100_000
 
 
@@ -124,7 +124,7 @@ def holder_of(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
-    """Say who holds the machine and for how long. `name`: the target, if the text has to name it."""
+    """Return who holds the machine and for how long. `name`: the target, if the text has to name it."""
 
     def span(member: str) -> str | None:
         value = holder.get(member)
@@ -171,7 +171,7 @@ def guard_gone(lease_ns: int, name: str | None = None) -> MeasureError:
     where = f"{name}: " if name is not None else ""
     restore = f"rtgauge restore{f' --target {shlex.quote(name)}' if name is not None else ''}"
     return MeasureError(
-        f"{where}the guard of this run has ended: it was killed, or it did not hear of rtgauge for "
+        f"{where}the guard of this run has ended: it was killed, or it did not hear from rtgauge for "
         f"{format_span(lease_ns / NS_PER_S)} (Ctrl-Z, a suspended machine, a broken connection); the next "
         f"run restores any setting that remains"
         f", or {restore} does"
@@ -204,7 +204,7 @@ class LeaseKeeper:
             self._pipes.add(descriptor)
 
     def remove(self, descriptor: int) -> None:
-        """Stop keeping this lease; afterwards the caller may close the descriptor."""
+        """Stop keeping this lease; the caller may then close the descriptor."""
         with self._lock:
             self._pipes.discard(descriptor)
 
@@ -221,10 +221,12 @@ class LeaseKeeper:
 
 
 class GuardWatch:
-    """Checks whether a run still holds its target, while one of its programs is followed."""
+    """Checks whether a run still holds its target, while rtgauge follows one of its programs."""
 
     def __init__(self, check: Callable[[], None], stop: Callable[[], None]) -> None:
-        """`check`: the target's `check`. `stop`: asks the program to stop; it keeps what it has measured."""
+        """Watch with `check`, the target's. `stop`: asks the program to stop; it keeps what it has
+        measured.
+        """
         self._check = check
         self._stop = stop
         self._next_s = time.monotonic() + LOOK_EVERY_S

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Boards of a labgrid coordinator: a place is held as long as this process lives, and released in any case.
+"""Acquires boards from a labgrid coordinator. A place is held as long as this process lives, and released
+however it ends.
 
-A process acquires places under its own user name, so that it never releases a place of another. Before it
+A process acquires places under its own user name, so that it never releases another's place. Before it
 acquires anything, it writes that name to a file (the journal) and starts a guard. The guard outlives kill -9
 of the process. If the guard was killed too, the next process that wants a place releases what was left. All
 requests go through `labgrid-client` (labgrid's manual, "labgrid-client").
@@ -40,15 +41,15 @@ if TYPE_CHECKING:
 
 CLIENT = "labgrid-client"
 CLIENT_S = 60.0
-"""Time for one command of the client, which answers within a second."""
+"""Time limit for one command of the client, which answers within a second."""
 PAUSE_S = 1.0
 CONNECT_S = 5.0
 BOOT_S = 300.0
-"""Time from power-on until a board answers."""
+"""Time limit from power-on until a board answers."""
 RELEASE_S = 30.0
 """How long a process that ends waits for its guard."""
 GUARD_S = 600.0
-"""How long a guard tries to reach a coordinator that is away."""
+"""How long a guard tries to reach a coordinator that does not answer."""
 NOT_OURS = {"LG_ENV", "LG_PLACE", "LG_STATE", "LG_INITIAL_STATE", "LG_TOKEN"}
 """Settings of the user's own work with labgrid."""
 LOGIN = re.compile(rf"(?:{USER}@)?{HOST}|[0-9A-Fa-f:.]{{2,45}}", re.ASCII)
@@ -63,8 +64,8 @@ RESERVATION = re.compile(
 class Service:
     """The address of a board's SSH server, and whether labgrid can switch the board's power.
 
-    `proxy`: the ssh host through which it is reached. `console`: of a board without a network; `options`: of
-    ssh, to log in over the console.
+    `proxy`: the ssh host through which it is reached. `console`: the console of a board without a network;
+    `options`: options of ssh to log in over it.
     """
 
     host: str
@@ -84,7 +85,7 @@ class Holder:
     user: str
     coordinator: str | None
     folder: str = ""
-    """Its private folder, with what logs in to consoles."""
+    """Its private folder, with the files of console logins."""
 
     @classmethod
     def new(cls) -> Holder:
@@ -130,7 +131,7 @@ class Holder:
             said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
             reason = said[-1].removeprefix(f"{CLIENT}: ").removeprefix("Error: ") if said else "it failed"
             raise MeasureError(
-                f"labgrid: {reason} (coordinator {self.coordinator or 'of the default address'}; "
+                f"labgrid: {reason} (coordinator {self.coordinator or 'at the default address'}; "
                 "LG_COORDINATOR=HOST:PORT names another)"
             )
         return done.stdout
@@ -152,7 +153,7 @@ class Holder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def reservations(self) -> dict[str, str]:
-        """Token -> state of each reservation of this holder. Raises MeasureError, InputError."""
+        """Return token -> state of each reservation of this holder. Raises MeasureError, InputError."""
         found = RESERVATION.finditer(self.client("reservations"))
         return {each["token"]: each["state"] for each in found if each["owner"] == self.identity}
 
@@ -175,7 +176,7 @@ class Places:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         release_abandoned(folder)
         self._holder = Holder.new()
-        self._holder.client("who")  # fail early if the coordinator is away
+        self._holder.client("who")  # fail early if the coordinator does not answer
         self._held: dict[str, Service] = {}
         journal = folder / f"{self._holder.user}.json"
         # The guard inherits the lock: whoever can take it knows that process and guard are dead.
@@ -195,7 +196,7 @@ class Places:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Release everything, at most RELEASE_S; the guard goes on if that is not enough."""
+        """Release everything, for at most RELEASE_S; the guard continues if that is not enough."""
         if self._guard.stdin is not None:
             self._guard.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -218,7 +219,7 @@ class Places:
             try:
                 self._holder.client("-p", place, "acquire")
             except MeasureError as error:
-                if "already acquired" not in str(error) and not was_held:  # else the coordinator is away
+                if "already acquired" not in str(error) and not was_held:  # otherwise the coordinator is down
                     raise
                 was_held = True
                 if time.monotonic() >= end:
@@ -309,7 +310,7 @@ def _service(name: str, text: str) -> Service:
     else:
         raise InputError(
             f"labgrid:{name} has neither a NetworkService nor a NetworkSerialPort, only "
-            f"{', '.join(sorted(resources)) or 'nothing'}: let its exporter export one"
+            f"{', '.join(sorted(resources)) or 'nothing'}: make its exporter export one"
         )
     for each in (service.host, _proxy(network or line or {})):
         if each is not None and LOGIN.fullmatch(each) is None:
@@ -353,7 +354,7 @@ def release_abandoned(folder: Path) -> None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            with contextlib.suppress(ValueError, TypeError):  # killed before it was written: nothing is held
+            with contextlib.suppress(ValueError, TypeError):  # killed before it wrote this: nothing is held
                 Holder(**json.load(file)).release_all()
             journal.unlink(missing_ok=True)
 

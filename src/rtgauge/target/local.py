@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""This machine as a target."""
+"""Controls this machine as a target."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
 END_PATIENCE_S = 60.0
-"""How much longer than its grace a guard may take to end, on a machine short of CPU time."""
+"""How much longer than its grace a guard may take to end, on a machine that is short of CPU time."""
 VERB_PATIENCE_S = 60.0
 """How long a verb that answers immediately (`read`, `set`, `gather`, `restore`) may take."""
 SET_UP_FAILED = 127
@@ -53,7 +53,7 @@ class LocalGuarded:
         log: BinaryIO | None,
         check: Callable[[], None],
     ) -> None:
-        """Start the program; `check` is that of the target that it runs on."""
+        """Start the program; `check` is the `check` of its target."""
         self._keeper = keeper
         self._watch = GuardWatch(check, lambda: self.say("stop"))
         command = [str(engine_path()), *guard_words(run_id, LEASE_NS), "--", *argv]
@@ -147,7 +147,7 @@ class LocalGuarded:
 
     @property
     def over(self) -> bool:
-        """Whether the program has ended and everything of it is closed."""
+        """Whether the program has ended and all its files are closed."""
         return self._stdin.closed and self._process.returncode is not None
 
     def _close(self) -> None:
@@ -196,8 +196,8 @@ class LocalTarget:
                 os.write(self._session.stdin.fileno(), expect_word(seconds))
 
     def check(self) -> None:
-        """Raises MeasureError if this run no longer holds the machine: its guard was killed, or heard nothing
-        for the time of its lease.
+        """Raise MeasureError if this run no longer holds the machine: its guard was killed, or heard nothing
+        for the length of its lease.
         """
         if self._session.poll() is not None:
             raise guard_gone(LEASE_NS)
@@ -222,7 +222,7 @@ class LocalTarget:
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
     def which(self, program: str) -> str | None:
-        """Return the path of a program, also if root's folders are not in PATH."""
+        """Return the path of a program, even if root's folders are not in PATH."""
         return shutil.which(program) or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin")
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
@@ -256,8 +256,8 @@ class LocalTarget:
         return self.start([str(engine_path()), *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """Run `set`, `gather` or `restore` for this run (with --stale not only for it). The session's guard
-        owns the settings.
+        """Run `set`, `gather` or `restore` for this run (with --stale, also for other runs). The session's
+        guard owns the settings.
         """
         done = engine_verb(*agent_words(verb, arguments, self.run_id, self._session.pid))
         return agent_answers(verb, done.stdout, done.returncode)
@@ -277,7 +277,7 @@ class LocalTarget:
         return None
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - the same for every target
-        """Raises MeasureError: nothing on this machine outlives rtgauge."""
+        """Raise MeasureError: nothing on this machine outlives rtgauge."""
         raise MeasureError("nothing that an earlier rtgauge had started on this machine still runs")
 
     def put(self, file: Path) -> str:
@@ -307,7 +307,7 @@ class LocalTarget:
             return
         self._keeper.remove(self._session.stdin.fileno())
         # Closing its input ends the guard; its output is read, so that it never waits for us. A guard that
-        # takes longer is not killed: it still restores settings, and needs nobody for that.
+        # takes longer is not killed: it still restores settings, and needs no help for that.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._session.communicate(timeout=END_PATIENCE_S)
 

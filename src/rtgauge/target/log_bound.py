@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Keeps the log of a program that prints endlessly small: only its last part is read."""
+"""Bounds the log of a program that prints endlessly: only the last part of a log is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 MOST_LOG = 32 << 20
 KEPT_LOG = 1 << 20
-"""Bytes of a program's output that are read, and that a log keeps if it is too long."""
+"""How many bytes of a program's output are read, and how many a log keeps if it is too long."""
 LEFT_OUT = b"... (what it had printed before is left out)\n"
 
 
@@ -20,7 +20,7 @@ def append_only(log: BinaryIO) -> None:
 
 def bound_log(log: BinaryIO) -> None:
     """Cut an `append_only` file of more than `MOST_LOG` bytes to its last `KEPT_LOG`; lines written meanwhile
-    may get lost.
+    may be lost.
 
     Raises OSError if the file cannot be changed.
     """

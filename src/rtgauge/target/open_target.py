@@ -35,9 +35,9 @@ def open_target(
     """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted if it does not run), `labgrid:PLACE`.
 
     `lease_ns`: how long programs on another machine outlive a broken connection. `session`: `Target.session`
-    of an earlier process, to continue it. `wait_s`: how long to wait for a target that another run holds,
-    after earlier requests. `at_held`: called with a held target, which can `read` and `try_engine`. Raises
-    InputError for an invalid name, MeasureError if the target cannot be opened.
+    of an earlier process, to continue it. `wait_s`: how long to wait for a target that another run holds;
+    earlier requests come first. `at_held`: called with a held target, which can `read` and `try_engine`.
+    Raises InputError for an invalid name, MeasureError if the target cannot be opened.
     """
     address = parse_address(name)
     if address is None:
@@ -69,7 +69,7 @@ def hold_places(names: Iterable[str], wait_s: float) -> None:
 
 
 def located(address: SshAddress) -> SshAddress:
-    """Return the address where the target is now: a guest of the lab gets another port at each boot.
+    """Return the present address of the target: a guest of the lab gets another port at each boot.
 
     A labgrid place is acquired first. Raises InputError if there is no such target, MeasureError if it cannot
     be reached or booted.
@@ -182,7 +182,7 @@ def _say_nothing(_reason: str) -> None:
 @dataclass
 class TargetOpener:
     """Opens the targets of one run. `wait_s`: how long to wait for each machine. `waits`: called with the
-    reason, and again if another run takes over. `check`: called once before that with a held machine; may
+    reason, and again if another run takes over. `check`: called once before that with a held machine; it may
     raise.
     """
 

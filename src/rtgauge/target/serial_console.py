@@ -2,8 +2,8 @@
 """Logs in to a board over its serial console: a shell starts an SSH server whose connection is the line.
 
 `python -m rtgauge.target.serial_console FOLDER` is a ProxyCommand (ssh_config(5)). It outlives ssh until the
-board's console is a shell or a login prompt again. If it is killed itself, the server misses its client's
-signs of life and ends, and the board's own script restores the console.
+board's console is a shell or a login prompt again. If it is killed itself, the server no longer hears from
+its client and ends, and the script on the board restores the console.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 PASSWORD = "RTGAUGE_CONSOLE_PASSWORD"  # noqa: S105 - the name of the variable that has it
 LINE, KEY, TROUBLE, OVER = "line.json", "key.pub", "trouble", "over"
-"""Files of a connection: what it is, its key and lock, why it could not begin, and its end."""
+"""Files of a connection: its description, its key and lock, why it could not begin, and its end."""
 PIECE = 1 << 16
 READ_S = 0.2
 QUIET_S = 1.0
-"""Silence after which a prompt is complete, and nobody else writes."""
+"""The silence that shows that a prompt is complete, and that nobody else writes."""
 BOOT_QUIET_S = 5.0
 """The same while a board boots: a key would stop the countdown of its boot loader."""
 SHELL_S = 30.0
@@ -80,10 +80,9 @@ rm -rf "$d"
 stty "$s"
 echo "rtgauge-"end-WORD
 """
-"""What the board's shell runs. The kernel's messages would break the connection: they go to its log alone.
-
-sshd takes any file as its connection, Dropbear only a socket. sshd gets a file of keys; Dropbear gets a line
-in root's file, because its `-D` is new and refuses many folders.
+"""What the board's shell runs. The kernel's messages would break the connection: they go only to its log.
+sshd accepts any file as its connection, Dropbear only a socket. sshd gets a file of keys; Dropbear gets a
+line in root's file, because its `-D` is new and refuses many folders.
 """
 
 
@@ -95,17 +94,21 @@ class Line(Protocol):
     """A serial line."""
 
     def read(self) -> bytes:
-        """What has come; empty if nothing comes within READ_S. Raises OSError if the line is gone."""
+        """Return what has arrived; empty if nothing arrives within READ_S. Raises OSError if the line is
+        gone.
+        """
         ...
 
     def write(self, data: bytes) -> None:
-        """Send all of it. Raises OSError."""
+        """Send all of the data. Raises OSError."""
         ...
 
 
 @dataclass(frozen=True)
 class Console:
-    """Where a board's serial line is. `protocol`: raw or rfc2217; `proxy`: the ssh host that reaches it."""
+    """The place of a board's serial line. `protocol`: raw or rfc2217; `proxy`: the ssh host through which it
+    is reached.
+    """
 
     host: str
     port: int
@@ -114,7 +117,7 @@ class Console:
     proxy: str | None = None
 
     def open(self) -> Line:
-        """Raises OSError, InputError for an unknown protocol."""
+        """Open the line. Raises OSError, InputError for an unknown protocol."""
         if self.protocol == "raw":
             return _Raw(self._connection())
         if self.protocol == "rfc2217":
@@ -156,7 +159,7 @@ class _Raw:
 
 
 class _Rfc2217:
-    """By pyserial, which connects by itself: to a proxy it gets a socket on the loopback."""
+    """A line through pyserial, which connects by itself; for a proxy it gets a socket on the loopback."""
 
     def __init__(self, console: Console) -> None:
         import serial
@@ -184,10 +187,10 @@ class _Rfc2217:
 
 
 def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
-    """Return once a shell of root answers on the line: whether this logged in.
+    """Wait until a shell of root answers on the line. Return whether this logged in.
 
-    An SSH server of an earlier client takes the question for a broken packet, and ends. Raises ConsoleError
-    if nobody answers or root may not log in, OSError.
+    An SSH server of an earlier client reads the question as a broken packet, and ends. Raises ConsoleError if
+    nobody answers or root may not log in, OSError.
     """
     word = secrets.token_hex(8)
     question = f'echo "rtgauge"-ready-{word} $(id -u)\n'.encode()
@@ -227,7 +230,9 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
 
 
 def _skip_to(line: Line, mark: re.Pattern[bytes], patience_s: float) -> tuple[re.Match[bytes], bytes] | None:
-    """Read to a mark; what came behind it, too. None if it does not come in time. Raises OSError."""
+    """Read to a mark. Return what came, including what follows the mark; None if the mark does not come in
+    time. Raises OSError.
+    """
     heard, end = b"", time.monotonic() + patience_s
     while time.monotonic() < end:
         heard = (heard + line.read())[-4 * PIECE :]
@@ -251,7 +256,7 @@ class Served:
         key = " ".join(public_key.split()[:2])
         script = script.replace("KEY", f'"{key} WORD"').replace("WORD", self._word)
         logged_in = to_shell(line, patience_s, quiet_s)
-        # What logged in logs out: the shell becomes the script.
+        # After a login, the script replaces the shell, so that its end logs out.
         line.write(f"{'exec ' if logged_in else ''}sh -c '{script}'\n".encode())
         answered = _skip_to(line, re.compile(rf"rtgauge-(begin|none)-{self._word} ?(.*)\n".encode()), START_S)
         if answered is None:
@@ -262,9 +267,8 @@ class Served:
             raise ConsoleError(f"the board cannot be logged in to: {why}")
 
     def relay(self, over: Callable[[], bool]) -> None:
-        """Pass bytes on between ssh, which is standard input and output, and the line, to the end of one.
-
-        `over`: whether the board is to be released.
+        """Pass bytes between ssh (standard input and output) and the line, until one of them ends. `over`:
+        whether to release the board.
         """
         ended = threading.Event()
 
@@ -278,7 +282,7 @@ class Served:
         piece = self.first
         with contextlib.suppress(OSError):
             while not ended.is_set() and not over():
-                os.write(1, piece)  # a pipe takes all of it
+                os.write(1, piece)  # a pipe accepts all of it
                 piece = self._line.read()
                 self._last = (self._last + piece)[-PIECE:]
                 if self._end.search(self._last):
@@ -296,9 +300,9 @@ class Served:
 
 
 class Login:
-    """Logs in as root over a console. `folder`: private, with a short path, of this console alone.
+    """Logs in as root over a console. `folder`: private, with a short path, for this console only.
 
-    `options`: of ssh; all commands share one connection.
+    `options`: options of ssh; all commands share one connection.
     """
 
     def __init__(self, folder: Path, console: Console) -> None:
@@ -328,7 +332,7 @@ class Login:
         }
 
     def begin(self, patience_s: float = SHELL_S, quiet_s: float = QUIET_S) -> str | None:
-        """Make the connection. `patience_s`: until a prompt comes. Why it fails; None if there is one."""
+        """Make the connection. `patience_s`: how long to wait for a prompt. Return why it failed, or None."""
         trouble = self._folder / TROUBLE
         trouble.unlink(missing_ok=True)
         options = {"ConnectTimeout": str(round(patience_s + START_S + END_S)), **self.options}
@@ -353,7 +357,9 @@ class Login:
 
 
 def wait_for_end(folder: Path, patience_s: float = 2 * END_S) -> None:
-    """End what logs in over the consoles whose folders are in `folder`; wait until they are shells again."""
+    """End the logins over the consoles whose folders are in `folder`; wait until the consoles are shells
+    again.
+    """
     end = time.monotonic() + patience_s
     for path in folder.glob(f"*/{KEY}"):
         path.with_name(OVER).touch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A machine over SSH as a target.
+"""Controls a machine over SSH as a target.
 
 Nothing is installed there: the engine is in a temporary folder for the length of the session.
 """
@@ -205,7 +205,7 @@ class SshTarget:
         return read_files(self._connection, installed.engine, [BOOT_ID]).files.text(BOOT_ID) or ""
 
     def _pick_up(self, name: str) -> bool:
-        """Continue an earlier session; False if it has ended on the target.
+        """Continue an earlier session; return False if it has ended on the target.
 
         Raises MeasureError if another process follows it.
         """
@@ -263,7 +263,7 @@ class SshTarget:
             self._guard.say(expect_word(seconds).decode().strip())
 
     def check(self) -> None:
-        """Raises MeasureError if this run no longer holds the target."""
+        """Raise MeasureError if this run no longer holds the target."""
         with self._checking:
             if self._guard is None or not self._guard.followed():
                 raise guard_gone(self._lease_ns, self.name)
@@ -368,7 +368,7 @@ class SshTarget:
         return program
 
     def _watch(self, program: SshGuarded, log: BinaryIO | None) -> None:
-        """Let reads of the program's lines fail if the run's own guard is gone."""
+        """Make reads of the program's lines fail if the run's own guard is gone."""
         if log is None:
             program.watch = GuardWatch(self.check, lambda: program.say("stop"))
 
@@ -384,7 +384,9 @@ class SshTarget:
         return self._put[file]
 
     def _copied_there(self, file: Path, words: list[str]) -> bool:
-        """Copy a file that the target, a guest of the lab, already has; False if it has no such file."""
+        """Copy a file that the target, a guest of the lab, already has; return False if it has no such
+        file.
+        """
         if self._connection.address.guest is None:
             return False
         return (

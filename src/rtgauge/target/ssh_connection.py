@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One connection to a target, made by the OpenSSH client with the user's own configuration."""
+"""Makes one connection to a target, with the OpenSSH client and the user's own configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CONNECT_S = 15
 ALIVE_S = 5
 PERSIST_S = 60
-"""How long after its last use the shared connection ends by itself, also if this process was killed."""
+"""How long after its last use the shared connection ends by itself, even if this process was killed."""
 PATIENCE_S = 60.0
 LONGEST_CONTROL_PATH = 64
 """A Unix socket's path has at most 108 bytes, and ssh temporarily adds 17."""
@@ -42,13 +42,13 @@ WRAPPER = 'echo "$0"; export LC_ALL=C; ( {body}\n); echo "$0 $?" >&2'
 
 
 MOST_ANSWER = 64 << 20
-"""The most bytes in the answer to one command: /proc of a large machine has less than a tenth."""
+"""The most bytes in the answer to one command: /proc of a large machine has less than a tenth of this."""
 PIPE_PIECE = 1 << 16
-"""The bytes to read from a pipe at once: as many as it holds."""
+"""How many bytes to read from a pipe at once: as many as it holds."""
 END_S = 10.0
 """How long ssh may take to end after its command has."""
 MOST_BEFORE = 1 << 20
-"""The bytes to read of standard error, and before a command's own output (a login shell's)."""
+"""How many bytes to read of standard error, and of a login shell's output before the command's own."""
 # Printed if two commands begin at once after a break: one shares the other's connection, or has its own.
 NOISE = re.compile(r"^ControlSocket .* already exists, disabling multiplexing\r?\n", re.MULTILINE)
 
@@ -68,7 +68,7 @@ def remote_command(body: str, words: Sequence[str], mark: str) -> str:
     `body` is always a constant of this program. Everything else is a quoted word that no shell interprets.
     """
     if any("\0" in word for word in words):
-        raise InputError("a name holds a NUL byte, which no command line can")
+        raise InputError("a name has a NUL byte, which no command line can hold")
     return " ".join(shlex.quote(word) for word in ("sh", "-c", WRAPPER.format(body=body), mark, *words))
 
 
@@ -168,7 +168,7 @@ class Channel:
         self._errors.begin()
 
     def _more(self, deadline: float | None) -> bytes:
-        """Return what has come on standard output; empty at its end.
+        """Return what has arrived on standard output; empty at its end.
 
         Raises TimeoutError if nothing comes before `deadline`.
         """
@@ -212,7 +212,7 @@ class Channel:
         return self._take(len(self._arrived)) if self._arrived else self._more(time.monotonic() + timeout_s)
 
     def skip_to_mark(self, timeout_s: float = PATIENCE_S) -> bool:
-        """Read standard output up to the beginning of the command's own; False if it ends before that.
+        """Read standard output up to the beginning of the command's own; return False if it ends before that.
 
         Raises ConnectionBroken if the beginning does not come in time.
         """
@@ -373,7 +373,7 @@ class SshConnection:
         send: bytes | IO[bytes] = b"",
         timeout_s: float = PATIENCE_S,
     ) -> Answer:
-        """Run a command to its end. Raises ConnectionBroken if that is not possible."""
+        """Run a command to its end. Raises ConnectionBroken if that is impossible."""
         given = send if not isinstance(send, bytes) else subprocess.PIPE
         channel = self.channel(body, words, given)
         try:

@@ -55,8 +55,7 @@ def _explained(stderr: str, address: SshAddress) -> str:
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr:
         return (
             f"{name}: its host key is not the one that is known: another machine answers, or it was "
-            f"reinstalled; make sure which,"
-            f" then forget the old key: ssh-keygen -R {_known_as(address)}"
+            f"reinstalled; find out which, then remove the old key: ssh-keygen -R {_known_as(address)}"
         )
     if "Host key verification failed" in stderr or "host key is known for" in stderr:
         return f"{name}: its host key is not known yet: log in once by hand ({login}) and look at the key"

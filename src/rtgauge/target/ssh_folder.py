@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PLACES = ("tmp", "/var/tmp", "home")  # noqa: S108 - a folder of our own, 0700, with a name that nobody knows before
 ENGINE = "engine"
 INSTALL_S = 600.0
-"""Time to copy the engine: over a serial line it takes a minute and more."""
+"""Time limit for copying the engine: over a serial line it takes a minute or more."""
 
 NO_FOLDER, NO_ROOM, NO_EXEC, NOT_KEPT = 10, 11, 12, 13
 REASONS = {NO_FOLDER: "no folder can be made", NO_ROOM: "no room", NO_EXEC: "programs cannot be run from it"}
@@ -64,9 +64,8 @@ done
 exit {NO_FOLDER}
 """
 """Finds the folder of a session that another process began, where rtgauge makes such folders. It must not be
-a link, and must be this user's and closed to others.
-
-The engine is copied again, so that nothing runs there that this rtgauge did not send.
+a link; it must belong to this user and be closed to others. The engine is copied again, so that nothing runs
+there that this rtgauge did not send.
 """
 REMOVE = 'rm -rf "$1"'
 NAME = re.compile(r"rtgauge-[0-9a-f]{16}")
@@ -95,7 +94,7 @@ def _check_version(version_line: str, name: str) -> None:
     version = version_line.removeprefix("rtgauge-engine ")
     if version != rtgauge.__version__:
         raise MeasureError(
-            f"{name}: the engine is of version {version[:40] or '(none)'}, this rtgauge "
+            f"{name}: the engine has version {version[:40] or '(none)'}, but this rtgauge has "
             f"{rtgauge.__version__}: "
             "unset RTGAUGE_ENGINE, or install rtgauge again (pip install .)"
         )
@@ -165,7 +164,7 @@ def install(connection: SshConnection) -> Installed:
             how = (
                 "unset RTGAUGE_ENGINE, which names it"
                 if os.environ.get("RTGAUGE_ENGINE")
-                else "is its kernel of another architecture than `uname -m` says?"
+                else "does its kernel have a different architecture from what `uname -m` says?"
             )
             raise MeasureError(
                 f"{name}: the engine for {machine} does not run there ({_plain(reason)}): {how}"
@@ -179,7 +178,7 @@ def install(connection: SshConnection) -> Installed:
         "free space there, or set TMPDIR on the target to a folder that can be written and is not "
         "mounted noexec"
     )
-    raise MeasureError(f"{name}: there is no place for the engine on the target: {'; '.join(refused)}; {how}")
+    raise MeasureError(f"{name}: the target has no folder for the engine: {'; '.join(refused)}; {how}")
 
 
 def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:

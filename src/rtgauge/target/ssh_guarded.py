@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A program under guard on a target. It outlives the connection that follows it."""
+"""Follows a program under guard on a target. The program outlives the connection."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ GONE = "rtgauge-gone"
 FULL = "No space left on device"
 END_PATIENCE_S = 10.0
 ASK_AFTER_S = 60.0
-"""After this silence rtgauge asks whether the target is still there, then after twice that, and so on."""
+"""After this silence rtgauge asks whether the target still answers, then after twice that time, and so on."""
 RECONNECT_S = 30.0
 MOST_LINE = 4 << 20
-"""The most bytes in a line of output; the engine's lines have less than a tenth."""
+"""The most bytes in a line of output; the engine's lines have less than a tenth of this."""
 RETRY_S = 1.0
 
 # The end of the connection cannot reach the guard: it reads and writes files, and has its own session
@@ -181,7 +181,7 @@ class SshGuarded:
             )
         if GONE in stderr:
             raise MeasureError(
-                f"{name}: what was measured there is gone: the machine was rebooted in the middle"
+                f"{name}: what was measured there is gone: the machine was rebooted meanwhile"
                 ", or its temporary folder was emptied"
             )
         lines = [line for line in stderr.splitlines() if line.strip()]
@@ -191,15 +191,16 @@ class SshGuarded:
         )
 
     def _over(self) -> bool:
-        """Called at the end of the channel's output. True if the program has ended, False if only the
-        connection had, and was renewed.
+        """Handle the end of the channel's output. Return True if the program has ended, False if only the
+        connection had ended and was renewed.
 
         Raises MeasureError if neither is possible.
         """
         channel = self._channel
         self._release(channel)
         _, stderr = channel.finish()
-        # Without this line the program has not ended, but the connection, or `attach` after a long silence.
+        # Without this line, what ended is not the program but the connection, or `attach` after a long
+        # silence.
         ended = re.search(
             r'^\{"type":"attach","event":"ended","status":([0-9]{1,3})\}\n', stderr, re.MULTILINE
         )
@@ -207,7 +208,7 @@ class SshGuarded:
             self._status = int(ended[1])
             stderr = stderr.replace(ended[0], "", 1)
             if FULL in stderr:
-                # Its last output was lost: what came before looks complete, and is not.
+                # Its last output was lost: what came before looks complete but is not.
                 self._error = MeasureError(
                     f"{self._connection.address.name}: disk full on the target: {self._folder} "
                     "cannot be written; free space there"
@@ -258,7 +259,7 @@ class SshGuarded:
     def _line(self, silence_s: float | None) -> bytes:
         """Return the next line of this connection.
 
-        During a long silence it asks whether the target is there, but seldom, since that is work for the
+        During a long silence it asks whether the target is there, but seldom, because that is work for the
         target.
         """
         wait_s = waited_s = 0.0 if silence_s is None else min(ASK_AFTER_S, silence_s)

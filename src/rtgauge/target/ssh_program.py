@@ -95,7 +95,7 @@ def program_on(
                 channel.process.stdin.close()
             try:
                 channel.process.wait(LAST_S)
-            except subprocess.TimeoutExpired:  # A child of it still runs, and has its output.
+            except subprocess.TimeoutExpired:  # A child of the program still runs, and holds its output.
                 channel.process.kill()
             channel.finish()
     finally:

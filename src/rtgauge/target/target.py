@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The protocol of a target: everything that happens on a target goes through here."""
+"""Defines the protocol of a target: everything that happens on a target goes through it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 MOST_FETCHED = 1 << 30
-"""The most bytes of files to bring from a target, if their number is not known."""
+"""The most bytes to fetch from a target if the size of its files is not known."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Completed:
 
 
 FolderName = Annotated[str, Field(pattern=r"^(program|files)-[0-9a-f]{8}$")]
-"""The name of a folder in a session's folder. A record names no path, as its content may be anybody's."""
+"""The name of a folder in a session's folder. A record names no path, because anybody may have written it."""
 
 
 class ProgramPlace(TypedDict):
@@ -192,7 +192,7 @@ class Target(Protocol):
         ...
 
     def check(self) -> None:
-        """Raises MeasureError if this run no longer holds the target."""
+        """Raise MeasureError if this run no longer holds the target."""
         ...
 
     def __enter__(self) -> Self:
@@ -202,7 +202,7 @@ class Target(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Close it; but if the connection broke, leave what outlives it for a later process."""
+        """Close it; but if the connection broke, leave running programs for a later process."""
         ...
 
     def close(self) -> None:

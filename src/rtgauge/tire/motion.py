@@ -31,23 +31,23 @@ class TireFrame(BaseModel):
     unit_m: float = Field(gt=0)
     """The unit of the positions (m)."""
     positions: str = Field(pattern="^[A-Za-z0-9+/]*$")
-    """Base64 VLQ: x and y of each node in whole units, each as the difference to the previous node."""
+    """Base64 VLQ: x and y of each node in whole units, each as the difference from the previous node."""
 
 
 def frame_message(number: int, frame: Frame) -> bytes:
-    """Nine float64: number, step, time (s), every, copy (us), dropped, late, x and y of the origin (m); then
-    x and y of each node relative to the origin, float32 (m).
+    """Return nine float64: number, step, time (s), every, copy (us), dropped, late, x and y of the origin
+    (m); then x and y of each node relative to the origin, float32 (m).
 
     `number` counts received frames, from 1. Little-endian. Raises RecordError if it is not a frame of a tire.
     """
-    import numpy as np  # imported late, as every command imports the probe
+    import numpy as np  # imported late, because every command imports the probe
 
     from rtgauge.record.histogram import decode
 
     try:
         tire = TireFrame.model_validate(frame.model_extra)
     except ValidationError as error:
-        raise RecordError(f"a frame is not of a tire: {error.errors()[0]['msg']}") from None
+        raise RecordError(f"this is not a frame of a tire: {error.errors()[0]['msg']}") from None
     units, _ = decode([tire.positions])
     positions = np.cumsum(units[: len(units) // 2 * 2].reshape(-1, 2), axis=0, dtype=np.int64) * tire.unit_m
     origin = positions.mean(axis=0) if len(positions) else np.zeros(2)

@@ -52,11 +52,11 @@ QUANTITIES = {
     "stiffness_n_m": "stiffness-nn-m",
     "damping_ns_m": "damping-nns-m",
 }
-"""The engine's option for each parameter; it takes whole billionths of the SI unit."""
+"""The engine's option for each parameter, in whole billionths of the SI unit."""
 
 
 def _threads(value: Any) -> Any:
-    """Check a number from 1 up, or a word; digits in a text are a number."""
+    """Check a number from 1 up, or a word; a text of digits is a number."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
         value = int(value)
     if isinstance(value, bool) or not (isinstance(value, int) or value in THREAD_WORDS):
@@ -118,12 +118,12 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     threads: Threads = Field(
         default="1",
         alias="threads",
-        description="a number, or one, cores, hardware-threads, twice (two a hardware thread)",
+        description="a number, or one, cores, hardware-threads, twice (two per hardware thread)",
     )
     period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=0,
         alias="period",
-        description="real-time: a step each, e.g. 10ms; 0: real-fast, as fast as possible",
+        description="real-time: one step each, e.g. 10ms; 0: real-fast, as fast as possible",
     )
     priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
     duration_ns: Duration = Field(
@@ -172,15 +172,15 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
         if self.nodes % 4:
             below = self.nodes - self.nodes % 4
             raise ValueError(
-                f"{self.nodes} nodes: the number must be a multiple of 4, the four quadrants of the "
-                f"tire; take {below} or {below + 4}"
+                f"{self.nodes} nodes: the number must be a multiple of 4, for the four quadrants of the "
+                f"tire; use {below} or {below + 4}"
             )
         if 0 < self.period_ns < 1000:
             raise ValueError(
                 f"a period of {self.period_ns}ns is shorter than what a thread can sleep; the minimum is 1us"
             )
         if self.steps is not None and self.steps * self.period_ns > 2**61:
-            raise ValueError("so many steps take more than 70 years")
+            raise ValueError("this many steps take more than 70 years")
         if self.free_running and self.solver != "semaphore":
             raise ValueError("free-running is for the solver semaphore")
         if self.state and self.without != "none":
@@ -194,11 +194,11 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             return
         threads, most = int(self.threads), self.nodes // 2 if self.solver == "halo" else self.nodes
         if self.solver == "serial" and threads != 1:
-            raise ValueError(f"{threads} threads: the solver serial has one; take halo or semaphore")
+            raise ValueError(f"{threads} threads: the solver serial has one; use halo or semaphore")
         if threads > most:
             what = "pairs of nodes" if self.solver == "halo" else "nodes"
             raise ValueError(
-                f"{threads} threads are more than {most} {what}; take at most {most} threads, or more nodes"
+                f"{threads} threads are more than {most} {what}; use at most {most} threads, or more nodes"
             )
 
     def _check_stability(self) -> None:
@@ -258,11 +258,11 @@ class Tire(Probe[TireParameters]):
 PROBE = Tire(
     name="tire",
     order=100,
-    help="a physical simulation on several threads, as fast as possible or a step a period",
-    about="""Tire: a physical simulation on several threads, as fast as possible or one step each period.
+    help="a physical simulation on several threads, as fast as possible or one step per period",
+    about="""Tire: a physical simulation on several threads, as fast as possible or one step per period.
 
 Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast measures how many
-node-steps the machine computes in a second; real-time checks whether each step meets its deadline.
+node-steps the machine computes per second; real-time checks whether each step meets its deadline.
 --search looks for the largest tire that keeps every deadline; `rtgauge run tire-search`
 does the same and keeps a record.""",
     examples=(
@@ -274,11 +274,11 @@ does the same and keeps a record.""",
     ),
     parameters=TireParameters,
     method=(
-        "A simulated tire is computed a step of 10 ms at a time: as fast as possible, or a step "
-        "each period, released by absolute time. All threads meet "
-        "after a step, and the last one reads the clock. A deadline is the next release; a step "
-        "that is not done by then has missed it, and so has each "
-        "release that passed before the threads were back to wait for it."
+        "A simulated tire is computed in steps of 10 ms: as fast as possible, or one step per "
+        "period, released by absolute time. All threads meet "
+        "after a step, and the last one reads the clock. The deadline of a step is the next release. A step "
+        "that is not done by then has missed it; each release that passed before the threads were back to "
+        "wait for it counts as missed too."
     ),
     metrics=(
         Metric(
@@ -312,7 +312,7 @@ does the same and keeps a record.""",
     files={
         "state": KeptFile(
             name=STATE_FILE,
-            help="Final positions and velocities into FILE: .csv, .npy, or else binary.",
+            help="Write final positions and velocities to FILE: .csv, .npy, or else binary.",
             export=export_state,
         )
     },

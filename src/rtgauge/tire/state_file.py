@@ -51,11 +51,11 @@ def _parsed(data: bytes, path: Source) -> TireState:
         raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
     magic, nodes, steps = HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise RecordError(f"{path} is in format {magic[7]}, known is {MAGIC[7]}: update rtgauge")
+        raise RecordError(f"{path} is in format {magic[7]}, but rtgauge reads {MAGIC[7]}: update rtgauge")
     if nodes < 4 or nodes % 4 or steps < 0 or len(data) - HEADER.size != nodes * len(COLUMNS) * 8:
         state = f"{nodes} nodes after {steps} steps"
         raise RecordError(f"{path} is damaged: {state} do not fit {len(data)} bytes")
-    import numpy as np  # imported late, as every command imports the probe
+    import numpy as np  # imported late, because every command imports the probe
 
     values = np.frombuffer(data, dtype="<f8", offset=HEADER.size).astype(np.float64)
     return TireState(steps, values.reshape(nodes, len(COLUMNS)))

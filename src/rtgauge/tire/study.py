@@ -59,7 +59,7 @@ def keys_of(
 
 
 def fast_entries(aims: Aims, threads: Sequence[str | int]) -> list[dict[str, Any]]:
-    """Real-fast runs of each solver and size; `serial` only on one thread."""
+    """Return real-fast runs of each solver and size; `serial` only on one thread."""
     return [
         tire_entry(aims, solver, nodes, count, policy)
         for policy in aims.policies
@@ -84,10 +84,10 @@ def search_keys(
 
 
 class TireSearch:
-    """`rtgauge probe tire --search`: only the frontier."""
+    """The study of `rtgauge probe tire --search`, which finds only the frontier."""
 
     name = TIRE_SEARCH
-    description = "study: the largest tire that holds hard real time, for each number of threads"
+    description = "study: the largest tire in hard real time, for each number of threads"
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:

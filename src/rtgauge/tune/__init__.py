@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Tuning: tries the settings of the audit's rules on a machine, and keeps what a measurement proves."""
+"""Tries the settings of the audit's rules on a machine, and keeps what a measurement proves."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The settings that can be tried on a machine: rules of the audit that it does not keep, and that a journal
-can undo.
+"""Finds the settings that can be tried on a machine: rules of the audit that it does not meet, and that a
+journal can undo.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEVER = (
     "thermal limits",
     "the disk of the root file system",
 )
-"""What no rule may touch. A test compares the rules with it."""
+"""What no rule may touch. A test compares the rules with this."""
 ISOLATED = "cpu.isolated"
 TAKEN_CPUS = "{cpus}"
 SEVERITIES = ("serious", "moderate", "minor")
@@ -39,7 +39,7 @@ SEVERITIES = ("serious", "moderate", "minor")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One setting to try: a rule, what was found instead, and how it is put into force."""
+    """One setting to try: a rule, the value found instead, and how to put it into force."""
 
     rule: Rule
     trial: Trial
@@ -49,7 +49,7 @@ class Candidate:
 
     @property
     def id(self) -> str:
-        """The rule's."""
+        """The id of the rule."""
         return self.rule.id
 
     @property
@@ -58,13 +58,13 @@ class Candidate:
         return TAKEN_CPUS in (self.trial.deployment or "")
 
     def fewer(self, lists: Sequence[str]) -> dict[str, str]:
-        """Forms of the setting that take only these CPUs: name -> part of a deployment."""
+        """Return forms of the setting that use only these CPUs: name -> part of a deployment."""
         return {f"{self.id}={cpus}": _part(self.rule, self.trial, cpus) for cpus in lists}
 
 
 @dataclass(frozen=True)
 class NotTried:
-    """A rule that the machine does not keep, and why it is not tried."""
+    """A rule that the machine does not meet, and why it is not tried."""
 
     rule: Rule
     why: str
@@ -72,10 +72,10 @@ class NotTried:
 
 @dataclass(frozen=True)
 class Offer:
-    """What can be tried on a machine, the likeliest first, and what cannot.
+    """The settings that can be tried on a machine, the likeliest first, and the ones that cannot.
 
-    `daemons`: what runs there and would set a value back. `cpus`: the real-time CPUs; None: all. `fewer`: the
-    lists of fewer CPUs that may be isolated, the fewest first.
+    `daemons`: the daemons that run there and would set a value back. `cpus`: the real-time CPUs; None: all.
+    `fewer`: the lists of fewer CPUs that may be isolated, the fewest first.
     """
 
     facts: Facts
@@ -88,8 +88,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class Scope:
-    """What the user lets be tried. `cpus`: the real-time CPUs as a list; `isolate`: instead, so many of the
-    last ones, and fewer may do; `pid`: the watched program; `only`, `without`: ids of rules;
+    """The settings that the user allows. `cpus`: the real-time CPUs as a list; `isolate`: instead, this many
+    of the last CPUs, or fewer if that is enough; `pid`: the watched program; `only`, `without`: ids of rules;
     `by_boot`: the machine may be booted for each set of settings.
     """
 
@@ -102,7 +102,7 @@ class Scope:
 
 
 def read_offer(target: str, scope: Scope) -> Offer:
-    """What can be tried on a target, from one look at it; nothing is changed. Raises InputError,
+    """Return what can be tried on a target, after reading it once; nothing is changed. Raises InputError,
     MeasureError.
     """
     with reader(target) as (architecture, read):
@@ -112,9 +112,10 @@ def read_offer(target: str, scope: Scope) -> Offer:
 
 
 def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
-    """What can be tried; `files` are of the rules' checks, `machine` has the files of their trials.
+    """Return what can be tried. `files`: the files of the rules' checks; `machine`: the files of their
+    trials.
 
-    Raises InputError for a rule that is not there, and for CPUs that are not online.
+    Raises InputError for an unknown rule, and for CPUs that are not online.
     """
     fewer: list[str] = []
     if scope.isolate is not None:
@@ -135,7 +136,7 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
     for rule in sorted(read_rules(), key=lambda rule: SEVERITIES.index(rule.severity)):
         trial = rule.trial
         about_cpus = trial is not None and trial.needs_cpus
-        # A rule about isolated CPUs is about the real-time ones here.
+        # Here, rules about isolated CPUs apply to the real-time CPUs.
         meant = about_cpus or cpus is not None
         applies = any(check.fact == ISOLATED for check in rule.when)
         judged = judge(rule, purpose, with_isolated if meant and applies else audited)
@@ -154,7 +155,7 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
 
 
 def _last_cpus(most: int, machine: Machine) -> list[str]:
-    """The last CPU, the last two, ..., as lists; CPUs of one core are next to each other."""
+    """Return the last CPU, the last two, ..., as lists; CPUs of one core are next to each other."""
     in_order = [cpu for core in machine.cores for cpu in core]
     if not 1 <= most < len(in_order):
         raise InputError(
@@ -169,7 +170,7 @@ def _fought_by(candidate: Candidate) -> Collection[str]:
 
 
 def _as_isolated(facts: Facts, cpus: list[int]) -> Facts:
-    """The facts of the same machine if these CPUs were isolated."""
+    """Return the facts that the machine would have if these CPUs were isolated."""
     update = {"isolated": format_cpu_list(cpus), "isolated_count": len(cpus)}
     return facts.model_copy(update={"cpu": facts.cpu.model_copy(update=update)})
 
@@ -181,7 +182,7 @@ def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
 
 
 def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, architecture: str) -> str | None:
-    """Why a rule is not tried; None: it is; empty: there is nothing to say, as the machine keeps it."""
+    """Return why a rule is not tried; None if it is tried; empty if the machine already meets it."""
     trial, cpus = rule.trial, scope.cpus
     if trial is None:
         return _elsewhere(rule) if judged.result == "differs" else ""
@@ -217,4 +218,4 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
 
 
 def _elsewhere(rule: Rule) -> str:
-    return f"it takes a boot: {rule.boot}" if rule.boot is not None else rule.mend
+    return f"it needs a boot: {rule.boot}" if rule.boot is not None else rule.mend

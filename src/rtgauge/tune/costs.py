@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the kept settings cost beside what they gain: CPUs, throughput of the loads by their own counts, and
-energy (RAPL), from the runs of both sides under the same load.
+"""Computes what the kept settings cost: CPUs, throughput of the loads by their own counts, and energy (RAPL),
+from the runs of both sides under the same load.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ COUNTS = {
     "rounds": "rounds",
     "cpu_s": "CPU time",
 }
-"""What a part of a load says that it did (LoadPart.reached), the best measure first, and its name."""
+"""What a part of a load reports (LoadPart.reached), the best measure first -> its name."""
 
 
 def costs(steps: Sequence[Step], deployment: str) -> list[str]:
-    """A line each; empty if nothing is known. `deployment`: the kept settings."""
+    """Return a line for each cost; empty if none is known. `deployment`: the kept settings."""
     isolated = isolated_in(steps, deployment)
     taken = [f"CPU {isolated} is taken from everything else"] if isolated else []
     return [*taken, *of_the_rest(steps, deployment)]
 
 
 def isolated_in(steps: Sequence[Step], deployment: str) -> str:
-    """The CPUs that were isolated in a deployment, as a list; empty: none."""
+    """Return the CPUs that were isolated in a deployment, as a list; empty: none."""
     reports = (step.deployment for step in _of(steps, deployment))
     return next((report.isolated for report in reports if report is not None), "")
 
 
 def of_the_rest(steps: Sequence[Step], deployment: str) -> list[str]:
-    """How the counts of each load, and the energy, changed from the machine as it is."""
+    """Return how the counts of each load, and the energy, changed from the machine as it is."""
     before, after = _of(steps, AS_IS), _of(steps, deployment)
     lines: list[str] = []
     for load in sorted({step.key.load for step in after}):
@@ -53,7 +53,7 @@ def _of(steps: Sequence[Step], deployment: str) -> list[Step]:
 
 
 def _compared(before: Sequence[Step], after: Sequence[Step]) -> Iterator[str]:
-    """Every count that both sides have, with its change."""
+    """Return every count that both sides have, with its change."""
     counts = [dict(_counts(side)) for side in (before, after)]
     for name, was in counts[0].items():
         now = counts[1].get(name)
@@ -62,7 +62,7 @@ def _compared(before: Sequence[Step], after: Sequence[Step]) -> Iterator[str]:
 
 
 def _counts(steps: Sequence[Step]) -> Iterator[tuple[str, float]]:
-    """The mean of each count over the steps."""
+    """Return the mean of each count over the steps."""
     parts = [part for step in steps for part in step.load.parts]
     for program in dict.fromkeys(part.program for part in parts):
         reached = [part.reached for part in parts if part.program == program]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What has drifted on a machine from the settings that a tuning kept."""
+"""Finds the values on a machine that differ from the settings that a tuning kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def kept_values(named: Path) -> list[Value]:
-    """What a tuning kept, by the folder that `--files` wrote or by its record. Raises InputError,
+    """Return what a tuning kept, from the folder that `--files` wrote or from its record. Raises InputError,
     RecordError.
     """
     found = find_record(named)
@@ -27,7 +27,8 @@ def kept_values(named: Path) -> list[Value]:
 
 
 def drifted(named: Path, target: str) -> tuple[int, list[tuple[Value, str]]]:
-    """How many values are kept, and those that the target does not have, each with its present one.
+    """Return how many values were kept, and the ones that the target does not have, each with its present
+    value.
 
     Raises InputError, RecordError, MeasureError.
     """

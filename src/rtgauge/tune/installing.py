@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Puts the files of a tuning in force on this machine, also at each boot, and removes them again.
+"""Puts the files of a tuning into force on this machine, now and at each boot, and removes them again.
 
 The values are written through the journal, as `rtgauge deploy apply` does: `rtgauge restore --applied` puts
-them back too. The files hold the old values, so that they can be put back after a boot.
+them back too. The files have the old values, so that these can be put back after a boot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rtgauge.tune.keep_files import NAME, SYSCTL, SYSCTL_FILE, UNIT_FILE, Value,
 from rtgauge.units import parse_cpu_mask
 
 RUN = f"deploy-{NAME}"
-"""What the journal calls it."""
+"""The name of the run in the journal."""
 SYSCTL_LINES = re.compile(r"^# before: (\S+)\n(\S+) = (\S+)$", re.MULTILINE)
 UNIT_LINE = re.compile(r"^Exec(Start|Stop)=/bin/sh -c 'echo (\S+) > (\S+)'$", re.MULTILINE)
 SYSTEMD = Path("run/systemd/system")
@@ -31,7 +31,7 @@ SYSTEMD = Path("run/systemd/system")
 
 
 def places(root: Path = Path("/")) -> dict[str, Path]:
-    """Name of a file -> where it is installed."""
+    """Return the name of each file -> where it is installed."""
     return {
         SYSCTL_FILE: root / "etc/sysctl.d" / SYSCTL_FILE,
         UNIT_FILE: root / "etc/systemd/system" / UNIT_FILE,
@@ -39,12 +39,12 @@ def places(root: Path = Path("/")) -> dict[str, Path]:
 
 
 def link(root: Path = Path("/")) -> Path:
-    """What makes systemd start the unit at each boot."""
+    """Return the link that makes systemd start the unit at each boot."""
     return root / "etc/systemd/system/multi-user.target.wants" / UNIT_FILE
 
 
 def read_files(folder: Path) -> dict[str, str]:
-    """The files of a folder that `--files` wrote. Raises InputError."""
+    """Read the files of a folder that `--files` wrote. Raises InputError."""
     found: dict[str, str] = {}
     for name in places():
         with suppress(FileNotFoundError):
@@ -56,7 +56,9 @@ def read_files(folder: Path) -> dict[str, str]:
 
 
 def values_of(files: Mapping[str, str]) -> list[Value]:
-    """What the files set. Raises InputError for a line that sets anything but a file in /proc or /sys."""
+    """Return what the files set. Raises InputError for a line that sets anything but a file in /proc or
+    /sys.
+    """
     sysctls = [
         Value(SYSCTL + name.replace(".", "/"), wanted, old)
         for old, name, wanted in SYSCTL_LINES.findall(files.get(SYSCTL_FILE, ""))
@@ -72,11 +74,12 @@ def values_of(files: Mapping[str, str]) -> list[Value]:
 
 
 def install(values: Sequence[Value], root: Path = Path("/")) -> list[str]:
-    """Put values in force, and install files for the next boots; gives what the machine refused, a line each.
+    """Put values into force, and install files for the next boots. Return what the machine refused, a line
+    each.
 
     Raises MeasureError; then nothing is installed.
     """
-    files = files_with(values)  # made anew: nothing else gets into a file that root executes
+    files = files_with(values)  # made again from the values: nothing else gets into a file that root executes
     there = [str(place) for place in places(root).values() if place.exists()]
     if there:
         raise MeasureError(f"{there[0]} is already there; remove it first: rtgauge tune remove")
@@ -99,7 +102,7 @@ def install(values: Sequence[Value], root: Path = Path("/")) -> list[str]:
 
 
 def _write(values: Iterable[Value]) -> list[str]:
-    """Through the journal. Raises MeasureError."""
+    """Write through the journal. Raises MeasureError."""
     pairs = [word for each in values for word in (each.path, each.wanted)]
     with open_target("local", RUN, "rtgauge tune apply") as target:
         held = read_held(target.read)
@@ -110,8 +113,8 @@ def _write(values: Iterable[Value]) -> list[str]:
 
 
 def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
-    """Put the old values back and remove the files; gives how many values, and what was left as it is, a line
-    each. What somebody changed since is left.
+    """Put the old values back and remove the files. Return how many values were put back, and a line for each
+    that was not. A value that somebody has changed since is left alone.
 
     Raises InputError if nothing is installed, MeasureError.
     """
@@ -124,7 +127,7 @@ def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
         held = read_held(target.read)
         if held is not None and held.name == NAME:
             target.agent("restore", "--stale", "--held")
-        # After a boot the journal knows nothing of what the files set.
+        # After a boot the journal does not have what the files set.
         now = target.read(paths)
         stale = [each for each in values if same(now.text(each.path) or "", each.wanted)]
         if stale:
@@ -132,7 +135,7 @@ def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
             target.agent("set", "--keep", "--", *(each.path for each in stale))
         now = target.read(paths)
     left = [
-        f"{each.path} is {text or now.error(each.path)}, and was {each.old}"
+        f"{each.path} is {text or now.error(each.path)}; it was {each.old} before"
         for each in values
         if not same(text := now.text(each.path) or "", each.old)
     ]
@@ -153,7 +156,7 @@ def _reload(root: Path) -> None:
 
 
 def same(text: str, value: str) -> bool:
-    """Whether a file of the kernel has this value: the chosen word, a number, CPUs or a mask."""
+    """Return whether a file of the kernel has this value: the chosen word, a number, CPUs or a mask."""
     now = (chosen(text.strip()) or "").strip()
     if now == value or (cpu_list(now) is not None and cpu_list(now) == cpu_list(value)):
         return True

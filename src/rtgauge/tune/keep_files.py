@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Files that keep the settings of a tuning after a boot, each with its undo: sysctl.d, a systemd unit, and a
-profile of tuned.
+"""Makes files that keep the settings of a tuning after a boot, each with its undo: for sysctl.d, systemd and
+tuned.
 
-They are made of what the record says was written, and of the values before.
+They are made from the values that the record says were written, and from the values before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TUNED_FILE, RT_CONF_FILE = "tuned.conf", "rt-conf.yaml"
 SYSCTL = "/proc/sys/"
 PATH = re.compile(r"/(?:proc|sys)/[A-Za-z0-9_.:/-]{1,255}")
 VALUE = re.compile(r"[A-Za-z0-9_.,-]{1,255}")
-"""Of a record that anybody may have written, nothing else goes into a file that root executes."""
+"""Anybody may have written the record: nothing else from it goes into a file that root executes."""
 
 
 class Value(NamedTuple):
@@ -40,7 +40,9 @@ class Value(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a file of the kernel that the next boot has too, and a value without spaces."""
+        """Return whether it is a file of the kernel that the next boot has too, and a value without
+        spaces.
+        """
         path = PurePosixPath(self.path)
         return (
             PATH.fullmatch(self.path) is not None
@@ -52,7 +54,7 @@ class Value(NamedTuple):
 
 
 def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
-    """Name -> text of each file; empty if nothing is kept."""
+    """Return the name -> text of each file; empty if nothing is kept."""
     if not result.kept:
         return {}
     made = [Value(each.path, each.wanted, each.old or "") for each in _made(result, record)]
@@ -66,7 +68,7 @@ def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
 
 
 def files_with(values: Sequence[Value]) -> dict[str, str]:
-    """The files for sysctl.d and systemd that set these at each boot."""
+    """Return the files for sysctl.d and systemd that set these values at each boot."""
     files: dict[str, str] = {}
     sysctls, others = _parted(values)
     if sysctls:
@@ -79,13 +81,13 @@ def files_with(values: Sequence[Value]) -> dict[str, str]:
 
 
 def _parted(values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-    """Those of sysctl, and the others."""
+    """Return the values that sysctl can set, and the others."""
     sysctls = [each for each in values if each.path.startswith(SYSCTL)]
     return sysctls, [each for each in values if not each.path.startswith(SYSCTL)]
 
 
 def _made(result: TuneResult, record: Record) -> list[SettingMade]:
-    """What was written in the last run with the kept settings, and accepted."""
+    """Return what the last run with the kept settings wrote and the machine accepted."""
     step = next((step for step in reversed(record.steps) if step.key.deployment == result.deployment), None)
     if step is None or step.deployment is None:
         return []
@@ -129,7 +131,7 @@ def _profile(values: Sequence[Value]) -> str:
 
 
 def _rt_conf(deployment: Deployment, values: Sequence[Value], cpus: str) -> str:
-    """A configuration for rt-conf (Ubuntu), whose schema knows isolation, interrupts and governors alone;
+    """Return a configuration for rt-conf (Ubuntu), whose schema has only isolation, interrupts and governors;
     empty if none of them is kept.
     """
     irqs = next((each.wanted for each in values if each.path.startswith("/proc/irq/")), None)
@@ -163,11 +165,11 @@ def _readme(result: TuneResult, rest: Sequence[Value]) -> str:
         f"  rm /etc/sysctl.d/{SYSCTL_FILE}; each line has its old value: sysctl -w NAME=VALUE, or boot",
         "Or with tuned:",
         f"  mkdir /etc/tuned/{NAME} && cp {TUNED_FILE} /etc/tuned/{NAME}/ && tuned-adm profile {NAME}",
-        "Undo: tuned-adm profile with the profile before.",
+        "Undo: tuned-adm profile with the previous profile.",
         f"Or with rt-conf (Ubuntu), if there is {RT_CONF_FILE}: rt-conf --file {RT_CONF_FILE}",
-        "Undo: rt-conf with the file before.",
+        "Undo: rt-conf with the previous file.",
         "",
-        "Numbers of interrupts may change at a boot: check /proc/interrupts.",
+        "Interrupt numbers may change at a boot: check /proc/interrupts.",
     ]
     daemons = sorted(
         {

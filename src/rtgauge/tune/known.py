@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is known about one setting: the advice for and against it, and what was measured here."""
+"""Collects what is known about one setting: the advice for and against it, and what was measured here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def rule_of(name: str) -> Rule:
-    """The rule with this id. Raises InputError."""
+    """Return the rule with this id. Raises InputError."""
     rules = {rule.id: rule for rule in read_rules()}
     if name not in rules:
         raise InputError(f"no setting '{name}'{nearest(name, rules)}; rtgauge tune --dry-run lists them")
@@ -29,7 +29,7 @@ def rule_of(name: str) -> Rule:
 
 
 def advice(rule: Rule) -> list[str]:
-    """A line for each thing that is known beforehand."""
+    """Return a line for each thing that is known beforehand."""
     trial = rule.trial
     lines = [
         f"{rule.id}: {rule.title}",
@@ -38,24 +38,26 @@ def advice(rule: Rule) -> list[str]:
         f"How: {rule.mend}",
     ]
     if trial is None:
-        how = f"it takes a boot: {rule.boot}" if rule.boot is not None else "it cannot be set and put back"
+        how = f"it needs a boot: {rule.boot}" if rule.boot is not None else "it cannot be set and put back"
         return [*lines, f"tune does not try it: {how}"]
     if trial.boot:
-        how = "it takes a boot" if not trial.set else "or by a boot"
+        how = "it needs a boot" if not trial.set else "or by a boot"
         lines.append(f"{how}: {rule.boot}; tune --reboot tries it on a lab guest")
-    lines.append(f"Against it: {trial.against}" if trial.against else "Against it: no advice is known here")
+    lines.append(f"Against it: {trial.against}" if trial.against else "Against it: no advice is known")
     lines.append(f"Costs: {trial.cost}")
     if trial.conflicts:
         lines.append(f"Not together with: {', '.join(trial.conflicts)}")
     if trial.fought_by:
         lines.append(f"Set back by: {', '.join(trial.fought_by)}")
     if trial.lasting:
-        lines.append("Its effect outlasts it: measurements soon afterwards may still show it")
+        lines.append("Its effect outlasts the setting: measurements soon afterwards may still show it")
     return lines
 
 
 def measured(rule: Rule, folder: Path) -> Table | None:
-    """Every test of this setting in the records of a folder, alone or with others; None: there is none."""
+    """Return every test of this setting in the records of a folder, alone or with others; None if there is
+    none.
+    """
     rows = [
         [
             record.path.name,

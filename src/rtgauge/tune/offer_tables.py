@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can be tried on a machine, as tables."""
+"""Makes tables of what can be tried on a machine."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
-    """What would be tried, and its cost; with `details` also reason, source, the advice against it, and what
-    takes another kernel.
+    """Return what would be tried, and its cost; with `details` also the reason, the source, the advice
+    against it, and what needs another kernel.
     """
     rows = [
         [
@@ -31,7 +31,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
     columns = [
         Column("setting"),
         Column("found"),
-        Column("what it wants", "prose"),
+        Column("wanted", "prose"),
         Column("costs", "prose", spare=1),
         *([Column("source", "prose")] if details else []),
     ]
@@ -47,7 +47,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
         ],
         [
             *([stopped(offer.daemons)] if offer.daemons else []),
-            "With --reboot, a guest of the lab tries what takes a boot.",
+            "With --reboot, a guest of the lab tries what needs a boot.",
             f"Never touched: {', '.join(NEVER)}.",
         ],
     )
@@ -55,7 +55,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
 
 
 def stopped(daemons: Sequence[str]) -> str:
-    """What happens to the daemons that would set a value back."""
+    """Return what happens to the daemons that would set a value back."""
     return f"These set values back, and are stopped in such trials: {', '.join(daemons)}."
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a tuning found: tables for the terminal, and the page."""
+"""Presents what a tuning found: tables for the terminal, and the page."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def tables(result: TuneResult) -> list[Table]:
-    """What is kept, and every test."""
+    """Return tables of what is kept, and of every test."""
     kept = Table(
         "Kept",
-        [*texts("setting", "what it wants", "instead of", "costs"), *numbers("gain")],
+        [*texts("setting", "wanted", "instead of", "costs"), *numbers("gain")],
         [
             [
                 each.rule,
@@ -41,7 +41,7 @@ def tables(result: TuneResult) -> list[Table]:
         [_row(test) for test in result.tests],
         [
             "A gain of +100 %: without the setting, the latency that decides was twice as large.",
-            f"A run keeps a setting that does not help at most once in {1 / result.false_keep:.0f} times.",
+            f"At most one run in {1 / result.false_keep:.0f} keeps a setting that does not help.",
         ],
     )
     fewest = Table(
@@ -61,7 +61,7 @@ def tables(result: TuneResult) -> list[Table]:
 
 
 def interval(test: TestFigures) -> str:
-    """The interval of a test's gain; a dash if it is not bounded on both sides."""
+    """Return the interval of a test's gain; a dash if it is not bounded on both sides."""
     if test.low is None or test.high is None:
         return NONE
     return f"{format_change(test.low)} … {format_change(test.high)}"
@@ -85,7 +85,7 @@ def _row(test: TestFigures) -> list[str]:
 
 
 def notes(result: TuneResult) -> list[str]:
-    """What the answer rests on, a line each."""
+    """Return what the answer is based on, a line each."""
     lines = [f"Late because of: {', '.join(result.culprits[:5])}."] if result.culprits else []
     for name, verdict in (("Before", result.before), ("After", result.after)):
         if verdict is not None:
@@ -99,7 +99,7 @@ def notes(result: TuneResult) -> list[str]:
 
 
 def page(result: TuneResult, record: Record) -> str:
-    """The page as text."""
+    """Return the page as text."""
     chapter = Chapter(
         "",
         [],

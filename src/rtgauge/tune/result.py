@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a tuning found, as one document."""
+"""Makes one document of what a tuning found."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TuneOutcome(StrEnum):
 
 
 class TestFigures(Model):
-    """One test of settings. `gain`: 0.5 means that the baseline's value is half as large again."""
+    """One test of settings. `gain`: 0.5 means that the baseline's value is 1.5 times the candidate's."""
 
     purpose: Purpose
     changed: list[str] = Field(description="the settings in which the sides differ")
@@ -62,7 +62,7 @@ class TestFigures(Model):
 
 
 class KeptSetting(Model):
-    """A setting to keep, and the test that proved it; None: it was proven only together with others."""
+    """A setting to keep, and the test that proved it; None if it was proven only together with others."""
 
     rule: str
     title: str
@@ -97,9 +97,11 @@ class TuneResult(Model):
     tests: list[TestFigures]
     confirmed: Found | None = Field(description="under loads that the search did not use")
     confirm_loads: list[str]
-    daemons: list[str] = Field(default=[], description="they set values back, and are stopped in such trials")
+    daemons: list[str] = Field(default=[], description="daemons that set values back; such trials stop them")
     costs: list[str] = Field(description="of the kept settings: CPUs, throughput of the loads, energy")
-    isolated: list[Level] = Field(default=[], description="of a search for the fewest, the fewest first")
+    isolated: list[Level] = Field(
+        default=[], description="the search for the fewest isolated CPUs, the fewest first"
+    )
     runs: int
     out_of_budget: bool
     false_keep: float = FALSE_KEEP
@@ -108,7 +110,7 @@ class TuneResult(Model):
 
     @staticmethod
     def of(record: Record) -> TuneResult:
-        """The result of a record so far. Raises InputError for the record of another run."""
+        """Return the result of a record so far. Raises InputError for a record that is not of a tuning."""
         played = play(record)
         tuned, wish = played.search.result, played.wish
         after = _verdict(record, played, tuned.final) if tuned.final else None
@@ -139,13 +141,13 @@ class TuneResult(Model):
     def ending(
         self, outcome: TuneOutcome, status: int, conclusion: str, next_: str | None = None
     ) -> TuneResult:
-        """This document with its answer."""
+        """Return this document with its answer."""
         update = {"outcome": outcome, "status": status, "conclusion": conclusion, "next": next_}
         return self.model_copy(update=update)
 
 
 def figures(test: Test) -> TestFigures:
-    """A test as the document has it."""
+    """Return a test in the document's form."""
     decision = test.decision
     return TestFigures(
         purpose=test.purpose,
@@ -161,7 +163,9 @@ def figures(test: Test) -> TestFigures:
 
 
 def _levels(record: Record, played: Played) -> list[Level]:
-    """Every number of isolated CPUs that was tried; empty: the fewest were not searched, or nothing helps."""
+    """Return every number of isolated CPUs that was tried; empty if the smallest was not searched, or nothing
+    helps.
+    """
     wish, tuned = played.wish, played.search.result
     levels: list[Level] = []
     for rule, forms in wish.fewer.items() if tuned.final or tuned.met_before else ():
@@ -198,8 +202,8 @@ def _kept(name: str, played: Played) -> KeptSetting:
 
 
 def _verdict(record: Record, played: Played, settings: Sequence[str]) -> Verdict | None:
-    """The worst verdict on the runs with exactly these settings, the confirmation included, with the exposure
-    of them all; None if there are none.
+    """Return the worst verdict on the runs with exactly these settings, including the confirmation, with the
+    exposure of them all; None if there are none.
     """
     numbers = {number for number, visit in enumerate(played.runs, 1) if set(visit.settings) == set(settings)}
     bound = played.wish.bound
@@ -231,7 +235,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             TuneOutcome.UNFINISHED,
             EXIT_INTERRUPTED,
             f"{', '.join(tuned.final)}: better after {spent}; to be confirmed after another boot",
-            f"boot the machine, then {again}",
+            f"reboot the machine, then {again}",
         )
     if not tuned.finished:
         if record.run.state == "complete":
@@ -240,7 +244,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(TuneOutcome.UNFINISHED, EXIT_INTERRUPTED, f"unfinished after {spent}", again)
     before = STATUS[result.before.word] if result.before is not None else EXIT_CANNOT_MEASURE
     if not tuned.measured_before:
-        why = "; ".join(result.left_out) or "the machine as it is gave no value"
+        why = "; ".join(result.left_out) or "the machine as it is could not be measured"
         return result.ending(TuneOutcome.NOT_MEASURED, EXIT_CANNOT_MEASURE, why)
     if tuned.met_before:
         return result.ending(
@@ -253,8 +257,8 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.NOTHING_TO_TRY,
             before,
-            "the machine keeps every rule that can be tried",
-            "rtgauge tune --dry-run lists what takes a boot",
+            "the machine meets every rule that can be tried",
+            "rtgauge tune --dry-run lists what needs a boot",
         )
     if not tuned.final:
         by_boot = record.run.plan.get("deployments-by") == "boot"
@@ -263,14 +267,14 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             TuneOutcome.NOTHING,
             before,
             f"no {'' if by_boot else 'live '}setting will do: {end} ({spent}); everything was put back",
-            (None if by_boot else "rtgauge tune --dry-run lists what takes a boot")
+            (None if by_boot else "rtgauge tune --dry-run lists what needs a boot")
             if not tuned.out_of_budget
             else "give a larger --budget, or fewer settings (--only)",
         )
     word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL
     names = ", ".join(tuned.final)
     apart = (
-        f"; {', '.join(tuned.together)} help together, and there was no time to find out which of them"
+        f"; {', '.join(tuned.together)} help together; there was no time to find out which of them do"
         if tuned.together
         else ""
     )
@@ -283,7 +287,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
     judged = {
         VerdictWord.HOLDS: "the requirement then holds",
         VerdictWord.MARGINAL: "the requirement is then marginal",
-        VerdictWord.CANNOT_TELL: "whether the requirement then holds takes longer to tell",
+        VerdictWord.CANNOT_TELL: "longer runs must show whether the requirement then holds",
         VerdictWord.FAILS: "the requirement still fails",
     }[word]
     return result.ending(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Which settings are measured next, and which are kept, from what was measured so far. It measures nothing
-itself.
+"""Decides which settings to measure next, and which to keep, from what was measured so far. It measures
+nothing itself.
 
-First the remedies of the culprits, then everything together, then halves of it, until each setting that is
-left has a test of its own. A test is a group sequential one on pairs of runs, in random balanced order
-(`analysis/gate.py`). All tests that can keep something share one error level (Bonferroni).
+It tests first the remedies of the culprits, then everything together, then halves of that, until each
+remaining setting has a test of its own. A test is a group sequential one on pairs of runs, in random balanced
+order (`analysis/gate.py`). All tests that can keep something share one error level (Bonferroni).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rtgauge.record.alternation import BLOCK
 FALSE_KEEP = 0.01
 """The chance that a whole run keeps a setting that does not help."""
 OTHER_ERROR = 0.01
-"""Of a test that keeps nothing: whether something hurts, and the confirmation."""
+"""The error of a test that keeps nothing: whether something hurts, and the confirmation."""
 MOST_REMEDIES = 3
 SPARE = 3
-"""For so many pairs that are wanted, one more is measured instead of one that does not count."""
+"""For this many pairs of a test, one more may be measured instead of a pair that does not count."""
 
 
 class Found(StrEnum):
-    """What a test shows of its second side."""
+    """What a test shows about its second side."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -49,7 +49,7 @@ class Purpose(StrEnum):
 
 
 Settings = tuple[str, ...]
-"""Ids of rules; `isolated-cpus=3` is a rule with fewer CPUs than all real-time ones."""
+"""Ids of rules; `isolated-cpus=3` is a rule with fewer CPUs than all the real-time ones."""
 
 
 def rule_id(setting: str) -> str:
@@ -59,7 +59,7 @@ def rule_id(setting: str) -> str:
 
 @dataclass(frozen=True)
 class Visit:
-    """One run: which settings are in force, and under which loads."""
+    """One run: the settings in force, and the loads."""
 
     settings: Settings
     loads: Sequence[str]
@@ -68,8 +68,8 @@ class Visit:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run showed: the value (ns) that decides, and whether it kept the requirement. None: it does not
-    count.
+    """What a run showed: the value (ns) that decides, and whether it met the requirement. None: the run does
+    not count.
     """
 
     value_ns: float | None
@@ -86,7 +86,7 @@ class Test:
     found: Found
     decision: Decision
     meets: bool
-    """Whether every run of the candidate kept the requirement."""
+    """Whether every run of the candidate met the requirement."""
     baseline_meets: bool = False
 
     @property
@@ -101,9 +101,9 @@ class Test:
 
 @dataclass(frozen=True)
 class SearchWish:
-    """What is searched: `candidates` are ids of rules, the likeliest first, with what each conflicts with.
+    """What to search. `candidates`: ids of rules, the likeliest first -> the rules that each conflicts with.
 
-    `most_runs`: the budget in runs, the confirmation included. `larger_than`: the gain that matters: 0.2 is
+    `most_runs`: the budget in runs, including the confirmation. `larger_than`: the gain that matters: 0.2 is
     20 %.
     """
 
@@ -115,13 +115,13 @@ class SearchWish:
     larger_than: float = 0.2
     max_pairs: int = 2 * BLOCK
     fewer: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    """Setting -> what costs less and may be enough, the cheapest first."""
+    """Setting -> forms of it that cost less and may be enough, the cheapest first."""
 
 
 @dataclass
 class Tuned:
-    """What the search found. `kept`: each was proven by itself; `together`: they help together, and there was
-    no time to find out which of them.
+    """What the search found. `kept`: each was proven by itself; `together`: they help together, but there was
+    no time to find out which of them do.
     """
 
     met_before: bool = False
@@ -135,7 +135,7 @@ class Tuned:
 
     @property
     def final(self) -> Settings:
-        """What is to be kept."""
+        """The settings to keep."""
         return (*self.kept, *self.together)
 
 
@@ -143,21 +143,21 @@ Asked = Generator[Sequence[Visit], Sequence[Seen], None]
 
 
 class _OutOfBudget(Exception):  # noqa: N818 - an end like others
-    """No further test can be paid."""
+    """The budget does not pay for another test."""
 
 
 class Search:
-    """One search. `result` grows while `visits` is driven."""
+    """One search. `result` grows as `visits` is driven."""
 
     def __init__(self, wish: SearchWish) -> None:
         self._wish = wish
         self._runs, self._blocks = 0, 0
         self.suspects: Sequence[str] = ()
-        """The remedies of the culprits, the worst first: to be set once the first run is measured."""
+        """The remedies of the culprits, the worst culprit first; set this after the first run."""
         self.result = Tuned()
 
     def visits(self) -> Asked:
-        """Yields the next runs, takes what they showed, in the same order."""
+        """Yield the next runs, and receive what they showed, in the same order."""
         first = (yield from self._measured([Visit((), self._wish.loads, explained=True)]))[0]
         self.result.measured_before = first.value_ns is not None
         self.result.met_before = first.meets
@@ -196,7 +196,7 @@ class Search:
         return fitting
 
     def _proven(self, name: str) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
-        """A test of one setting on top of what is kept; it is kept if it helps."""
+        """Test one setting on top of what is kept; keep it if it helps."""
         base = self.result.kept
         purpose = Purpose.REMEDY if name in self.suspects else Purpose.PROOF
         test = yield from self._test(purpose, base, (*base, name), self._keep_error)
@@ -207,9 +207,9 @@ class Search:
     def _helping(
         self, base: Settings, group: Settings, purpose: Purpose, *, halves: bool = True
     ) -> Generator[Sequence[Visit], Sequence[Seen], Settings]:
-        """The part of a group that helps on top of `base`, as small as it can be found; empty: none does.
+        """Return the smallest part found of a group that helps on top of `base`; empty if none does.
 
-        `halves`: look into the halves of a group that makes no difference, as one may hide the other.
+        `halves`: look into the halves of a group that makes no difference, because one may hide the other.
         """
         test = yield from self._test(purpose, base, (*base, *group), self._keep_error)
         if test.found is Found.BETTER:
@@ -218,7 +218,7 @@ class Search:
         same = test.found is Found.NO_DIFFERENCE
         if len(group) == 1 or (same and not halves):
             return ()
-        # If it hurts, or cannot be set, one setting is the cause: the others are tried without it.
+        # If the group hurts, or cannot be set, one setting may be the cause: try the others without it.
         half = len(group) // 2
         first = yield from self._helping(base, group[:half], Purpose.PART, halves=not same)
         second = yield from self._helping((*base, *first), group[half:], Purpose.PART, halves=not same)
@@ -227,7 +227,7 @@ class Search:
     def _smallest(
         self, base: Settings, group: Settings
     ) -> Generator[Sequence[Visit], Sequence[Seen], Settings]:
-        """What is left of a group that helps on top of `base`, without the halves that are not needed."""
+        """Return a group that helps on top of `base`, without the halves that are not needed."""
         if len(group) == 1:
             return group
         half = len(group) // 2
@@ -243,7 +243,7 @@ class Search:
         return (*first, *second)
 
     def _prove_each(self, found: Settings) -> Asked:
-        """Each setting that was found has to be missed by the others."""
+        """Keep each found setting that the others need: without it they must be worse."""
         self.result.together = found
         left = found
         for name in found:
@@ -255,7 +255,7 @@ class Search:
             self.result.together = left
 
     def _fewest(self) -> Asked:
-        """Find the cheapest form of a setting that is as good, or keeps the requirement too, by halving."""
+        """Find the cheapest form of a setting that is as good, or meets the requirement too, by halving."""
         for name in [each for each in self.result.final if each in self._wish.fewer]:
             full, forms = name, self._wish.fewer[name]
             # A form below `low` is not enough; the setting itself comes after the last form.
@@ -275,7 +275,7 @@ class Search:
                     low = middle + 1
 
     def _confirm(self) -> Asked:
-        """The final settings under loads that the search did not use."""
+        """Test the final settings under loads that the search did not use."""
         final = self.result.final
         self.result.confirmation = yield from self._test(
             Purpose.CONFIRMATION, (), final, OTHER_ERROR, loads=self._wish.confirm_loads, reserved=0
@@ -288,7 +288,7 @@ class Search:
         return FALSE_KEEP / (4 * len(self._wish.candidates))
 
     def _fits(self, settings: Settings) -> bool:
-        """Whether no two of them are in conflict."""
+        """Return whether no two of them conflict."""
         return not any(other in self._wish.candidates[name] for name in settings for other in settings)
 
     def _measured(self, visits: Sequence[Visit]) -> Generator[Sequence[Visit], Sequence[Seen], list[Seen]]:
@@ -307,10 +307,10 @@ class Search:
         loads: Sequence[str] | None = None,
         reserved: int = 2 * BLOCK,
     ) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
-        """Pairs of runs of both sides until they tell.
+        """Measure pairs of runs of both sides until they decide.
 
-        `reserved`: so many runs are left for the confirmation. Raises _OutOfBudget if not even the first
-        pairs can be paid.
+        `reserved`: how many runs to leave for the confirmation. Raises _OutOfBudget if the budget does not
+        pay for the first pairs.
         """
         wish = self._wish
         gains: list[float] = []
@@ -353,7 +353,7 @@ class Search:
         return test
 
     def _decisions(self, gains: Sequence[float], error: float) -> tuple[Decision, Decision]:
-        """Whether the candidate is better, and whether it is worse: each as the gate's `worse`."""
+        """Return whether the candidate is better, and whether it is worse: each as the gate's `worse`."""
         wish = self._wish
         better = decide(gains, larger_than=wish.larger_than, max_pairs=wish.max_pairs, error=error)
         worse = decide(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The search on a record: it is played again from the runs that the record holds, and asks for the next
-ones. So a record that was cut off goes on where it was.
+"""Runs the search on a record: it replays the runs that the record holds, and requests the next ones. So a
+record that was cut off continues where it stopped.
 
 Each run has a number, the `repeat` of its steps, in the order of the search.
 """
@@ -36,25 +36,25 @@ QUANTILES = (
 
 @dataclass(frozen=True)
 class Played:
-    """A search as far as a record goes. `next`: the runs that it wants next; none: it is done."""
+    """A search after all the runs of a record. `next`: the runs that it requests next; none: it is done."""
 
     wish: TuneWish
     search: Search
     culprits: Sequence[RankedCulprit]
     runs: Sequence[Visit]
-    """What was measured, in order: the first has the number 1."""
+    """What was measured, in order; the first run has the number 1."""
     next: Sequence[Visit]
 
     @property
     def awaits_boot(self) -> bool:
-        """Whether the confirmation comes next, which takes another boot first."""
+        """Whether the confirmation comes next, which needs another boot first."""
         begins = self.next and self.next[0].loads == self.wish.confirm_loads
         begun = any(visit.loads == self.wish.confirm_loads for visit in self.runs)
         return self.wish.confirm_after_boot and bool(begins) and not begun
 
 
 def play(record: Record) -> Played:
-    """Play the search again. Raises InputError for the record of another run, RecordError."""
+    """Replay the search. Raises InputError for a record that is not of a tuning, RecordError."""
     wish = wish_of(record.run)
     search = Search(wish.search(record.run.seed or 0))
     planned = {key.repeat for key in record.run.planned}
@@ -83,7 +83,7 @@ def play(record: Record) -> Played:
 
 
 def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:
-    """The steps of the next runs; none: the search is done, can get no further, or awaits another boot.
+    """Return the steps of the next runs; none if the search is done, cannot continue, or awaits another boot.
 
     `booted`: the machine was booted after the search.
     """
@@ -102,7 +102,7 @@ def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:
 
 
 def deployment(settings: Sequence[str], wish: TuneWish) -> str:
-    """The name of the deployment that has these settings in force."""
+    """Return the name of the deployment with these settings in force."""
     parts = {choice.rule: choice.part for choice in wish.choices} | {
         setting: part for parts in wish.fewer.values() for setting, part in parts.items()
     }
@@ -110,7 +110,7 @@ def deployment(settings: Sequence[str], wish: TuneWish) -> str:
 
 
 def deployment_name(parts: Sequence[str], cpus: str | None, pid: int | None = None) -> str:
-    """The name of the deployment with these parts; without any, `as-is`. Raises InputError."""
+    """Return the name of the deployment with these parts; without any, `as-is`. Raises InputError."""
     if not parts:
         return AS_IS
     rules, boots = (
@@ -128,7 +128,7 @@ def deployment_name(parts: Sequence[str], cpus: str | None, pid: int | None = No
 
 
 def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> Seen:
-    """What a run showed: of its loads the worst; it does not count if one is missing or invalid."""
+    """Return what a run showed under its worst load; it does not count if a load is missing or invalid."""
     by_load = {step.key.load: step for step in steps}
     values = [value_ns(by_load[load], requirement) if load in by_load else None for load in visit.loads]
     if any(value is None for value in values):
@@ -138,8 +138,8 @@ def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> Se
 
 
 def value_ns(step: Step, requirement: Requirement) -> int | None:
-    """What the demanded share of a step's activations kept, from above; of several threads of a program, the
-    worst one's. None: it does not count.
+    """Return a value that at least the required share of a step's activations did not exceed; of several
+    threads, the worst one's. None if the step does not count.
     """
     if any(mark.severity is Severity.INVALID for mark in step.marks):
         return None
@@ -150,8 +150,8 @@ def value_ns(step: Step, requirement: Requirement) -> int | None:
 
 
 def _kept_ns(figures: Distribution, hardness: Fraction) -> int | None:
-    """The first quantile of a record that is not below the share, or the maximum if too few samples lie
-    beyond.
+    """Return the first quantile of a record that is not below the share, or the maximum if too few samples
+    lie beyond.
     """
     for share, name in QUANTILES:
         if share >= hardness and figures.count * (1 - share) >= LEAST_BEYOND:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The settings that may remove what was late: the remedies of a run's culprits, the worst first."""
+"""Finds the settings that may remove a cause of lateness: the remedies of a run's culprits, the worst
+first.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 LEAST_SHARE = 0.05
-"""Of the explained time: a culprit with less is no cause."""
+"""A culprit with a smaller share of the explained time does not count as a cause."""
 DEFERRED_WORK = "kworker"
 NETWORK = ("NET_RX", "NET_TX")
 """Softirqs (include/linux/interrupt.h)."""
@@ -25,7 +27,7 @@ MEMORY = ("compact-unevictable", "compaction-proactiveness", "numa-balancing", "
 
 
 def culprits_of(record: Record, steps: Sequence[Step]) -> list[RankedCulprit]:
-    """The culprits of explained steps, those with the most time first. Raises RecordError."""
+    """Return the culprits of explained steps; the ones with the most time come first. Raises RecordError."""
     ranked = [known for explained in explained_steps(record, steps) for known in explained.culprits]
     return sorted(
         (known for known in ranked if known.time_share >= LEAST_SHARE and known.culprit.kind is not Kind.OWN),
@@ -34,13 +36,13 @@ def culprits_of(record: Record, steps: Sequence[Step]) -> list[RankedCulprit]:
 
 
 def suspects(culprits: Sequence[RankedCulprit], known: AbstractSet[str]) -> list[str]:
-    """Ids of rules among `known`."""
+    """Return ids of rules among `known`."""
     rules = [rule for culprit in culprits for rule in _remedies(culprit)]
     return [rule for rule in dict.fromkeys(rules) if rule in known]
 
 
 def named(culprits: Sequence[RankedCulprit]) -> list[str]:
-    """The culprits in words, each once."""
+    """Return the culprits in words, each once."""
     return list(dict.fromkeys(culprit_name(known.culprit) for known in culprits))
 
 

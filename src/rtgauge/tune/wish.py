@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a tuning was asked before anything was measured; its record keeps it."""
+"""Defines the options of a tuning, which its record keeps."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from rtgauge.tune.candidates import Candidate
 
 KEY = "tune"
-"""Where in the plan of run.json."""
+"""The key in the plan of run.json."""
 LEAST_RUNS = 1 + 4 * BLOCK
-"""As it is, one test, and the confirmation."""
+"""The fewest runs: the machine as it is, one test, and the confirmation."""
 LONGEST_WASH_OUT_NS = NS_PER_S
 WASH_OUT_SHARE = 5
-"""Of the duration is one part the warm-up of each run, in which the settings of the run before wear off."""
+"""One part in this many of the duration is each run's warm-up, in which the previous run's settings wear
+off.
+"""
 
 
 class Choice(Model):
@@ -44,31 +46,31 @@ class Choice(Model):
 
 
 class TuneWish(Model):
-    """What is tuned for, with what, and how much may be measured."""
+    """The requirement to tune for, the settings to try, and how much to measure."""
 
     requirement: str
     cpus: str | None = Field(default=None, description="the real-time CPUs; None: all")
     pid: int | None = Field(default=None, description="the watched program; None: a probe is measured")
     choices: list[Choice]
-    daemons: list[str] = Field(default=[], description="what runs and would set a value back")
+    daemons: list[str] = Field(default=[], description="the daemons that run and would set a value back")
     loads: list[str]
     confirm_loads: list[str]
     most_runs: int = Field(description="the budget, in runs")
-    run_s: float = Field(description="how long one run takes, about")
+    run_s: float = Field(description="about how long one run takes")
     fewer: dict[str, dict[str, str]] = Field(
         default={},
         description="of a rule: forms that isolate fewer CPUs, the fewest first, each with its part",
     )
     larger_than: float = Field(default=0.2, gt=0, description="the gain that matters: 0.2 is 20 %")
-    confirm_after_boot: bool = Field(default=False, description="the confirmation is made after another boot")
+    confirm_after_boot: bool = Field(default=False, description="the confirmation comes after another boot")
 
     @property
     def bound(self) -> Requirement:
-        """The requirement, parsed."""
+        """The parsed requirement."""
         return parse_requirement(self.requirement)
 
     def search(self, seed: int) -> SearchWish:
-        """What the search needs to know."""
+        """Return what the search needs to know."""
         rules = tried_rules()
         conflicts = {
             choice.rule: rule.trial.conflicts
@@ -87,7 +89,9 @@ class TuneWish(Model):
 
 
 def wish_of(run: Run) -> TuneWish:
-    """What the tuning of a record was asked. Raises InputError for another record, RecordError if damaged."""
+    """Return the options of a record's tuning. Raises InputError for any other record, RecordError if it is
+    damaged.
+    """
     written = run.plan.get(KEY)
     if written is None:
         raise InputError(f"{run.id} is not the record of a tuning")
@@ -114,12 +118,11 @@ def tune_plan(
     seed: int | None,
     reboot: bool = False,
 ) -> Plan:
-    """The first run: the machine as it is, explained. Raises InputError.
+    """Return the plan of the first run: the machine as it is, explained. Raises InputError.
 
-    `fewer`: lists of fewer CPUs than `cpus` that may be isolated, the fewest first. The first is measured,
-    as it is isolated in all of them.
-    `reboot`: a lab guest is booted for each set of settings; any other machine is booted by its user before
-    the confirmation.
+    `fewer`: lists of fewer CPUs than `cpus` that may be isolated, the fewest first. The first CPU is
+    measured, because it is isolated in all of them. `reboot`: a lab guest is booted for each set of settings;
+    any other machine is booted by its user before the confirmation.
     """
     if pid is None and requirement.metric != "latency":
         raise InputError(f"tune measures latency, not {requirement.metric}: write latency<=TIME")
@@ -174,18 +177,18 @@ def tune_plan(
 
 
 def plain(key: StepKey) -> StepKey:
-    """The step without its explanation, which costs time."""
+    """Return the step without its explanation, which costs time."""
     return key.with_parameters(explain=False)
 
 
 def resolution(wish: TuneWish, duration_ns: int) -> str:
-    """What the budget can resolve, as a sentence."""
+    """Return what the budget can resolve, as a sentence."""
     run_s = duration_ns / NS_PER_S
     tests = (wish.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
     side_s = BLOCK * run_s
     return (
         f"The budget pays for at most {tests} tests and a confirmation. A test measures "
-        f"{format_span(side_s)} a side: 95 % of faults that come every {format_span(side_s / 3)} show in it. "
-        f"To be seen gone, a fault has to come in nearly every run, that is every {format_span(run_s / 3)} "
-        "at random, or more often."
+        f"{format_span(side_s)} per side: 95 % of faults that come every {format_span(side_s / 3)} show in "
+        "it. It can show that a fault is gone only if the fault came in nearly every run, that is every "
+        f"{format_span(run_s / 3)} at random, or more often."
     )

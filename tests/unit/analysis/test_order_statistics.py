@@ -128,5 +128,5 @@ def test_samples_that_may_lie_anywhere_widen_the_bounds_of_every_rank(placed, hi
 
 
 def test_no_samples_have_no_quantile():
-    with pytest.raises(ValueError, match="no samples"):
+    with pytest.raises(ValueError, match="an empty sample"):
         quantile(ranked(merged([])), Fraction(1, 2), 0.95)

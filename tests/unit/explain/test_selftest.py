@@ -128,7 +128,7 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     text = console.file
     assert isinstance(text, io.StringIO)
     assert (
-        "The explanations are not right: of 2 injected stalls 1 were found and 1 named rightly "
+        "The explanations are not right: of 2 injected stalls, 1 were found and 1 named rightly "
         "(50%), 1 of them with the right size" in text.getvalue()
     )
     assert "Self test" in html(record)

@@ -288,7 +288,7 @@ def test_any_text_of_positions_is_a_frame_or_refused(text):
 
 @pytest.mark.parametrize("wrong", [{"step": 0}, {"every": "1"}, {"unit_m": 0.0}, {"positions": "-"}])
 def test_a_frame_of_something_else_is_refused(wrong):
-    with pytest.raises(RecordError, match="a frame is not of a tire"):
+    with pytest.raises(RecordError, match="not a frame of a tire"):
         frame_message(1, Frame(**frame(1, (0, 0)).model_dump() | wrong))
 
 

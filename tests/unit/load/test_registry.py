@@ -97,7 +97,7 @@ def test_memory_that_was_not_filled_is_said_to_be() -> None:
     assert part.shortfall({}) is None
     note = part.shortfall({"resident_bytes_max": given // 2})
     assert note is not None
-    assert "it took 35% of memory at most instead of the 70% that it was given" in note
+    assert "it used at most 35% of memory instead of the 70% that it was given" in note
 
 
 def test_memory_of_unknown_size() -> None:

@@ -94,7 +94,10 @@ def test_rate_monotonic_priorities_on_each_cpu():
             written({**GOOD, "priority": "5"}, {**GOOD, "name": '"b"', "priority": "5"}),
             "'a' and 'b' both have priority 5 on CPU 0",
         ),
-        (written({**GOOD, "priority": "5"}, {**GOOD, "name": '"b"'}), "'b' has no priority and others have"),
+        (
+            written({**GOOD, "priority": "5"}, {**GOOD, "name": '"b"'}),
+            "'b' has no priority, but other tasks have one",
+        ),
         (written(*({**GOOD, "name": f'"{i}"'} for i in range(100))), "100 tasks on CPU 0"),
     ],
 )

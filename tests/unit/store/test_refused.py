@@ -89,7 +89,7 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path, record: Path) -> None
         assert path.read_bytes() == before
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert all("no regular file" in error for error in every_command(pipe, record))
+    assert all("not a regular file" in error for error in every_command(pipe, record))
     assert all("is a folder" in error for error in every_command(tmp_path, record))
     assert "no folder" in refused("add", record, "--store", tmp_path / "none" / "s")
     assert "name of a file, or postgresql:" in refused("list", "--store", "mysql://lab/rtgauge")

@@ -178,6 +178,6 @@ def test_rules_that_take_a_boot_become_their_parameters() -> None:
     assert why_not_by_boot(deployment, four, X86) is None
     cannot = why_not(deployment, four)
     assert cannot is not None
-    assert "takes a boot" in cannot.reason
+    assert "needs a boot" in cannot.reason
     with pytest.raises(InputError, match="boot has no 'thp'"):
         parse_deployment("boot=thp")

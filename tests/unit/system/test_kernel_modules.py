@@ -100,7 +100,7 @@ def test_the_abi_is_that_of_the_modules() -> None:
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"/proc/modules": None}, "takes no modules; measure with space user over another path"),
+        ({"/proc/modules": None}, "loads no modules; measure with space user over a path other"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
         (
             {},
@@ -253,7 +253,7 @@ def test_modules_of_ones_own_are_those_of_the_kernel_where_there_are_several(
         ("EKEYREJECTED", False, "only modules that are signed"),
         ("EPERM", True, "only modules that are signed"),
         ("EPERM", False, "run as root"),
-        ("ENOEXEC", False, f"another kernel than {RELEASE} (vermagic)"),
+        ("ENOEXEC", False, f"a kernel other than {RELEASE} (vermagic)"),
         ("ENOENT", False, "lacks a function"),
         ("EIO", False, "refuses rtgauge_wire (EIO); the reason is in the kernel's log"),
     ],

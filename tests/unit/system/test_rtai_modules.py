@@ -74,7 +74,7 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"/proc/modules": None}, "takes no modules"),
+        ({"/proc/modules": None}, "loads no modules"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
         ({"/proc/ipipe/version": None}, "this kernel is not RTAI's: it has no I-pipe"),
         (

@@ -120,7 +120,7 @@ def test_what_is_shown_is_what_was_measured(record: Record, results: TireResults
     row = next(
         row
         for row in frontier.rows
-        if row[0].startswith("semaphore, FIFO") and row[1].startswith("2 threads (one a core)")
+        if row[0].startswith("semaphore, FIFO") and row[1].startswith("2 threads (one per core)")
     )
     found = next(
         row.searched
@@ -131,7 +131,7 @@ def test_what_is_shown_is_what_was_measured(record: Record, results: TireResults
     assert row[5] == f"{found.nodes:,}"
     words = " ".join(text for section in chapter.sections for text in section.words)
     assert f"{found.nodes:,} nodes" in words
-    assert "one a core is 2 threads" in words
+    assert "one per core is 2 threads" in words
 
 
 @pytest.mark.parametrize("width", [80, 160])

@@ -73,7 +73,7 @@ def test_a_setting_is_explained_with_both_sides(tmp_path: Path) -> None:
     lines = "\n".join(advice(rule_of("timer-migration")))
     for words in ("For it: ", "Against it: with nohz_full=", "Costs: ", "Set back by: tuned"):
         assert words in lines
-    assert "it takes a boot: psi=0" in "\n".join(advice(rule_of("pressure-stalls")))
+    assert "it needs a boot: psi=0" in "\n".join(advice(rule_of("pressure-stalls")))
     assert measured(rule_of("thp"), tmp_path) is None
     with pytest.raises(InputError, match="did you mean 'thp'"):
         rule_of("thpp")

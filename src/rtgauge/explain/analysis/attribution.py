@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 LONGEST_FAULT_NS = 20_000
 """The kernel records when a page fault begins, but not when it ends.
 
-A fault of a small page that reads nothing takes 0.3 to 5 us, one of a huge page up to some 100 us. What
-continues for longer without an event may as well be the program's own work.
+A fault of a small page that reads nothing takes 0.3 to 5 us, a fault of a huge page up to some 100 us. A
+longer time without an event may as well be the program's own work.
 """
 INSTANCES_APART_NS = 20_000
-"""How far apart two instances of tracefs may put one event. The sleep for a lock is in another instance."""
+"""How far apart two instances of tracefs may put one event. The sleep for a lock is recorded in another
+instance.
+"""
 LEAST_STEAL_NS = 5_000_000
 """The shortest silence that steal can explain: the kernel counts steal in ticks of 10 ms."""
 LOWEST = 139
@@ -52,14 +54,14 @@ Switches take 1 to 5 us on small boards.
 
 
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
-"""Signals by their numbers on all architectures that rtgauge has engines for."""
+"""Stop signals by number, the same on all architectures that rtgauge has engines for."""
 LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
 """Unknown time makes a latency doubtful if it is more than the larger of 5 us and 1 %."""
 
 
 @dataclass(frozen=True)
 class _Scene:
-    """The data that the parts of one moment are found from."""
+    """The data from which the parts of one moment are found."""
 
     moment: Moment
     path: ThreadPath
@@ -78,7 +80,7 @@ class _Scene:
 
 
 def explain(moment: Moment, symbols: Symbols) -> Explanation:
-    """Attribute the latency of a moment to its causes. The parts add up to it exactly."""
+    """Attribute the latency of a moment to its causes. The parts add up exactly to the latency."""
     table, missed = with_missed_switches(moment.table, _seen_running(moment))
     moment = replace(moment, table=table)
     apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
@@ -132,7 +134,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     either_ns = sum(part.ns for part in parts.values() if part.culprit.kind is Kind.EITHER)
     if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
         doubts.append(
-            f"the kernel did not trace each switch: {either_ns / 1000:,.3f} us belong to one task "
+            f"the kernel did not trace every switch: {either_ns / 1000:,.3f} us belong to one task "
             "or the other"
         )
     if scene.quota.doubt:
@@ -151,7 +153,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
 def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
     """Return (time, CPU, thread) at a latency's end, because the thread that measured it was running then.
 
-    None unless the thread was woken and no switch after that shows it.
+    None unless the thread was woken and no later switch shows it running.
     """
     if moment.is_wait or moment.thread <= 0:
         return None
@@ -168,7 +170,7 @@ def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
 
 
 def _of_owner(scene: _Scene, link: Link) -> _Scene:
-    """Return the scene from the view of the thread that held the lock."""
+    """Return the scene from the point of view of the thread that held the lock."""
     moment = replace(scene.moment, thread=link.thread)
     return replace(
         scene,
@@ -318,7 +320,7 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
 
 
 def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
-    """Return the two tasks that may have run in a span that lacks a switch; None if it lacks none."""
+    """Return the two tasks that may have run in a span with an untraced switch; None if it has none."""
     if piece.phase in {Phase.BLOCKED, Phase.UNKNOWN}:
         return None
     gaps = [gap for gap in scene.missed if gap.cpu == piece.cpu]
@@ -380,7 +382,7 @@ def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
 
 
 def _stop_signal(scene: _Scene, piece: Piece) -> str:
-    """ "SIGSTOP from bash", or "a signal" if the trace does not show it."""
+    """Return "SIGSTOP from bash", or "a signal" if the trace does not show it."""
     for event in reversed(scene.moment.table.events):
         sent = event.name == "signal_generate" and event.number("pid") == scene.moment.thread
         if sent and event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns:
@@ -421,7 +423,9 @@ def _idle(context: Context) -> Culprit:
 
 
 def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
-    """The thread sleeps past its release: find what delays its timer's interrupt, or the waking task."""
+    """Find what delays the timer's interrupt, or the waking task, of a thread that sleeps past its
+    release.
+    """
     task, waking = context.task, piece.woken_by
     by_task = waking is not None and scene.timelines[piece.cpu].before(waking.time_ns).interrupt is None
     if by_task and waking is not None:
@@ -458,7 +462,7 @@ def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:
 
 
 def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
-    """The thread waits in its CPU's queue: find what has the CPU, and whether it may have it."""
+    """Find what has the CPU while the thread waits in its queue, and whether it may have it."""
     task, priority = span.context.task, scene.path.priority
     if task is None or task.pid == scene.moment.thread:
         return Culprit(Kind.SWITCH)
@@ -474,7 +478,8 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         return _of_task(Kind.TASK, task)
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
         if priority is not None and priority >= 0 and task.priority is not None and task.priority < FAIR:
-            # Only fair tasks get a real-time task's CPU: its priority was raised, which no event shows.
+            # Throttling gives the CPU only to fair tasks, so this task's priority was raised; no event shows
+            # that.
             return _of_task(Kind.TASK, replace(task, priority=None))
         mechanism = "its deadline's budget" if priority is not None and priority < 0 else ""
         name = "" if task.idle else task.name

@@ -27,11 +27,11 @@ from rtgauge.verdict.next_step import Blame
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """A step whose largest latencies were explained, in the order of measuring. Only the worst keeps its
+    """A step whose largest latencies were explained, in the order of measurement. Only the worst keeps its
     events.
 
-    It has no explanations if none was frozen. `blocked`, for a user's own program, holds the explained sleeps
-    that another thread ended: for locks whose owner has a lower priority, and the longest others.
+    It has no explanations if no latency was frozen. `blocked`, for a user's own program, holds the explained
+    sleeps that another thread ended: for locks whose owner has a lower priority, and the longest others.
     """
 
     step: Step
@@ -41,7 +41,7 @@ class ExplainedStep:
 
     @property
     def culprits(self) -> list[RankedCulprit]:
-        """The culprits, with the most time first."""
+        """The culprits; the one that took the most time comes first."""
         return ranked_culprits([*self.explanations, *self.blocked])
 
     @property
@@ -51,7 +51,7 @@ class ExplainedStep:
 
 
 def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list[ExplainedStep]:
-    """Return the explained ones among the steps. Raises RecordError for a damaged record."""
+    """Return the steps that were explained. Raises RecordError for a damaged record."""
     found: list[ExplainedStep] = []
     for step in record.steps if steps is None else steps:
         file = record.moments(step)
@@ -92,7 +92,7 @@ def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
     for document in file.moments():
         explanations.append(explain(read_moment(formats, document), formats.symbols))
         worst = max(explanations, key=lambda known: (not known.moment.is_wait, known.latency_ns))
-        # The events of a moment are megabytes, and the figure needs only the worst moment's.
+        # A moment's events take megabytes, and the figure needs only the events of the worst moment.
         explanations = [known if known is worst else known.without_events() for known in explanations]
     return tuple(with_joint_stalls(explanations)), formats.symbols
 
@@ -123,8 +123,8 @@ LEAST_SHARE = 0.05
 class RankedCulprit:
     """The cost of one culprit.
 
-    `outliers` counts the latencies that it led; `ns` is its time in all, `worst_ns` its time in `worst`. The
-    shares are of the latencies, and of all their time.
+    `outliers` counts the latencies that it led; `ns` is its total time, `worst_ns` its time in `worst`. The
+    shares are of the number of latencies and of their total time.
     """
 
     culprit: Culprit
@@ -197,7 +197,7 @@ KERNEL_THREADS = frozenset(
 
 @dataclass(frozen=True)
 class Mend:
-    """What to change, and the audit's rule with reason and commands; None if the program is to change."""
+    """What to change. `rule`: the audit's rule with reason and commands; None if the program must change."""
 
     rule: str | None
     what: str
@@ -272,8 +272,8 @@ def _wakes(ranked: RankedCulprit) -> bool:
 
 
 def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
-    """Return the mend for a culprit on this machine; None if no rule concerns it, or the machine keeps them
-    all.
+    """Return what to change against a culprit on this machine; None if no rule concerns it, or if the machine
+    follows them all.
     """
     of_program = _of_program(ranked)
     if of_program is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Culprits, the parts that they took of an explained latency, and both in words."""
+"""Defines culprits and the parts that they took of an explained latency, and puts both into words."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Culprit:
-    """A cause by its kind and name, the same for every latency that it delays.
+    """A cause with its kind and name, the same for every latency that it lengthens.
 
-    `number`: the IRQ's. `priority`: the task's, as the kernel counts. `mechanism`: how it throttles, if the
-    machine has only one way. `until`: the task that ended a sleep, or that held the kernel's lock.
+    `number`: the IRQ's. `priority`: the task's, as the kernel counts. `mechanism`: the throttling mechanism,
+    if the machine can have only one. `until`: the task that ended a sleep, or that held the kernel's lock.
     """
 
     kind: Kind
@@ -100,9 +100,11 @@ class Explanation:
     parts: list[Part]
     doubts: list[str]
     owners: tuple[str, ...] = ()
-    """Who held the lock that a sleep waited for, then who held the lock that the owner waited for, ..."""
+    """The owner of the lock that a sleep waited for, then the owner of the lock that this owner waited for,
+    and so on.
+    """
     lent: str = ""
-    """The priority that the kernel lent the lock's owner during such a sleep."""
+    """The priority that the kernel lent the lock's owner during a sleep for a lock."""
     missed: tuple[MissedSwitch, ...] = ()
     """The switches in the moment that the kernel did not trace."""
 
@@ -121,7 +123,7 @@ class Explanation:
 
     @property
     def main(self) -> Part:
-        """The part that took most."""
+        """The part that took the most time."""
         return max(self.parts, key=lambda part: part.ns, default=Part(Culprit(Kind.UNATTRIBUTED)))
 
     @property
@@ -299,8 +301,8 @@ def sentence(explanation: Explanation) -> str:
 
 
 def _where(explanation: Explanation) -> str:
-    """ "on CPU 1"; for a sleep: "blocked on a lock of logger, which waited for one of io, lent real-time
-    priority 80".
+    """Return "on CPU 1"; for a sleep: "blocked on a lock of logger, which waited for one of io, lent
+    real-time priority 80".
     """
     if not explanation.moment.is_wait:
         return f"on CPU {explanation.moment.cpu}"

@@ -26,7 +26,9 @@ from rtgauge.record.windows import largest, least
 LOAD = "stall:"
 LOG = "load.log"
 OUTSIDE, OUTSIDE_LOG = "stopped", "stalls.ndjson"
-"""The kind of stalls that no load makes, but the measuring side, and the record's file of them."""
+"""The kind of the stalls that the measuring side makes instead of a load, and the record's file that lists
+them.
+"""
 ALL_CPUS = -1
 MOST_LOG = 16 * MIB
 NAMED_GOAL = 0.95
@@ -34,7 +36,7 @@ UNATTRIBUTED_GOAL_NS = 5_000
 LEAST_SIZE_NS, SIZE_SHARE = 5_000, 0.01
 """A size is right within the larger of 5 us and 1 %."""
 ANY = "*"
-"""Any name: the machine decides how the culprit is called."""
+"""Any name: the machine decides what the culprit is called."""
 EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
     "hog": ((Kind.TASK, "rtgauge-hog"),),
     "from-idle": ((Kind.TASK, "rtgauge-woken"),),
@@ -111,7 +113,7 @@ class KindResult:
 class SelfTest:
     """The confusion matrix by rows.
 
-    `others`: explained latencies that no stall caused, but the machine itself. `not_tried`: kind -> why not.
+    `others`: explained latencies that the machine itself caused, not a stall. `not_tried`: kind -> why not.
     """
 
     kinds: list[KindResult]
@@ -135,7 +137,9 @@ class SelfTest:
 
     @property
     def sizes_right(self) -> int:
-        """The number of these whose size is right too: within the larger of 5 us and 1 %."""
+        """The number of stalls attributed rightly whose size is right too: within the larger of 5 us and
+        1 %.
+        """
         return sum(kind.sizes_right for kind in self.kinds)
 
     @property

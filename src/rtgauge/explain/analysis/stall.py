@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Finds intervals in which no software ran on several CPUs: firmware, bus or hypervisor had the machine.
 
-A silent CPU proves nothing: a program that computes causes no events. A timer that was due and came late does
-prove it: one CPU's trace shows it, or latencies of several CPUs whose timers came late together.
+A silent CPU alone proves nothing: a program that computes causes no events. A timer that was due and came
+late does prove a stall: one CPU's trace shows it, or latencies of several CPUs whose timers came late
+together.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ def stood_still(
     """Return the stall in a silent interval of `cpu`, or None. `due`: its timer was due all the time.
 
     A stall is the longest interval without an event on any CPU, if for most of it another CPU's timer was due
-    too, or another CPU that was not idle missed its tick. It is none if all these CPUs were idle and it is no
-    longer than leaving an idle state can take.
+    too, or another CPU that was not idle missed its tick. It does not count if all these CPUs were idle and
+    it lasted no longer than leaving an idle state can take.
     """
     times = {start_ns, end_ns}
     for line in lines.values():
@@ -192,7 +193,9 @@ def _others_that_stood(part: Part, silences: list[_Silence]) -> set[int]:
 
 
 def _stall(silence: _Silence, silences: list[_Silence]) -> list[tuple[int, int, set[int]]]:
-    """Return the interval that most of a silence shares with other CPUs, and the CPUs: one or none."""
+    """Return the interval that most of a silence shares with other CPUs, and these CPUs; a list of one or
+    none.
+    """
     length = silence.end_ns - silence.start_ns
     enough: list[tuple[int, int, int]] = []
     for other in silences:

@@ -166,7 +166,7 @@ def thread_path(
                 where = event.number("dest_cpu", where)
                 if event.time_ns >= release_ns:
                     moves.append((event.time_ns, event.number("orig_cpu"), where))
-    # A thread that measured its latency was woken before that: the events of it are missing.
+    # A thread that measured its latency was woken before that: the events of its wake-up are missing.
     never_woken = phase is Phase.LATE and since < end_ns
     _append(pieces, Piece(since, end_ns, Phase.UNKNOWN if never_woken else phase, where), release_ns, end_ns)
     last = next((event for action, event in reversed(own) if action in {"waking", "wakeup", "in"}), None)
@@ -200,7 +200,7 @@ IN_INTERRUPT = 8 | 16
 
 @dataclass(frozen=True)
 class Link:
-    """A stretch of time, by the thread that decided about it."""
+    """A stretch of time, with the thread that decided about it."""
 
     thread: int
     path: ThreadPath

@@ -38,8 +38,8 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
 
     A throttled thread waits from the instant of throttling, and then for its turn. So the time is at the
     beginning of a wait, and ends between two readings of the counters. Its place is certain if exactly one
-    wait is long enough for a single throttling and none before the release may have been it, or if the time
-    equals all possible waits. Otherwise it is placed at the beginning of the longest.
+    wait is long enough for a single throttling and no wait before the release may have been the throttling,
+    or if the time equals all possible waits. Otherwise it is placed at the beginning of the longest.
     """
     if not moment.throttled or path.priority is None or path.priority < FAIR:
         return CpuQuota()
@@ -186,14 +186,16 @@ def _name(flags: int) -> str:
 
 @dataclass
 class _MemoryLock:
-    """The lock of a memory map as `thread` finds it: its last holder, and whether that one still holds it."""
+    """The lock of a memory map as `thread` finds it: its last holder, and whether that thread still holds
+    it.
+    """
 
     owner: int | None = None
     held: bool = False
     begun_ns: int | None = None
-    """When the thread began to take the lock."""
+    """When the thread first tried to take the lock."""
     contended: bool = False
-    """Whether somebody else held it since then."""
+    """Whether somebody else has held it since then."""
 
 
 def _memory_waits(table: EventTable, thread: int) -> list[KernelLockWait]:

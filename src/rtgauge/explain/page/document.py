@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON documents of `rtgauge explain --json` and `rtgauge selftest --json`.
+"""Defines the JSON documents of `rtgauge explain --json` and `rtgauge selftest --json`.
 
 Times are in ns of the target's CLOCK_MONOTONIC.
 """
@@ -37,7 +37,7 @@ class RankedEntry(CulpritEntry):
     ns: int
     time_share: float
     worst_ns: int
-    rules: list[str] = Field(description="audit rules that this machine does not follow")
+    rules: list[str] = Field(description="audit rules that this machine does not meet")
 
 
 class PartEntry(CulpritEntry):
@@ -75,7 +75,7 @@ class ExplainedStepEntry(Model):
     """One explained step."""
 
     step: str = Field(description="its id")
-    culprits: list[RankedEntry] = Field(description="the one that took the most first")
+    culprits: list[RankedEntry] = Field(description="the one that took the most time first")
     latencies: list[LatencyEntry]
     blocked: list[BlockedEntry] = Field(description="sleeps for locks whose owner had a lower priority")
 

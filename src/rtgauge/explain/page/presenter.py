@@ -68,7 +68,7 @@ def verdict_words(result: SelfTest) -> str:
     others = f"; {latencies} of the machine's own" if result.others else ""
     named = f"{result.named} named rightly ({share}), {result.sizes_right} of them with the right size"
     return (
-        f"{word}: of {plural(result.injected, 'injected stall')} {result.found} were found and "
+        f"{word}: of {plural(result.injected, 'injected stall')}, {result.found} were found and "
         f"{named}{others}"
     )
 
@@ -173,7 +173,7 @@ def _rows(
 
 
 def _summary(explained: ExplainedStep) -> str:
-    """ "12 latencies explained, 2 of them only partly; unattributed at most 3.1 us"."""
+    """Return "12 latencies explained, 2 of them only partly; unattributed at most 3.1 us"."""
     count = len(explained.explanations)
     if count == 0:
         return "explained: no latency was frozen"
@@ -202,7 +202,9 @@ def _view(explained: ExplainedStep, view: RecordView, name: str, drawn: Containe
 
 
 def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
-    """Return each thread's longest sleep that another one ended, for a lock and otherwise, longest first."""
+    """Return each thread's longest sleeps that another thread ended, one for a lock and one other, the
+    longest first.
+    """
     longest = {
         (known.moment.thread, known.moment.kind): known
         for known in sorted(explained.blocked, key=_size, reverse=True)

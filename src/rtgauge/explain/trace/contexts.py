@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 """Names by vector, from include/linux/interrupt.h."""
 IDLE_ENDS = 0xFFFF_FFFF
-"""The state in a cpu_idle event that ends the idling (PWR_EVENT_EXIT)."""
+"""The state in a cpu_idle event that means the end of idling (PWR_EVENT_EXIT)."""
 INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
 """Kinds of frames that a CPU leaves only at their end: no other task can run in between."""
 LOCK_EVENTS = ("contention_", "mmap_lock_")
@@ -94,7 +94,9 @@ class Span:
 
 @dataclass(frozen=True)
 class CpuTimeline:
-    """The contexts of one CPU. `contexts[i]` ends at `times_ns[i]`, so there is one more than times."""
+    """The contexts of one CPU. `contexts[i]` ends at `times_ns[i]`, so there is one more context than
+    times.
+    """
 
     cpu: int
     times_ns: list[int]
@@ -107,7 +109,7 @@ class CpuTimeline:
         return self.contexts[bisect_right(self.times_ns, time_ns)]
 
     def before(self, time_ns: int) -> Context:
-        """Return the context in which an event at `time_ns`, the first at that time, came."""
+        """Return the context in which the first event at `time_ns` came."""
         return self.contexts[bisect_left(self.times_ns, time_ns)]
 
     def spans(self, start_ns: int, end_ns: int) -> list[Span]:
@@ -343,7 +345,9 @@ ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_sv
 
 
 def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | None:
-    """Return what a stack trace shows as interrupted; None if it is of something else, or has no names."""
+    """Return what a stack trace shows as interrupted; None if the trace is of something else, or has no
+    names.
+    """
     names = [symbols.name(int(word, 16)) or "" for word in event.text("caller").split()]
     entry = next((at for at, name in reversed(list(enumerate(names))) if name.startswith(ENTRIES)), None)
     if entry is None:

@@ -18,7 +18,7 @@ from rtgauge.record.stream import TraceFormatsLine
 MOST_TEXT = 64 * 1024
 MOST_FIELDS = 100
 MOST_RECORD = 64 * 1024
-"""The most bytes of one event: a page is never larger."""
+"""The most bytes that one event can have: a page is never larger."""
 Value = int | str
 _FIELD = re.compile(
     r"^\s*field:(?P<declaration>[^;]{1,500});\s*offset:(?P<offset>[0-9]{1,6});\s*size:(?P<size>[0-9]{1,6});(?:\s*signed:(?P<signed>[01]);)?\s*$"
@@ -34,7 +34,7 @@ class Field:
     """A field of an event.
 
     `kind`: number; text (char array); located (text elsewhere in the record); relative (the same, measured
-    from the field's end); or addresses (as many, of `size` bytes each, as the rest of the record has).
+    from the field's end); or addresses (of `size` bytes each, as many as the rest of the record holds).
     """
 
     name: str
@@ -117,7 +117,9 @@ class EventFormat:
 
 
 def event_format(path: str, text: str) -> EventFormat:
-    """Parse the file `format` of an event such as "sched/sched_switch". Raises RecordError if it cannot."""
+    """Parse the file `format` of an event such as "sched/sched_switch". Raises RecordError for any other
+    text.
+    """
     system, _, name = path.partition("/")
     number, title = _ID.search(text[:MOST_TEXT]), _NAME.search(text[:MOST_TEXT])
     if len(text) > MOST_TEXT or number is None or title is None or title[1] != name:

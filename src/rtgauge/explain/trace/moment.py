@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A moment: one latency and the events of all CPUs before it, read from pages of the kernel's trace ring
-(include/linux/ring_buffer.h, Documentation/trace/ring-buffer-design.rst).
+"""Reads a moment, which is one latency and the events of all CPUs before it, from pages of the kernel's trace
+ring (include/linux/ring_buffer.h, Documentation/trace/ring-buffer-design.rst).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def open_page(raw: bytes, layout: PageLayout) -> Page:
     end = layout.data_offset + length
     if end > len(raw):
         raise RecordError(
-            f"a page of the trace says that it has {length} bytes of events, and has "
+            f"a page of the trace says that it has {length} bytes of events, but has "
             f"{len(raw) - layout.data_offset}"
         )
     missed: int | None = None
@@ -60,7 +60,7 @@ def open_page(raw: bytes, layout: PageLayout) -> Page:
 def records(page: Page) -> Iterator[tuple[int, bytes]]:
     """Yield (time in ns, bytes) of a page's events, in order. Raises RecordError if the page is damaged.
 
-    Every round takes at least 4 bytes, so no page can keep the reader busy.
+    Every round consumes at least 4 bytes, so every page ends.
     """
     data, end, at, time_ns = page.data, len(page.data), 0, page.time_ns
     while at + 4 <= end:
@@ -100,11 +100,11 @@ MOST_PAGES, MOST_CPUS = 16_384, 65_536
 MOST_EVENTS = 2_000_000
 
 NEED_RESCHED = 0x04
-"""TRACE_FLAG_NEED_RESCHED (include/linux/trace_events.h): this CPU is to call the scheduler."""
+"""TRACE_FLAG_NEED_RESCHED (include/linux/trace_events.h): this CPU must call the scheduler."""
 
 
 class Event(NamedTuple):
-    """One event of the kernel's.
+    """One event of the kernel.
 
     `pid`: the task that the CPU was in. `flags`, `preempt_count`: the context, 0 if the kernel does not give
     it.
@@ -131,7 +131,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Lost:
-    """Events that the ring lost on one CPU, between its last event before and its first after.
+    """Events that the ring lost on one CPU, between the last event before the loss and the first after it.
 
     `count`: 0 if it is unknown how many.
     """
@@ -241,7 +241,9 @@ class Moment:
     left_out: tuple[int, ...] = ()
     """CPUs whose events did not fit."""
     stolen_ns: Mapping[int, int] = field(default_factory=dict[int, int])
-    """CPU -> what the hypervisor took of it around that time; the guest's kernel counts in ticks of 10 ms."""
+    """CPU -> the time that the hypervisor took from it around then; the guest's kernel counts in ticks of 10
+    ms.
+    """
 
     held: tuple[tuple[int, str], ...] = ()
     """(start, system call or empty) of the thread's sleeps in the moment that no other thread ends."""

@@ -24,8 +24,8 @@ from rtgauge.units import format_cpu_list, format_time
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:
-    """Return the largest latency, missed activations filled in; at least 0, as an early timer is not negative
-    jitter.
+    """Return the largest latency, missed activations filled in; at least 0, because an early timer is not
+    negative jitter.
     """
     values = [value for value in (series.max_ns, series.filled.max_ns) if value is not None]
     return max(0, *values) if values else None
@@ -145,7 +145,7 @@ def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
     """Return the measured first hyperperiods of one CPU; None if none were measured.
 
     Gaps of less than a 2000th of its length (the clock tick and other interrupts, a hypervisor) are not
-    shown: a task counts as running.
+    shown: the task counts as running meanwhile.
     """
     task_set = PROBE.own(measured.step.key).task_set
     tasks = {task.name: task for task in task_set.on(cpu)}

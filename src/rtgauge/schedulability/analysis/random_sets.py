@@ -34,7 +34,7 @@ class ManySets:
 
 
 def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.random.Generator) -> Floats:
-    """[task, set]: utilisations that add up to `utilisation`, uniformly distributed, none above 1.
+    """Return utilisations [task, set] that add up to `utilisation`, uniformly distributed, none above 1.
 
     UUniFast: Bini and Buttazzo, Measuring the performance of schedulability tests, Real-Time Systems 30
     (2005); sets with a task above 1 are discarded: Davis and Burns, RTSS 2009. numpy's dirichlet draws from
@@ -42,7 +42,7 @@ def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.ra
     discarded.
     """
     if not 0 < utilisation <= max(1.0, tasks / 2):
-        raise ValueError(f"a utilisation of {utilisation} is not in 0 ... {max(1.0, tasks / 2)}")
+        raise ValueError(f"a utilisation of {utilisation} is not between 0 and {max(1.0, tasks / 2)}")
     accepted: list[Floats] = []
     missing = sets
     while missing > 0:
@@ -108,7 +108,7 @@ def parse_periods(text: str, tasks: int) -> tuple[int, int]:
     largest_ns = (2**63 - 1) // (4 * PARTS * tasks)
     if not 1_000 <= shortest_ns <= longest_ns <= largest_ns:
         raise InputError(
-            f"--periods {text}: write LOW:HIGH, at least 1us and for {tasks} tasks at most "
+            f"--periods {text}: write LOW:HIGH, at least 1us and, for {tasks} tasks, at most "
             f"{format_duration(largest_ns // 10**9 * 10**9)}"
         )
     return shortest_ns, longest_ns
@@ -124,7 +124,7 @@ def _check_range(period: Ints, execution: Ints, scale: int) -> None:
     C is above its T, so no demand exceeds the sum of w + Tj.
     """
     if (execution > period).any() or (execution < 1).any():
-        raise ValueError("an execution time is not within 1 ns ... its period")
+        raise ValueError("an execution time is not between 1 ns and its period")
     longest_ns = (2**63 - 1) // (4 * scale * len(period))
     if int(period.max(initial=0)) > longest_ns:
         raise OverflowError(
@@ -214,7 +214,7 @@ def _growth(period: Ints, execution: Ints) -> Ints:
 
 
 def _hyperbolic_growth(shares: Floats) -> Floats:
-    """Return the factor f with product of (1 + f U_i) = 2, by Newton's method from below, which keeps within
+    """Return the factor f with product of (1 + f U_i) = 2, by Newton's method from below, which stays within
     the hyperbolic bound.
     """
     factor = np.log(2) / shares.sum(axis=0)  # e^(f U) >= the product: the factor is at least this

@@ -51,11 +51,11 @@ def why_not_applicable(ordered: Sequence[Task]) -> str | None:
 
 
 TERMS = 2_000_000
-"""The terms of the sum that one analysis may calculate; they take about a second."""
+"""The number of terms that one analysis may add up; they take about a second."""
 
 
 class TooLong(Exception):  # noqa: N818 - what happened, as StopIteration
-    """Raised if an analysis has spent its budget."""
+    """Raised if an analysis has used up its budget."""
 
 
 class Budget:
@@ -145,8 +145,8 @@ def exact_response(
 
 
 def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = None) -> Response:
-    """Equation 1 of Delgado et al. (2020) for the first activation: R = C + B + J + sum of ceil((R + Jj) /
-    Tj) Cj.
+    """Compute equation 1 of Delgado et al. (2020) for the first activation: R = C + B + J + sum of ceil((R +
+    Jj) / Tj) Cj.
 
     The task's own jitter is inside the recursion, so it collects interference as if the task ran during its
     jitter: the result is never below the exact response of the first activation. The paper stops at the

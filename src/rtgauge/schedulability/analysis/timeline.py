@@ -136,7 +136,7 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
 
 
 def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns: int) -> None:
-    """Add a stretch of time, joined to the last segment if that is of the same activation."""
+    """Add a stretch of time, joined to the last segment if that belongs to the same activation."""
     last = segments[-1] if segments else None
     if last is not None and (last.task, last.activation, last.end_ns) == (
         running.task,

@@ -260,7 +260,9 @@ def _growth(growth: GrowthResult) -> str:
 
 
 def _ratio_conclusion(result: RatioResult) -> str:
-    """Return the utilisation up to which every set is schedulable, and from which fewer than half are."""
+    """Return the utilisation up to which every set is schedulable, and the one from which fewer than half
+    are.
+    """
     points = sorted(result.points, key=lambda point: point.utilisation)
     whole = list(itertools.takewhile(lambda point: point.exact == point.sets, points))
     fewer = next((point.utilisation for point in points if point.exact * 2 < point.sets), None)

@@ -50,7 +50,7 @@ def ms(ns: float | None) -> str:
 
 
 WRITTEN = ("P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
-"""Columns of table 6, with the calculated ones."""
+"""Columns of table 6, including the calculated ones."""
 LATE = "deadline misses"
 OUTCOME = ("R measured, max (ms)", "measured - calculated (ms)", "activations", LATE, "preemptions")
 """Columns with the measured outcome."""
@@ -61,7 +61,7 @@ SHORT = {
     LATE: "late",
     "preemptions": "preempted",
 }
-"""Titles in a terminal, for the columns of the page that have room there."""
+"""Titles in a terminal, for the columns of the page that fit there."""
 
 
 def task_table(measured: MeasuredSet) -> Table:
@@ -98,8 +98,8 @@ def page_tables(measured: MeasuredSet) -> list[Table]:
     outcome = table.only(lambda at: table.columns[at].title in {"task", "R calculated", *OUTCOME})
     answer = measured.result.answer.value
     note = (
-        "P: period, D: deadline, C: execution time, pr: priority, R: worst-case response, from the release "
-        f"on. Calculated: {answer}. The form of table 6 of Delgado and Choi (2020)."
+        "P: period, D: deadline, C: execution time, pr: priority, R: worst-case response, from the release. "
+        f"Calculated: {answer}. The form of table 6 of Delgado and Choi (2020)."
     )
     return [replace(written, title="Tasks, table 6", notes=[note]), replace(outcome, title="Tasks, outcome")]
 

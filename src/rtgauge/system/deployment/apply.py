@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.target.target import Target
 
 MOST_AT_ONCE = 1000
-"""Paths per call, because the length of a command line is limited."""
+"""The most paths per call, because the length of a command line is limited."""
 WHY = {
     "EACCES": "not allowed: run as root",
     "EPERM": "not allowed: run as root, outside of a container",
@@ -30,7 +30,7 @@ WHY = {
     "EIO": "the kernel does not allow it",
     "differs": "the kernel set another value",
     "alive": "this program does not end: it hangs in the kernel; restart the machine",
-    "in-use": "it stays loaded, as a program of its run does not end",
+    "in-use": "it stays loaded, because a program of its run does not end",
 }
 
 
@@ -73,7 +73,7 @@ def read_machine(read: Read, *, threads: bool = False, rules: Iterable[str] = ()
     paths = [*MACHINE_PATHS, *(THREAD_PATHS if threads else []), *trial_paths(rules)]
     files = read(list(dict.fromkeys(paths)))
     files |= read(more_paths(files))
-    # cgroup v2: only now are the controllers known, and so the paths of the groups.
+    # With cgroup v2, the controllers, and so the paths of the groups, are known only now.
     return Machine(files | read(more_paths(files)))
 
 

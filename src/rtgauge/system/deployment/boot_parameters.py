@@ -32,7 +32,7 @@ OF_DEPLOYMENTS = {
     *("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "cpufreq.default_governor"),
     "xenomai.supported_cpus",
 }
-"""Parameters that make a deployment; idle=poll does so only together with others."""
+"""Parameters that set up a deployment; idle=poll does so only together with others."""
 
 
 def _c_states(deployment: Deployment, architecture: str) -> list[str]:
@@ -100,7 +100,7 @@ def command_line(
 def _of_rules(deployment: Deployment) -> list[str]:
     if not deployment.boot_rules:
         return []
-    from rtgauge.system.rules import tried_rules  # Few deployments keep any rule.
+    from rtgauge.system.rules import tried_rules  # Few deployments meet any rule.
 
     return [word for name in deployment.boot_rules for word in (tried_rules()[name].boot or "").split()]
 
@@ -134,13 +134,14 @@ def boot_words(deployment: Deployment, machine: Machine, architecture: str) -> l
 
 
 def other_words(words: Sequence[str]) -> list[str]:
-    """Return the boot parameters of a guest that it keeps in every deployment."""
+    """Return the guest's own boot parameters, which every deployment keeps."""
     left = [word for word in words if word.partition("=")[0] not in OF_DEPLOYMENTS]
     return left if len(left) == len(words) else [word for word in left if word != "idle=poll"]
 
 
 def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str) -> Cannot | None:
-    """Return why boot parameters cannot give the machine this deployment, if that shows beforehand, or None.
+    """Return why boot parameters cannot give the machine this deployment, if that can be known beforehand, or
+    None.
 
     `machine`: its state without the parameters.
     """

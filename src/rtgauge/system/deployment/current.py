@@ -72,11 +72,11 @@ LETTERS = {"c_states": "C", "smt": "H", "multicore": "M", "isolated": "I"}
 
 
 def recognise(cpu: Processors, held: Held | None) -> PresentDeployment:
-    """Return the deployment that the processors show, and the applied one."""
+    """Return the deployment that the processors' state shows, and the applied one."""
     deepest, isolated = cpu.idle.deepest_latency_us, held is not None and held.group is not None
     threads, cores, active = cpu.topology.threads_per_core, cpu.topology.cores, cpu.smt_active
     features: dict[str, bool | None] = {
-        # Without an idle driver no CPU enters one.
+        # Without an idle driver no CPU enters a C-state.
         "c_states": False if deepest == "none" else None if deepest is None else deepest > 0,
         "smt": active if active is not None else threads > 1 if threads is not None else None,
         "multicore": cores > 1 if cores is not None else None,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A deployment: name (`HMI`) or settings (`c-states=off,isolate=2-3`), and whether a machine supports it."""
+"""Parses a deployment, given by name (`HMI`) or settings (`c-states=off,isolate=2-3`), and finds whether a
+machine supports it.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ class Deployment:
     """Settings of the cores; None leaves a setting unchanged.
 
     `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (except the
-    first CPU), or a CPU list. `settings`: rules of the audit to keep, separated by commas; `rt_cpus`: the
-    real-time CPUs, which some of these rules need. `boot`: rules to keep by the boot parameters of their
+    first CPU), or a CPU list. `settings`: rules of the audit to meet, separated by commas; `rt_cpus`: the
+    real-time CPUs, which some of these rules need. `boot`: rules to meet with the boot parameters of their
     remedy.
     """
 
@@ -51,12 +53,12 @@ class Deployment:
 
     @property
     def rules(self) -> list[str]:
-        """The ids of the audit's rules that it keeps."""
+        """The ids of the audit's rules that it meets."""
         return self.settings.split(",") if self.settings else []
 
     @property
     def boot_rules(self) -> list[str]:
-        """The ids of the rules that it keeps by boot parameters."""
+        """The ids of the rules that it meets with boot parameters."""
         return self.boot.split(",") if self.boot else []
 
     @property
@@ -86,7 +88,7 @@ def _on_off(key: str, value: str) -> str:
 
 def _cores(key: str, value: str) -> str:
     if value != ALL and not re.fullmatch(r"[1-9][0-9]{0,3}", value):
-        raise InputError(f"deployment: {key} must be all or a number from 1, not '{value}'")
+        raise InputError(f"deployment: {key} must be all or a number of at least 1, not '{value}'")
     return value
 
 
@@ -132,7 +134,7 @@ def _settings(key: str, value: str) -> str:
 
 
 def _boot(key: str, value: str) -> str:
-    """Check the names of rules that take a boot, and sort them."""
+    """Check the names of rules that need a boot, and sort them."""
     from rtgauge.system.rules import tried_rules
 
     return _rules(
@@ -346,10 +348,12 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
 
 
 def why_not(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Return why the machine does not support the deployment, if that shows beforehand; None otherwise."""
+    """Return why the machine does not support the deployment, if that can be known beforehand; None
+    otherwise.
+    """
     if deployment.boot is not None:
         return Cannot(
-            f"{deployment.boot} takes a boot",
+            f"{deployment.boot} needs a boot",
             "measure a lab guest with --deployments-by boot, or boot with `rtgauge deploy cmdline`",
         )
     for check in (smt_cannot, c_states_cannot, _cores_cannot, _isolation_cannot):

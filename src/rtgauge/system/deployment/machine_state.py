@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The state that a deployment depends on: CPUs, SMT siblings, idle states, control groups, interrupts."""
+"""Reads the state that a deployment depends on: CPUs, SMT siblings, idle states, control groups,
+interrupts.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,9 @@ def _reached(files: Files) -> set[str]:
 
 
 def _is_mounted(disk: str, mounts: str) -> bool:
-    """Without a root on a plain disk (LVM, overlay), every disk counts as mounted."""
+    """Return whether the disk is in use. Without a root on a plain disk (LVM, overlay), every disk counts as
+    mounted.
+    """
     sources = {words[1]: words[0] for line in mounts.splitlines() if len(words := line.split()) > 1}
     if not re.match(r"/dev/(?!root$|mapper/|dm-|md)", sources.get("/", "")):
         return True

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Stages that apply a deployment's settings; each looks at the machine that the stage before it left."""
+"""Defines the stages that apply a deployment's settings; each sees the machine as the stage before left
+it.
+"""
 
 from __future__ import annotations
 
@@ -192,7 +194,7 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def rules_kept(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Apply the audit's rules that the deployment keeps."""
+    """Apply the audit's rules that the deployment meets."""
     pid = None if deployment.rt_pid is None else int(deployment.rt_pid)
     return _write(machine, trial_settings(deployment.rules, machine, deployment.rt_cpus, pid))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the settings to write so that a machine keeps a rule of the audit: the `trial` in rules.toml."""
+"""Finds the settings to write so that a machine meets a rule of the audit: the `trial` in rules.toml."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ COMM_BYTES = 15
 
 @dataclass(frozen=True)
 class Setting:
-    """A value to write. The deployment fails if an `essential` one is refused; others are counted."""
+    """A value to write. The deployment fails if an `essential` one is refused; other refusals are only
+    counted.
+    """
 
     path: str
     value: str
@@ -50,11 +52,11 @@ def trial_paths(names: Iterable[str]) -> list[str]:
 def trial_settings(
     names: Iterable[str], machine: Machine, rt_cpus: str | None, pid: int | None = None
 ) -> list[Setting]:
-    """Return the settings to write so that the machine keeps these rules; empty if it does, or lacks the
-    files.
+    """Return the settings to write so that the machine meets these rules; empty if it does already, or
+    lacks the files.
 
     `rt_cpus`: the real-time CPUs as a list. `pid`: the watched program. Without them, trials that need them
-    have no settings. Daemons that would set something back stop first.
+    have no settings. Daemons that would set something back are stopped first.
     """
     cpus = set(parse_cpu_list(rt_cpus)) if rt_cpus is not None else set[int]()
     daemons: list[str] = []
@@ -86,7 +88,7 @@ def running(daemons: Iterable[str], machine: Machine) -> list[Thread]:
 def _trials(names: Iterable[str]) -> list[Trial]:
     trials: list[Trial] = []
     for name in names:
-        from rtgauge.system.rules import tried_rules  # Few deployments keep any rule.
+        from rtgauge.system.rules import tried_rules  # Few deployments meet any rule.
 
         trial = tried_rules()[name].trial
         trials += [] if trial is None else [trial]

@@ -61,7 +61,7 @@ def _listed(key: str, value: Any) -> list[str]:
     """Split values separated by commas."""
     words = [word.strip() for word in str(value).split(",")]
     if not all(words) or isinstance(value, bool):
-        raise InputError(f"--set {key}={value}: write one or several with commas between")
+        raise InputError(f"--set {key}={value}: write one value, or several separated by commas")
     return words
 
 
@@ -96,7 +96,7 @@ def _duration_ns(key: str, value: Any) -> int:
 
 
 def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
-    """`default` changed by the command line. Raises InputError if a value is invalid."""
+    """Return `default`, changed by the command line. Raises InputError if a value is invalid."""
     for what, given in (("load", overrides.loads), ("deployment", overrides.deployments)):
         if given is not None and len(given) > 1:
             raise InputError(
@@ -119,7 +119,7 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
         aims = replace(aims, sizes=tuple(sizes))
     if aims.duration_ns < aims.period_ns:
         duration, period = format_duration(aims.duration_ns), format_duration(aims.period_ns)
-        raise InputError(f"a run of {duration} has not one period of {period}: give a longer --duration")
+        raise InputError(f"a run of {duration} is shorter than its period {period}: give a longer --duration")
     return replace(aims, repeats=overrides.repeats, rest=rest)
 
 
@@ -142,7 +142,7 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
 
 
 def searched_policies(name: str, aims: Aims) -> tuple[str, ...]:
-    """Return the policies whose frontier is searched: for garre2014 only the first, as its maps show the
+    """Return the policies whose frontier is searched: for garre2014 only the first, because its maps show the
     others.
     """
     return aims.policies[:1] if name == GARRE2014 else aims.policies

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Fits the cost model of a step (Garre et al. 2014, eq. 2); its terms come from differences.
 
-T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, with e nodes per thread. All terms but the
-first are proportional to n, so one regression cannot separate them. Each is the slope over n of the
-difference between two series of runs on one thread that differ only in it: a step with and without springs,
-with and without integration, with and without a semaphore per node.
+T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, with e nodes per thread. All terms except
+the first are proportional to n, so one regression cannot separate them. Each is the slope over n of the
+difference between two series of runs on one thread that differ only in that term: a step with and without
+springs, with and without integration, with and without a semaphore per node.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LineKey = tuple[str, str, str, int]
 
 
 class SolverLine(Model):
-    """The line of one solver over n."""
+    """The line fitted to one solver's step time as a function of n."""
 
     solver: str
     policy: str
@@ -47,7 +47,7 @@ class SolverLine(Model):
     slope_ns: Estimate = Field(description="for each node")
     intercept_ns: Estimate = Field(description="for each step")
     nodes: list[int] = Field(description="sizes that were measured")
-    residuals: list[float] = Field(description="measured less fitted at each size, a share of the step time")
+    residuals: list[float] = Field(description="measured minus fitted at each size, by the step time")
     scatter: float = Field(description="standard deviation of the residuals")
 
 
@@ -65,14 +65,14 @@ class Term(Model):
 
 
 class Synchronisation(Model):
-    """The time that several threads add to each step: their intercept minus the one on one thread."""
+    """The time that several threads add to each step: their intercept minus the intercept on one thread."""
 
     solver: str
     policy: str
     threads: int
     extra_ns: Estimate
     barrier_ns: float | None = Field(
-        description="mean time of a step that a thread spends at the barrier, waiting included"
+        description="mean time of a step that a thread spends at the barrier, including waiting"
     )
     voluntary_per_step: float | None
     involuntary_per_step: float | None
@@ -129,7 +129,7 @@ def _term(
         how=how,
         per=per,
         estimate=None if line is None else line.slope,
-        missing=None if line is not None else "needs at least three sizes of each of the two",
+        missing=None if line is not None else "needs at least three sizes of each of the two series",
         paper_ns=PAPER_NS.get(name),
     )
 
@@ -144,7 +144,7 @@ def _terms_of(
     if whole is None:
         return []
     forces = springs_per_node[solver]
-    spring = f"the step minus the step without springs, over {forces:g} springs a node"
+    spring = f"the step minus the step without springs, over {forces:g} springs per node"
     mass = "the step minus the step without integration"
     rest: list[tuple[float, Line | None]] = [(-1, whole), (1, springs), (1, integration)]
     terms = [
@@ -160,10 +160,10 @@ def _terms_of(
 
 
 def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> Term:
-    """Semaphore minus serial, without the springs that only one of them computes."""
+    """Return semaphore minus serial, without the springs that only one of them computes."""
     serial, bare = lines.get((SERIAL, policy, WHOLE, 1)), lines.get((SERIAL, policy, SPRINGS, 1))
     more = springs_per_node[SEMAPHORE] / springs_per_node[SERIAL] - 1
-    how = f"semaphore minus serial, over {LOCKS_PER_NODE} locks a node"
+    how = f"semaphore minus serial, over {LOCKS_PER_NODE} locks per node"
     if not more:
         return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1, serial)], LOCKS_PER_NODE)
     # more * (serial - bare) are the springs that the semaphore solver computes twice.

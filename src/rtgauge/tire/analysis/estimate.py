@@ -97,7 +97,7 @@ class Uncertain:
 
 
 def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements: int) -> Estimate | None:
-    """above / below with an interval by Fieller's theorem (1954); None if either is not above zero, no
+    """Return above / below with an interval by Fieller's theorem (1954); None if either is not above zero, no
     interval if `below` may be zero.
     """
     if above.value <= 0 or below.value <= 0:
@@ -124,7 +124,7 @@ LEAST_SIZES = 3
 
 @dataclass(frozen=True)
 class Line:
-    """y = intercept + slope * n, fitted with weights 1/y², since step times scatter in proportion to their
+    """y = intercept + slope * n, fitted with weights 1/y², because step times scatter in proportion to their
     size. `covariance`, shape (2, 2): of (intercept, slope). `means` (ns) at `nodes`, and `residuals` relative
     to the fitted values: shape (n,).
     """

@@ -3,7 +3,7 @@
 
 Its functions are pure: they take the runs so far and give the next runs. Near the frontier a run of a given n
 sometimes misses a deadline and sometimes does not, so one bisection ends at random. Several independent ones
-give a range, and the smallest of their results must then keep every deadline in some more runs.
+give a range, and the smallest of their results must then keep every deadline in several further runs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ Trial = tuple[int, int]
 
 
 def bisection(search: Search) -> Generator[int, bool, Bracket]:
-    """Yields n to try, receives whether it held, returns the bracket. No n comes twice."""
+    """Yield n to try, receive whether it held, and return the bracket. No n comes twice."""
     holds: int | None = None
     misses: int | None = None
     nodes, factor = whole_nodes(search.start, search.least, search.most), FIRST_FACTOR
@@ -103,7 +103,7 @@ class Frontier(Model):
     """The result of a search. `nodes` is None if even the smallest tire missed a deadline."""
 
     threads: int
-    nodes: int | None = Field(description="the largest n that held in all its runs, confirming ones included")
+    nodes: int | None = Field(description="the largest n that held in all its runs, also when confirmed")
     runs: int = Field(description="runs of `nodes`, all without a miss")
     deadlines: int = Field(description="deadlines of those runs")
     share_at_most: float | None = Field(description="upper bound at 95 % of the share of missed deadlines")

@@ -25,10 +25,10 @@ class SpeedPoint(Model):
     step_ns: Estimate
     step_max_ns: int | None = Field(description="the longest step of all repeats")
     speed_up: Estimate | None = Field(
-        description="step time of the same solver on one thread over this one; None: not "
+        description="step time of the same solver on one thread, divided by this one; None: not "
         "measured on one thread"
     )
-    efficiency: Estimate | None = Field(description="speed-up for each thread")
+    efficiency: Estimate | None = Field(description="speed-up per thread")
     switches_per_step: float | None
     worst_mark: Severity | None
 
@@ -115,7 +115,9 @@ class Prediction(Model):
 
 
 class PredictedFrontier(Model):
-    """The n whose step takes a period by the model, for the mean step and with the longest delay."""
+    """The n at which a step takes a whole period according to the model, for the mean step and with the
+    longest delay.
+    """
 
     solver: str
     policy: str
@@ -193,8 +195,8 @@ def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRu
 
 
 def _frontier(line: Line, single: Line, budget_ns: float, threads: int, cpus: int) -> Estimate | None:
-    """Return the nodes whose step takes `budget_ns`: (budget - intercept) / (slope * the busiest CPU's
-    share).
+    """Return the number of nodes at which a step takes `budget_ns`: (budget - intercept) / (slope * the
+    busiest CPU's share).
     """
     share = rounds(threads, cpus) / threads
     budget = Uncertain(budget_ns - line.intercept_ns, float(line.covariance[0, 0]), line.dof)
@@ -205,7 +207,7 @@ def _frontier(line: Line, single: Line, budget_ns: float, threads: int, cpus: in
 
 
 def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:
-    """Return the n whose step takes a period, for each solver, policy and threads measured real-fast."""
+    """Return the n at which a step takes a period, for each solver, policy and threads measured real-fast."""
     lines = lines_of(runs)
     frontiers: list[PredictedFrontier] = []
     for (solver, policy, without, threads), line in lines.items():

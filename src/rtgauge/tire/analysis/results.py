@@ -36,7 +36,7 @@ from rtgauge.tire.analysis.runs import (
 
 
 class Cell(Model):
-    """One configuration, its repeats added up."""
+    """One configuration, with its repeats added up."""
 
     nodes: int
     threads: int
@@ -73,7 +73,7 @@ class Edge(Model):
         description="the smallest measured n at which a deadline was missed; None: none was"
     )
     held_beyond: int | None = Field(
-        description="the largest n above `misses` that nevertheless missed none; None: the border is sharp"
+        description="the largest n above `misses` that still missed no deadline; None: the border is sharp"
     )
 
 
@@ -177,7 +177,9 @@ class Searched(Model):
 
 
 class FrontierRow(Model):
-    """The largest tire in hard real time by the model, the map and the search; None if one does not say."""
+    """The largest tire in hard real time by the model, the map and the search; None for each that gives
+    none.
+    """
 
     solver: str
     policy: str
@@ -206,7 +208,7 @@ class TireResults(Model):
     )
     against_serial: list[AgainstSerial]
     cost: CostModel | None
-    switch_ns: dict[str, Estimate] = Field(description="policy -> a task switch by the microbenchmark")
+    switch_ns: dict[str, Estimate] = Field(description="policy -> cost of a task switch, by the probe switch")
     predictions: list[Prediction]
     maps: list[RealTimeMap]
     frontiers: list[FrontierRow]
@@ -228,7 +230,7 @@ def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
 def frontier_rows(
     predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]
 ) -> list[FrontierRow]:
-    """Prediction, map and search together, for each solver, policy, period and number of threads."""
+    """Return prediction, map and search together, for each solver, policy, period and number of threads."""
     model = {(each.solver, each.policy, each.period_ns, each.threads): each for each in predicted}
     paced = [plot for plot in maps if not plot.free_running]
     mapped = {
@@ -240,7 +242,7 @@ def frontier_rows(
         (each.solver, each.policy, each.period_ns, each.frontier.threads): each.frontier for each in searched
     }
     rows: list[FrontierRow] = []
-    # A map with another period than the searches, such as the pretest's, does not reach its frontier.
+    # A map with a period other than the searches', such as the pretest's, does not reach its frontier.
     longest = max((period_ns for _, _, period_ns, _ in mapped), default=0)
     periods = {period_ns for _, _, period_ns, _ in search} or {longest}
 

@@ -20,10 +20,10 @@ WHOLE = "none"
 SPRINGS, INTEGRATION = "springs", "integration"
 SERIAL, HALO, SEMAPHORE = "serial", "halo", "semaphore"
 SOLVERS = (SERIAL, SEMAPHORE, HALO)
-"""In the order of the tables: without threads, the paper's, the fast one."""
+"""Solvers in the order of the tables: without threads, the paper's, the fast one."""
 SPRINGS_PER_NODE = {SERIAL: 2.0, SEMAPHORE: 2.0, HALO: 1.5}
-"""The spring forces that a solver computes per node: eq. 2 has 2e + 1 for e nodes, since a spoke is computed
-at both ends.
+"""The spring forces that a solver computes per node: eq. 2 has 2e + 1 for e nodes, because a spoke is
+computed at both ends.
 """
 NODES_MULTIPLE = 4
 LEAST_NODES = 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names and order of things in the tire's chapter."""
+"""Names and orders the things in the tire's chapter."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SIMULATED_STEPS = 6000
 SIMULATED_S = 60
 MEANING_WORDS = {
     "one": "one",
-    "cores": "one a core",
-    "hardware-threads": "one a hardware thread",
-    "twice": "two a hardware thread",
+    "cores": "one per core",
+    "hardware-threads": "one per hardware thread",
+    "twice": "two per hardware thread",
 }
 
 
@@ -31,7 +31,7 @@ def policy_name(policy: str) -> str:
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """Return a name like "2 threads (one a core)", with the first known meaning of the number on this
+    """Return a name like "2 threads (one per core)", with the first known meaning of the number on this
     machine.
     """
     fitting = (text for word, text in MEANING_WORDS.items() if results.meanings.get(word) == threads)

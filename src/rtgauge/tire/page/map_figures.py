@@ -148,13 +148,13 @@ def map_title(plot: RealTimeMap) -> str:
 
 
 FRONTIER_NOTE = (
-    "The upright line is the frontier: left of it no measured n missed a deadline; without a line, "
+    "The vertical line is the frontier: left of it no measured n missed a deadline; without a line, "
     "none was missed at all."
 )
 
 
 def hard_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Hard real time: was any deadline missed? A chart per map; None if no map was measured."""
+    """Return a chart per map of whether any deadline was missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=True) for plot in results.maps}
     title = "Hard real time: was any deadline missed? (form of fig. 8 to 10)"
     notes = ["A square: at least one deadline was missed.", FRONTIER_NOTE]
@@ -162,7 +162,7 @@ def hard_figure(results: TireResults, suffix: str) -> Figure | None:
 
 
 def soft_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Soft real time: how many deadlines were missed? A chart per map; None if no map was measured."""
+    """Return a chart per map of how many deadlines were missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=False) for plot in results.maps}
     title = "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)"
     shares = "Share of the deadlines that were missed; cells show their number if there is room."
@@ -211,7 +211,7 @@ class Drop:
 
 
 def _family(step: Step) -> str:
-    """Return a key that all pictures of one fall share: every parameter but the number of steps."""
+    """Return a key that all pictures of one fall share: every parameter except the number of steps."""
     return step.key.id_without("repeat", "steps")
 
 

@@ -52,7 +52,7 @@ class SystemChapter:
 
 
 def results_of(record: Record) -> list[TireResults]:
-    """Return the results of the tire in a record, maybe none. Raises RecordError for a damaged record."""
+    """Return the results of the tire in a record, possibly none. Raises RecordError for a damaged record."""
     return tire_results(record, searched(record)) if any(is_tire(step) for step in record.steps) else []
 
 

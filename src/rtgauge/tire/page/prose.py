@@ -26,14 +26,14 @@ SOLVERS = {
     SEMAPHORE: "semaphore: the paper's algorithm 1. Each thread has n/i nodes and computes all springs at "
     "them; a binary semaphore per node guards reads and writes.",
     HALO: (
-        "halo: each thread has an arc and the arc opposite, so that spokes stay with it and only four "
-        "borders are shared; one barrier a step."
+        "halo: each thread has an arc and the opposite arc, so that no spoke leaves the thread and only four "
+        "borders are shared; one barrier per step."
     ),
 }
 
 
 def model_words(results: TireResults) -> list[str]:
-    """Sections 4.1 and 4.2: the model, and the solvers that ran."""
+    """Return sections 4.1 and 4.2: the model, and the solvers that ran."""
     run = dict.fromkeys([point.solver for point in results.points] + [plot.solver for plot in results.maps])
     names = [SOLVERS[name] for name in SOLVERS if name in run]
     known = results.meanings
@@ -70,7 +70,7 @@ def _gain(results: TireResults, solver: str, policy: str) -> str | None:
 
 
 def fast_words(results: TireResults) -> list[str]:
-    """Section 4.3: the speed-up by threads, with solvers and schedulers compared."""
+    """Return section 4.3: the speed-up by threads, with solvers and schedulers compared."""
     policies = sorted({point.policy for point in results.points})
     policies = ["fifo"] if "fifo" in policies else policies
     solvers = [solver for solver in SOLVERS if any(point.solver == solver for point in results.points)]
@@ -159,7 +159,7 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
         if edge.misses is None:
             parts.append(f"on {who} none was missed at any n measured, up to {whole(edge.holds)} nodes")
         elif edge.holds is None:
-            parts.append(f"on {who} one was missed already at the smallest n, {whole(edge.misses)}")
+            parts.append(f"on {who} one was missed even at the smallest n, {whole(edge.misses)}")
         else:
             kept = f"all were kept to {whole(edge.holds)} nodes"
             parts.append(f"on {who} {kept}, the first miss is at {whole(edge.misses)}")
@@ -171,7 +171,7 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
 
 
 def real_time_words(results: TireResults) -> list[str]:
-    """Section 4.4: which configurations keep every deadline, and the frontier."""
+    """Return section 4.4: which configurations keep every deadline, and the frontier."""
     return [_map_words(plot, results) for plot in results.maps]
 
 
@@ -188,7 +188,7 @@ def search_words(results: TireResults) -> list[str]:
         )
         if frontier.nodes is None:
             sentences.append(
-                f"{configuration}: no size held; already {whole(frontier.misses)} nodes missed a deadline."
+                f"{configuration}: no size held; even {whole(frontier.misses)} nodes missed a deadline."
             )
             continue
         runs = f"{plural(frontier.runs, 'run')} with {plural(frontier.deadlines, 'deadline')}, none missed"
@@ -196,14 +196,14 @@ def search_words(results: TireResults) -> list[str]:
         ended = f"{plural(frontier.bisections, 'bisection')} {ends}"
         smaller = frontier.misses is not None and frontier.misses < frontier.nodes
         late = f" But a run of {whole(frontier.misses)} nodes missed one"
-        doubt = f"{late}: this machine may be late whatever the size." if smaller else ""
+        doubt = f"{late}: this machine may be late at any size." if smaller else ""
         nodes = f"{'at least ' if frontier.at_limit else ''}{whole(frontier.nodes)} nodes"
         sentences.append(f"{configuration}: {nodes} ({runs}; {ended}).{doubt}")
     return sentences
 
 
 def cost_words(results: TireResults) -> list[str]:
-    """Section 4.5: the terms of a step's cost, and how well they predict."""
+    """Return section 4.5: the terms of a step's cost, and how well they predict."""
     if results.cost is None:
         return []
     known = {
@@ -229,7 +229,7 @@ def cost_words(results: TireResults) -> list[str]:
         worst = max(results.predictions, key=lambda prediction: abs(prediction.residual))
         ordered = sorted(abs(prediction.residual) for prediction in results.predictions)
         paragraphs.append(
-            f"Of {plural(len(ordered), 'configuration')} half are predicted to within "
+            f"Of {plural(len(ordered), 'configuration')}, half are predicted to within "
             f"{ordered[len(ordered) // 2] * 100:.0f} %; the worst one, {worst.solver} "
             f"under {policy_name(worst.policy)} with {whole(worst.nodes)} nodes on "
             f"{threads_name(worst.threads, results)}, takes {figure(worst.residual + 1)} "

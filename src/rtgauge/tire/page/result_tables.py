@@ -68,7 +68,7 @@ def _speed_row(point: SpeedPoint, results: TireResults) -> list[str]:
 SPEED_COLUMNS = [
     *texts("", "threads"),
     *numbers("nodes", "step", f"{SIMULATED_S} s of simulation (s)", "million node-steps/s", "speed-up"),
-    *numbers("efficiency", "times serial", "switches a step"),
+    *numbers("efficiency", "times serial", "switches per step"),
 ]
 
 
@@ -82,7 +82,9 @@ def short_note(runs: int) -> str:
 
 
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Table | None:
-    """Real-fast: step time, speed-up and efficiency, a row per configuration; None without any."""
+    """Return step time, speed-up and efficiency of real-fast runs, a row per configuration; None without
+    any.
+    """
     if not points:
         return None
     notes = [
@@ -121,7 +123,7 @@ def cost_grid(results: TireResults) -> Table | None:
         return None
     notes = [
         (
-            "Each term is the slope over n of a difference of a step's CPU time, on one thread. In "
+            "Each term is the slope over n of a difference in a step's CPU time, on one thread. In "
             "brackets: 95 % interval from the scatter about that line."
         ),
         (
@@ -129,7 +131,7 @@ def cost_grid(results: TireResults) -> Table | None:
             "processor overlaps."
         ),
         (
-            "An interval that contains zero: the term does not differ from zero. paper: sec. 4.5, an "
+            "If an interval contains zero, the term does not differ from zero. paper: sec. 4.5, an "
             "i7-3930K with gcc 4.4 -O2."
         ),
     ]
@@ -157,10 +159,10 @@ def lines_grid(results: TireResults) -> Table | None:
         cells = [*about, interval(line.slope_ns), interval(line.intercept_ns), *residuals]
         name = f"{line.solver}, {policy_name(line.policy)}{without}"
         rows.append([name, *cells, ", ".join(map(str, line.nodes))])
-    figures = numbers("ns a node", "ns a step", "scatter", "largest residual")
+    figures = numbers("ns per node", "ns per step", "scatter", "largest residual")
     columns = [*texts("", "threads", "time"), *figures, *texts("sizes (nodes)")]
     note = "Residuals are shares of the step time, which the fit minimises: every size counts the same."
-    return Table("The lines over n", columns, rows, [note], folded=True)
+    return Table("The fitted lines", columns, rows, [note], folded=True)
 
 
 def synchronisation_grid(results: TireResults) -> Table | None:
@@ -173,10 +175,12 @@ def synchronisation_grid(results: TireResults) -> Table | None:
         means = (each.barrier_ns, each.voluntary_per_step, each.involuntary_per_step)
         figures = [NONE if mean is None else figure(mean) for mean in means]
         rows.append([name, threads_name(each.threads, results), interval(each.extra_ns), *figures])
-    heads = numbers("added to a step (ns)", "at the barrier (ns)", "voluntary switches a step", "involuntary")
+    heads = numbers(
+        "added per step (ns)", "at the barrier (ns)", "voluntary switches per step", "involuntary"
+    )
     columns = [*texts("", "threads"), *heads]
     note = (
-        "Added: the intercept of the line over n, minus the one on one thread. At the barrier: mean "
+        "Added: the intercept of the fitted line, minus the intercept on one thread. At the barrier: mean "
         "of the first thread, including its wait for the others."
     )
     return Table("What synchronisation costs", columns, rows, [note])

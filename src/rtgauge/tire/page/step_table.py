@@ -29,7 +29,7 @@ def tire_values(step: Step) -> dict[str, Any] | None:
 
 
 def _rate(per_s: float) -> str:
-    """Node-steps per second with three digits: 461043681 -> "461 M"."""
+    """Return node-steps per second with three digits: 461043681 -> "461 M"."""
     for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if per_s >= scale:
             return f"{per_s / scale:.3g} {letter}"
@@ -58,7 +58,7 @@ def _share(part: int, whole_: int) -> str:
 
 
 def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
-    rows = [["node-steps a second", _rate(values["node_steps_per_s"])], ["a step", _step_time(values)]]
+    rows = [["node-steps per second", _rate(values["node_steps_per_s"])], ["a step", _step_time(values)]]
     wall = format_time(values["wall_ns"])
     if values["mode"] == "real-time":
         missed, activations = values["deadline_missed"], values["activations"]
@@ -75,7 +75,7 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
         rows.append(["steps", f"{whole(values['steps'])} in {wall}{rest}"])
     if values["barrier_ns"] is not None:
         barrier = format_time(values["barrier_ns"])
-        rows.append(["barrier", f"{barrier} a step, waiting for the other threads in it"])
+        rows.append(["barrier", f"{barrier} per step, waiting for the other threads in it"])
     voluntary = f"{whole(values['voluntary_switches'])} voluntary"
     rows.append(["task switches", f"{voluntary}, {whole(values['involuntary_switches'])} involuntary"])
     rows.append(["CPU time", f"{format_time(values['cpu_ns'])} of all threads"])
@@ -121,7 +121,7 @@ def steps_in_short(steps: Sequence[Step]) -> str | None:
     if not values:
         return None
     fastest = _rate(max(value["node_steps_per_s"] for value in values))
-    return f"up to {fastest} node-steps a second in {plural(len(values), 'run')} of the tire"
+    return f"up to {fastest} node-steps per second in {plural(len(values), 'run')} of the tire"
 
 
 def _speed(results: TireResults) -> Table | None:

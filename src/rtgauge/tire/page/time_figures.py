@@ -108,7 +108,7 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
             "of 10 ms. Below the dashed line it is faster than real time."
         ),
         (
-            "Bars: 95 % intervals of the mean, where a configuration was repeated. Both axes are "
+            "Bars: 95 % intervals of the mean, if a configuration was repeated. Both axes are "
             "logarithmic; the paper's are not."
         ),
     ]
@@ -153,7 +153,9 @@ def _threads_chart(
 
 
 def threads_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Speed-up and efficiency over n for each policy; None without a solver on one and several threads."""
+    """Return speed-up and efficiency over n for each policy; None without a solver on one and several
+    threads.
+    """
     charts: dict[str, vega.Part] = {}
     fast = [point for point in results.points if point.speed_up is not None and not point.free_running]
     for policy in sorted({point.policy for point in fast}, reverse=True):
@@ -163,10 +165,10 @@ def threads_figure(results: TireResults, suffix: str) -> Figure | None:
             charts[f"{title.capitalize()}, {policy_name(policy)}"] = chart
     notes = [
         (
-            "Speed-up: the same solver's step time on one thread over the one on several. "
-            "Efficiency: speed-up for each thread."
+            "Speed-up: the same solver's step time on one thread, divided by its step time on several. "
+            "Efficiency: speed-up per thread."
         ),
-        "Bars: 95 % intervals, where configurations were repeated.",
+        "Bars: 95 % intervals, if configurations were repeated.",
     ]
     return Figure.of(f"tire-threads{suffix}", "What threads gain", charts, notes)
 
@@ -229,7 +231,9 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Predicted and measured step times over n with residuals, for each solver and policy; None if empty."""
+    """Return predicted and measured step times over n with residuals, for each solver and policy; None if
+    empty.
+    """
     charts: dict[str, vega.Part] = {}
     for policy in sorted({prediction.policy for prediction in results.predictions}):
         fitted = [each for each in results.predictions if each.policy == policy]
@@ -303,8 +307,8 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
             "missed; of a search: the range of its bisections."
         ),
         (
-            "The longest delay: the longest step of the real-fast runs minus the mean; a longer one may "
-            "come any time."
+            "The longest delay: the longest step of the real-fast runs minus the mean; a longer one may come "
+            "at any time."
         ),
     ]
     title = "The real-time frontier: prediction and measurement"
