@@ -273,7 +273,7 @@ def _wakes(ranked: RankedCulprit) -> bool:
 
 def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
     """Return what to change against a culprit on this machine; None if no rule concerns it, or if the machine
-    follows them all.
+    meets them all.
     """
     of_program = _of_program(ranked)
     if of_program is not None:
