@@ -107,7 +107,7 @@ LONGEST = 100
 """The maximum number of lines of settings in a terminal, and of characters of a value."""
 SETTINGS_NAMED = 8
 """The maximum number of settings to name in a line; the rest is counted."""
-IN_US = "In us, missed activations filled in; the minimum is over measured activations only."
+IN_US = "In us, with missed activations filled in, except for the minimum."
 PAGE_WIDTH = 110
 """How many characters of a table fit on a page of usual width."""
 PARAMETERS = "parameters"
