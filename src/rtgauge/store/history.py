@@ -89,7 +89,7 @@ class History(Model):
     machines: int = Field(description="machines with figures of this series")
     spread_between_machines: float | None = Field(
         description="relative standard deviation of their geometric means, without what boots contribute; "
-        "null for one machine"
+        "null for one machine, or for one boot of each"
     )
     detectable: float | None = Field(
         description="the smallest change that a gate of 12 pairs detects at this spread"
@@ -210,11 +210,11 @@ def _levels_of_machines(machines: Iterable[Sequence[Point]], quantile: str) -> l
 
 def _spread_of_means(parts: Sequence[Sequence[float]]) -> float | None:
     """The standard deviation of the parts' means, without what the spread within the parts adds to it (the
-    moments of a one-way random effects model); None for fewer than two parts.
+    moments of a one-way random effects model); None for fewer than two parts, or if each has one value.
     """
-    if len(parts) < 2:
+    within = _pooled_spread(parts)
+    if len(parts) < 2 or within is None:
         return None
-    within = _pooled_spread(parts) or 0.0
     adds = within**2 * float(np.mean([1 / len(part) for part in parts]))
     return math.sqrt(max(float(np.var([np.mean(part) for part in parts], ddof=1)) - adds, 0.0))
 

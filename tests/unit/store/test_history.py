@@ -94,6 +94,14 @@ def test_wrong_words_are_refused(store: str, words: tuple[str, ...], says: str) 
     assert says in str(run("history", *words, "--store", store).exception)
 
 
+def once_each(folder: Path) -> Path:
+    """A store with one boot of each of two machines."""
+    store = folder / "once.sqlite"
+    for machine in "ab":
+        asked("add", next((folder / machine).iterdir()), "--store", store)
+    return store
+
+
 def test_the_spread_between_machines_has_nothing_of_the_spread_between_boots(tmp_path: Path) -> None:
     logs = {"a": [0.0, 0.2, 0.4], "b": [0.5, 0.7, 0.9], "c": [1.0, 1.2, 1.4]}
     seeds = iter(range(1, 10))
@@ -114,6 +122,8 @@ def test_the_spread_between_machines_has_nothing_of_the_spread_between_boots(tmp
     assert re.search(r"between boots, by 4[0-9]\.[0-9] % between 3 machines; a gate of 12 pairs finds", text)
     (alone,) = history(*words, "--machine", "a")
     assert alone["spread_between_machines"] is None
+    once = history(*words[:-1], once_each(tmp_path))
+    assert [found["spread_between_machines"] for found in once] == [None, None], "boots may differ as much"
 
 
 def test_a_doubtful_run_is_in_no_figure(tmp_path: Path) -> None:
