@@ -50,7 +50,7 @@ def history(
 ) -> None:
     """Show a series over many records, and mark the places where it seems to have changed.
 
-    Each machine has a history of its own. A suspected change proves nothing: rtgauge gate measures again.
+    Each machine has its own history. A suspected change proves nothing: rtgauge gate measures again.
 
     \b
     Examples:

@@ -33,7 +33,7 @@ MOST_WARM_UP_NS = 200_000_000
 
 
 def _warm_up_ns(given: dict[str, Any]) -> int:
-    """Return the default warm-up: a tenth of the measured time, but no more than is enough."""
+    """Return the default warm-up: a tenth of the measured time, up to a limit that is always enough."""
     measured_ns = (
         given["count"] * given["interval_ns"] if given["count"] is not None else given["duration_ns"]
     )

@@ -382,7 +382,7 @@ class RealTimeThread(Part):
 
 
 class Tasks(Part):
-    """The threads with a real-time policy, and the CPUs whose RCU callbacks have threads of their own."""
+    """The threads with a real-time policy, and the CPUs whose RCU callbacks have their own threads."""
 
     realtime: list[RealTimeThread] | None = None
     rcu_offloaded: str | None = None

@@ -95,7 +95,7 @@ class MarkKind(Enum):
     STEAL = Entry(
         (DOUBTFUL, NOTE),
         "The hypervisor took CPU time from this virtual machine. A note if it took little.",
-        "give the virtual machine CPUs of its own (pin its virtual CPUs), or measure on the bare machine",
+        "give the virtual machine its own CPUs (pin its virtual CPUs), or measure on the bare machine",
     )
     EMULATED = Entry(
         (NOTE,),
@@ -292,7 +292,7 @@ class MarkKind(Enum):
     MASTER_LATE = Entry(
         (NOTE, DOUBTFUL),
         "The master was too late for some stimuli and did not send them. Doubtful above 1 %.",
-        "give the master a CPU of its own or a longer --interval, then measure again",
+        "give the master its own CPU or a longer --interval, then measure again",
     )
     NOISE = Entry(
         (DOUBTFUL,),
@@ -421,7 +421,7 @@ class MarkKind(Enum):
         "The text does not show whether it is in us or ns (-N). rtgauge assumes us.",
         "keep the tool's command line in the file, or import its JSON",
     )
-    BINS_ASSUMED = Entry((NOTE,), "The file lacks the width of its bins. The detail has the assumed one.")
+    BINS_ASSUMED = Entry((NOTE,), "The file lacks the width of its bins. The detail gives the assumed width.")
     TOOL_ASSUMED = Entry(
         (NOTE,), "latency and latmus print this line alike. rtgauge assumes Xenomai's latency."
     )
@@ -533,7 +533,7 @@ class MarkKind(Enum):
     )
     SECONDS_MISSING = Entry(
         (DOUBTFUL, NOTE),
-        "Lines of some seconds are missing. A note if the last line (RTS) has the figures for all seconds.",
+        "Lines of some seconds are missing. A note if the last line (RTS) gives the figures for all seconds.",
         "keep the whole output of the tool",
     )
     CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete and is left out.")

@@ -60,7 +60,7 @@ class ThreadCounts(Model):
     run_delay_ns: int | None = None
     cpu_ns: int | None = None
     context_switches: int | None = Field(
-        default=None, description="on a co-kernel, which does not distinguish voluntary ones"
+        default=None, description="on a co-kernel, which does not distinguish voluntary switches"
     )
     mode_switches: int | None = Field(
         default=None, description="how often a co-kernel handed the thread to Linux"
@@ -152,7 +152,7 @@ class LoadPart(Model):
     wanted: dict[str, Any] = Field(default_factory=dict)
     reached: dict[str, Any] = Field(default_factory=dict)
     ended_early: str | None = Field(
-        default=None, description="why it died while it was needed; None: it did not"
+        default=None, description="why it died while it was needed; None: it did not die"
     )
 
 

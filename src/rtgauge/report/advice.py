@@ -23,7 +23,7 @@ STYLE = {
     None: "dim",
 }
 MOST_EVIDENCE = 12
-"""The maximum number of steps of a stage to list; the rest is only counted, and the JSON has all."""
+"""The maximum number of steps of a stage to list; the rest is only counted, and the JSON lists all."""
 
 
 def _line(console: Console, text: str | Text, indent: int = 0) -> None:
@@ -64,7 +64,7 @@ def _stage(console: Console, stage: Stage, names: dict[str, str], number: str) -
     for evidence in stage.evidence[:MOST_EVIDENCE]:
         _line(console, _evidence(evidence), 3)
     if len(stage.evidence) > MOST_EVIDENCE:
-        _line(console, f"and {len(stage.evidence) - MOST_EVIDENCE} more steps: --json has all", 3)
+        _line(console, f"and {len(stage.evidence) - MOST_EVIDENCE} more steps: --json lists all", 3)
 
 
 def print_advice(advice: Advice, console: Console) -> None:
@@ -106,6 +106,6 @@ def print_advice(advice: Advice, console: Console) -> None:
     aside = [f"{Path(step.record).name} {step.step}: {step.why}" for step in advice.aside[:MOST_EVIDENCE]]
     _listed(console, "No evidence", aside)
     if len(advice.aside) > MOST_EVIDENCE:
-        _line(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json has all")
+        _line(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json lists all")
     console.print()
     _line(console, Text.assemble(("next     ", "bold"), (printable(advice.next), "bold cyan")))

@@ -119,7 +119,7 @@ class Calibrations(Presenter):
         return Chapter("gravity", "Calibration of Xenomai's timer", tables, measured)
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print the clocks of each step, or the gravity; the summary has the latencies."""
+        """Print the clocks of each step, or the gravity; the summary gives the latencies."""
         grid = gravity_grid(view, steps)
         print_tables([] if grid is None else [grid], console)
         tuned, names = _tuned(steps), view.labels

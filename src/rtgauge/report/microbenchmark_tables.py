@@ -240,7 +240,7 @@ class MicrobenchmarkPresenter(Presenter):
     """Presents noise, switch, preempt, semaphore and inversion in one chapter."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """Return the share that noise took, and whether the high task starved; other lines have the costs."""
+        """Return the share that noise took, and whether the high task starved; other lines give the costs."""
         results = microbenchmarks([view.record])
         taken = [(answer.share(answer.taken_ns), answer) for answer in results.noise]
         shares = [(share, answer) for share, answer in taken if share is not None]

@@ -70,7 +70,7 @@ THREADS_NOTE = (
 
 
 def _detail(step: Step, name: str) -> dict[str, object]:
-    """Return one step CPU by CPU, and its measuring threads."""
+    """Return the figures of one step CPU by CPU, and its measuring threads."""
     series = tables.series_table(step, name)
     threads = tables.thread_table(tables.heard_series(step), "CPU", f"step {name}")
     folded = replace(series, folded=len(series.rows) > MOST_LINES)

@@ -74,7 +74,7 @@ class Branch(Strict):
     """The ways that follow one that is not good enough."""
 
     hardness: Hardness
-    """The hardness for which the branch counts."""
+    """The hardness to which the branch applies."""
     at: Id
     """The way that is not good enough."""
     marginal: Id

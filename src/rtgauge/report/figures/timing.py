@@ -29,7 +29,7 @@ from rtgauge.units import format_time
 COLUMNS = 150
 """The approximate number of bins of a linear histogram."""
 BEYOND = 1.15
-"""The end of a linear axis relative to the largest 95 % envelope; the notes have the rest."""
+"""The end of a linear axis relative to the largest 95 % envelope; the notes give the rest."""
 MOST_CHARTS = 12
 FIRST_NS = 10
 """The smallest value on a log axis."""
