@@ -25,7 +25,7 @@ def fleet(
     """Run the same jobs on many boards, several at once, and put the records into a store.
 
     The same command continues after an interruption: what is finished stays finished. A board that keeps
-    failing is put aside with the reason, and the others go on.
+    failing is put aside with the reason, and the others continue.
 
     \b
     Examples:

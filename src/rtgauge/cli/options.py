@@ -232,7 +232,7 @@ class Deciding:
         if require is None and matters < LEAST_CHANGE:
             raise InputError(
                 f"--larger-than {larger_than}: give at least {LEAST_CHANGE:.0%}; "
-                "the histograms of the values show no smaller change"
+                "the histograms resolve no smaller change"
             )
         return GateWish(
             series=self.series,

@@ -240,7 +240,7 @@ def apply_kept(
     for line in (refused := install(values)):
         typer.echo(f"refused  {line}")
     count = plural(len(values), "setting")
-    typer.echo(f"{len(values) - len(refused)} of {count} in force, also at each boot")
+    typer.echo(f"{len(values) - len(refused)} of {count} in force, now and at each boot")
     typer.echo("undo: rtgauge tune remove; drift: rtgauge audit --profile")
 
 

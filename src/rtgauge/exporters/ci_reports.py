@@ -176,7 +176,7 @@ def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
 
     With `source` the report is a whole submission: the checkout, a build for each architecture, and the
     tests. Without it, the origin is `rtgauge` and the build is the kernel release: the submitter replaces
-    both. Raises InputError if a kernel release names another commit than `source`.
+    both. Raises InputError if a kernel release names a different commit from `source`.
     """
     origin = ORIGIN if source is None else source.origin
     builds = {step.id: _build(record, step, source) for step in record.steps}

@@ -79,7 +79,7 @@ def unpack_header(data: bytes, source: Source) -> SamplesHeader:
         if len(data) < len(MAGIC):
             raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
         raise RecordError(
-            f"{source} has samples in format {data[7]}, supported is {MAGIC[7]}: update rtgauge"
+            f"{source} has samples in format {data[7]}, but this rtgauge reads {MAGIC[7]}: update rtgauge"
         )
     if len(data) < HEADER.size:
         raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")

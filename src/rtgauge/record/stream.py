@@ -218,7 +218,7 @@ class MomentLine(Line):
     )
     throttled: list[ThrottledGroup] = Field(
         default_factory=list[ThrottledGroup],
-        description="control groups of the thread that were throttled since the look before the release",
+        description="control groups of the thread that were throttled since the last look before the release",
     )
     lost: dict[str, int] = Field(
         description="CPU -> number of events in it that the kernel had overwritten; -1: unknown"
