@@ -95,10 +95,11 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--searches", type=int, default=0)
     parser.add_argument("--guest", default="debian")
+    parser.add_argument("--first", type=int, default=1, help="seed of the first search in FILE")
     asked = parser.parse_args()
     asked.file.touch()
     while (number := len(asked.file.read_text().splitlines())) < asked.searches:
-        result = search(asked.guest, number + 1)
+        result = search(asked.guest, asked.first + number)
         if result is None:
             break
         with asked.file.open("a") as file:
