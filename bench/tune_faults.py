@@ -19,9 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -274,9 +275,9 @@ largest of three without it: nothing is tuned.
 """
 
 
-def a_fault(number: int) -> dict[str, Any]:
-    """One planted fault, tuned. The bound is between the machine with the fault and without it."""
-    known = faults()
+def a_fault(number: int, names: tuple[str, ...]) -> dict[str, Any]:
+    """One planted fault of these, by turns, tuned. The bound is between the machine with and without it."""
+    known = [fault for fault in faults() if fault.name in names]
     fault = known[number % len(known)]
     decides = (fault.percent, "fifo" if fault.watched is None else "other")
     clean_us = max(kept_us(*decides) for _ in range(LOOKS))
@@ -360,8 +361,8 @@ def a_kill(number: int) -> dict[str, Any]:
     return {"after_s": round(after_s, 2), "changed": len(changed), "different": different}
 
 
-PARTS = {"fault": (a_fault, 10 * len(faults())), "kill": (a_kill, 50), "nothing": (nothing, 60)}
-"""Ten tries of each fault."""
+PARTS = ("fault", "kill", "nothing")
+TRIES_OF_A_FAULT, KILLS, TRIES_OF_NOTHING = 10, 50, 60
 
 
 def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
@@ -408,15 +409,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--faults", default="", help="only faults whose name begins so; several with commas")
     parser.add_argument("--most-s", type=float, default=math.inf, help="begin no try after so many seconds")
     parser.add_argument("--only-print", action="store_true")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     begin = time.monotonic()
     lines = [json.loads(line) for line in given.results.open()] if given.results.exists() else []
+    names = tuple(fault.name for fault in faults() if fault.name.startswith(tuple(given.faults.split(","))))
+    makers: dict[str, tuple[Callable[[int], dict[str, Any]], int]] = {
+        "fault": (partial(a_fault, names=names), TRIES_OF_A_FAULT * len(names)),
+        "kill": (a_kill, KILLS),
+        "nothing": (nothing, TRIES_OF_NOTHING),
+    }
     for part in () if given.only_print else given.parts.split(","):
-        make, tries = PARTS[part]
-        done = sum(line["part"] == part for line in lines)
+        make, tries = makers[part]
+        done = sum(line["part"] == part and line.get("fault", names[0]) in names for line in lines)
         for number in range(done, tries):
             if time.monotonic() - begin > given.most_s:
                 break
