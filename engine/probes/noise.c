@@ -26,7 +26,7 @@
 enum cause { CAUSE_TASK, CAUSE_INTERRUPT, CAUSE_BELOW, CAUSES };
 
 static const char *const cause_names[] = {"task", "interrupt", "below"};
-static const char *const not_told = "not-told";
+static const char *const undetermined = "undetermined";
 
 static int64_t threshold_ns = 1000, round_ns = 100000000, busy_ns = 75000000;
 static int count_interrupts = 1;
@@ -217,7 +217,7 @@ static int prepare(struct harness_thread *thread)
 	const struct state *state = t->burst->harness.state;
 	struct watched_cpu *c = state->cpus[t->number];
 
-	c->series[CAUSE_INTERRUPT].labels[0].text = not_told;
+	c->series[CAUSE_INTERRUPT].labels[0].text = undetermined;
 	if (!count_interrupts || interrupts_open(&c->interrupts, thread->cpu))
 		return 0;
 	for (int i = 0; i < 5; i++) {

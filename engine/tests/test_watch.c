@@ -97,7 +97,7 @@ static void an_activation_goes_on_while_its_thread_is_held(void **state)
 	assert_int_equal(activation.period_ns, 1000);
 }
 
-static void what_began_before_is_not_told(void **state)
+static void what_began_before_is_undetermined(void **state)
 {
 	struct watch_track track = {.tid = TID};
 
@@ -260,7 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_activation_is_from_the_wake_up_to_the_sleep),
 		cmocka_unit_test(an_activation_goes_on_while_its_thread_is_held),
-		cmocka_unit_test(what_began_before_is_not_told),
+		cmocka_unit_test(what_began_before_is_undetermined),
 		cmocka_unit_test(a_wake_up_before_it_sleeps_begins_nothing),
 		cmocka_unit_test(what_needs_no_switch_is_told_without_it),
 		cmocka_unit_test(a_system_call_bounds_the_latency),

@@ -411,9 +411,9 @@ def test_a_response_is_taken_apart(
     assert parts["interrupt"] == interrupt
     # Not every kernel traces each switch from an idle CPU to the slave: then it is said. tests/lab has
     # kernels that do.
-    few = parts["not_told_apart"] * 5 > parts["told_apart"]
+    few = parts["not_split"] * 5 > parts["split"]
     assert ("parts-missing" in stream.marks) == few
-    assert parts["told_apart"] + parts["not_told_apart"] >= 300
+    assert parts["split"] + parts["not_split"] >= 300
     sums = {line["series"]: line for line in stream.all("summary")}
     for number, name in names.items():
         if name is not None and sums[number]["count"]:

@@ -53,7 +53,7 @@ LEAST = {"taskset": {"task": [{"name": "a", "period": "10ms", "execution": "1ms"
 
 
 @pytest.mark.parametrize("name", ON_COBALT)
-def test_the_engine_is_not_told_what_it_runs_on(name: str):
+def test_the_engine_is_undetermined_what_it_runs_on(name: str):
     probe = PROBES[name]
     written = LEAST.get(name, {})
     if "path" in probe.parameters.model_fields:

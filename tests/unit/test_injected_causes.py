@@ -76,7 +76,7 @@ def test_of_two_throttlings_the_second_may_begin_while_the_counter_is_read(machi
     ]
 
 
-def test_a_gap_in_which_nothing_was_counted_is_not_told(machine: Machine):
+def test_a_gap_in_which_nothing_was_counted_is_undetermined(machine: Machine):
     machine.gaps = {50_000: 30_000}
     ThrottlingClock(lambda: 0).work(200_000)
     assert injected_causes.TOLD == []

@@ -77,8 +77,8 @@ def test_the_period_is_that_of_rtais_task_where_a_build_has_another() -> None:
 
 
 def test_a_period_that_nothing_tells_is_marked() -> None:
-    untold = "\n".join(line for line in latency_text().splitlines() if line.startswith("RT"))
-    measurement = parse_rtai_latency(enumerate(untold.splitlines(), 1), "x")
+    unknown = "\n".join(line for line in latency_text().splitlines() if line.startswith("RT"))
+    measurement = parse_rtai_latency(enumerate(unknown.splitlines(), 1), "x")
     assert [(mark.name, mark.severity) for mark in measurement.marks] == [("period-assumed", "doubtful")]
 
 

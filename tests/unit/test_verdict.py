@@ -173,30 +173,30 @@ def test_a_doubt_is_named_and_leaves_at_best_marginal():
 
 
 def test_a_series_without_more_than_one_percent_of_its_activations_holds_nothing():
-    untold = [
+    unknown = [
         mark(
-            "activations-untold",
+            "activations-unknown",
             Severity.DOUBTFUL,
             "of 200 of 10,000 activations the kernel did not trace when they began to run",
         ).model_copy(update={"series": 0})
     ]
-    result = verdict(HARD, [50_000] * ENOUGH, marks=untold)
+    result = verdict(HARD, [50_000] * ENOUGH, marks=unknown)
     assert result.word == VerdictWord.CANNOT_TELL
     assert "of 200 of 10,000 activations" in result.reason
-    assert verdict(HARD, [900_000] * ENOUGH, marks=untold).word == VerdictWord.FAILS
+    assert verdict(HARD, [900_000] * ENOUGH, marks=unknown).word == VerdictWord.FAILS
     other = [
-        mark("activations-untold", Severity.DOUBTFUL, "of another series").model_copy(update={"series": 7})
+        mark("activations-unknown", Severity.DOUBTFUL, "of another series").model_copy(update={"series": 7})
     ]
     assert verdict(HARD, [50_000] * ENOUGH, marks=other).word == VerdictWord.MARGINAL
 
 
 def test_a_series_without_any_of_its_activations_says_why():
     detail = "for 40 of 40 activations the kernel did not trace when they began to run"
-    untold = mark("activations-untold", Severity.DOUBTFUL, detail).model_copy(update={"series": 0})
-    result = verdict(HARD, [], marks=[untold])
+    unknown = mark("activations-unknown", Severity.DOUBTFUL, detail).model_copy(update={"series": 0})
+    result = verdict(HARD, [], marks=[unknown])
     assert result.word == VerdictWord.CANNOT_TELL
     assert result.reason == f"no latency was measured: {detail}"
-    assert result.next == untold.remedy
+    assert result.next == unknown.remedy
     nothing = verdict(HARD, [])
     assert nothing.reason == "the step has no activations"
 

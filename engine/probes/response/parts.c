@@ -150,8 +150,8 @@ void parts_conclude(const struct parts *parts, struct json *j)
 	json_close(j, '}');
 	json_open(j, "values", '{');
 	json_str(j, "interrupt", text);
-	json_int(j, "told_apart", parts->matched);
-	json_int(j, "not_told_apart", parts->unmatched);
+	json_int(j, "split", parts->matched);
+	json_int(j, "not_split", parts->unmatched);
 	stream_result_end(j);
 	if (parts->interrupt == TRACE_NO_INTERRUPT)
 		stream_mark(

@@ -28,7 +28,7 @@
 #define DRAIN_NS (NS_PER_S / 20)
 #define OTHERS_MAX 12 /* tasks named among those that preempt or wake a thread */
 #define SLEEPS_MAX 8
-#define UNTOLD_PART 100
+#define UNKNOWN_PART 100
 #define SCAN_NS NS_PER_S /* time between two searches for new threads */
 
 enum metric { LATENCY, RESPONSE, EXECUTION, PERIOD, METRICS };
@@ -88,7 +88,7 @@ struct follower {
 	int64_t inversion_max_ns, waited_max_ns;
 	struct explained who; /* of the present activation */
 	int64_t activations, preemptions;
-	int64_t untold[METRICS]; /* activations without this value, for lack of a traced switch */
+	int64_t unknown[METRICS]; /* activations without this value, for lack of a traced switch */
 	int64_t latency_bound_max_ns;
 	int cpu; /* the CPU on which the activation began */
 	struct series series[METRICS];
@@ -340,8 +340,8 @@ static void feed(const struct state *state, struct follower *f, const struct wat
 	if (!is_measured(state, a->release_ns))
 		return;
 	f->activations++;
-	f->untold[LATENCY] += !a->begun;
-	f->untold[EXECUTION] += !a->executed;
+	f->unknown[LATENCY] += !a->begun;
+	f->unknown[EXECUTION] += !a->executed;
 	if (!a->begun && a->latency_bound_ns > f->latency_bound_max_ns)
 		f->latency_bound_max_ns = a->latency_bound_ns;
 }
@@ -398,7 +398,7 @@ static void take_event(void *user, const struct sched_event *event)
 		if (watch_track_event(&f->track, &known, &activation, &preempted))
 			feed(state, f, &activation, &h->j);
 		if (measured)
-			f->untold[RESPONSE] += f->track.unended - unended;
+			f->unknown[RESPONSE] += f->track.unended - unended;
 		if (f->track.state == WATCH_HELD && event->from == f->track.tid)
 			note_held(f, event);
 		else if (f->track.state == WATCH_WOKEN && before != WATCH_WOKEN)
@@ -561,31 +561,31 @@ static void write_others(const struct follower *f, const char *name, const struc
 }
 
 /* Above this share no figure of the quantity can be a promise; verdicts know the name of the mark. */
-static void tell_untold_of(const struct follower *f, enum metric metric, struct json *j)
+static void tell_unknown_of(const struct follower *f, enum metric metric, struct json *j)
 {
 	static const char *const missing[METRICS] = {
 		[LATENCY] = "began to run", [RESPONSE] = "ended", [EXECUTION] = "had the CPU"};
-	int64_t untold = f->untold[metric], of = f->activations + f->untold[RESPONSE];
-	bool many = untold * UNTOLD_PART > of;
+	int64_t unknown = f->unknown[metric], of = f->activations + f->unknown[RESPONSE];
+	bool many = unknown * UNKNOWN_PART > of;
 	char bound[64] = "";
 
-	if (!untold)
+	if (!unknown)
 		return;
 	if (metric == LATENCY)
 		snprintf(bound, sizeof(bound), "; it was at most %lld us",
 			 (long long)f->latency_bound_max_ns / 1000 + 1);
 	stream_mark(
-		j, many ? "activations-untold" : "switches-missing", SEVERITY_DOUBTFUL,
+		j, many ? "activations-unknown" : "switches-missing", SEVERITY_DOUBTFUL,
 		(int)f->series[metric].id,
 		"for %lld of %lld activations of %s the kernel did not trace when they %s: their %s is in no figure%s",
-		(long long)untold, (long long)of, f->label, missing[metric], metrics[metric], bound);
+		(long long)unknown, (long long)of, f->label, missing[metric], metrics[metric], bound);
 }
 
-static void tell_untold(const struct state *state, struct json *j)
+static void tell_unknown(const struct state *state, struct json *j)
 {
 	for (int i = 0; i < state->count; i++) {
 		for (int m = 0; m < PERIOD; m++)
-			tell_untold_of(state->followers[i], m, j);
+			tell_unknown_of(state->followers[i], m, j);
 	}
 }
 
@@ -607,11 +607,11 @@ static void conclude(struct harness *h, struct json *j)
 		json_str(j, "policy", policy >= 0 && policy < 8 ? policies[policy] : "unknown");
 		json_int(j, "priority", f->thread.priority);
 		json_int(j, "activations", f->activations);
-		json_int(j, "untold", f->untold[LATENCY]);
-		json_int(j, "untold_response", f->untold[RESPONSE]);
-		json_int(j, "untold_execution", f->untold[EXECUTION]);
-		if (f->untold[LATENCY])
-			json_int(j, "untold_latency_max_ns", f->latency_bound_max_ns);
+		json_int(j, "unknown", f->unknown[LATENCY]);
+		json_int(j, "unknown_response", f->unknown[RESPONSE]);
+		json_int(j, "unknown_execution", f->unknown[EXECUTION]);
+		if (f->unknown[LATENCY])
+			json_int(j, "unknown_latency_max_ns", f->latency_bound_max_ns);
 		json_int(j, "preemptions", f->preemptions);
 		json_int(j, "voluntary_switches", f->after.voluntary_switches - f->before.voluntary_switches);
 		json_int(j, "involuntary_switches",
@@ -626,7 +626,7 @@ static void conclude(struct harness *h, struct json *j)
 		write_others(f, "inversion-lent", f->inversions_lent, OTHERS_MAX, "by", j);
 	}
 	watch_cost_write(&state->cost, j);
-	tell_untold(state, j);
+	tell_unknown(state, j);
 	if (state->dropped)
 		stream_mark(
 			j, "trace-dropped", SEVERITY_DOUBTFUL, -1,

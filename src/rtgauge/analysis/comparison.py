@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis import chi_square, extreme_value
-from rtgauge.analysis.comparison_conclusion import conclude, not_told, repeat_command, worse
+from rtgauge.analysis.comparison_conclusion import conclude, repeat_command, undetermined, worse
 from rtgauge.analysis.comparison_document import (
     Comparison,
     Pair,
@@ -278,7 +278,7 @@ def compare(
         within_ns=within_ns,
         conclusion=conclude(quantiles, alpha=alpha, within_ns=within_ns, repeat=again),
         worse=worse(quantiles, alpha=alpha),
-        not_told=not_told([pair.side for pair in tested], quantiles),
+        undetermined=undetermined([pair.side for pair in tested], quantiles),
         sides=[
             SideFigures(
                 label=side.label, record=str(side.record.path),

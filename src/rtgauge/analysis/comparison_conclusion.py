@@ -63,7 +63,7 @@ def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
     return list(dict.fromkeys(row.side for row in repeated if finding(row, alpha=alpha) is Finding.WORSE))
 
 
-def not_told(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
+def undetermined(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
     """Return the sides without a conclusive interval over repeated runs."""
     conclusive = {row.side for row in rows if row.repeated and row.p_different is not None}
     return [side for side in sides if side not in conclusive]

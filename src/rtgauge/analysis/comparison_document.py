@@ -171,7 +171,7 @@ class Comparison(Model):
         default_factory=list[str],
         description=("the sides that repeated runs show to be worse than their baselines at a quantile"),
     )
-    not_told: list[str] = Field(
+    undetermined: list[str] = Field(
         default_factory=list[str],
         description=("the sides that may or may not be worse: one run, or no interval at any quantile"),
     )

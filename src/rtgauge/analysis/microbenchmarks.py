@@ -61,7 +61,7 @@ class LockAnswer(Model):
 class Taken(Model):
     """The time that one cause took from a task that was always ready to run. Times in ns."""
 
-    cause: str = Field(description="task, interrupt, below; not-told: interrupt or below")
+    cause: str = Field(description="task, interrupt, below; undetermined: interrupt or below")
     gaps: int
     taken_ns: int
     max_ns: int | None

@@ -218,11 +218,11 @@ def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] |
     if comparisons is None or required == EXIT_FAILS:
         return required
     worse = sum(len(result.worse) for result in comparisons)
-    not_told = [side for result in comparisons for side in result.not_told]
+    undetermined = [side for result in comparisons for side in result.undetermined]
     if worse:
         return EXIT_FAILS
-    if not_told or not comparisons:
-        whose = f"{'; '.join(not_told)}: " if not_told else ""
+    if undetermined or not comparisons:
+        whose = f"{'; '.join(undetermined)}: " if undetermined else ""
         typer.echo(
             f"--fail-if-worse cannot tell: {whose}each side needs two runs with enough samples", err=True
         )

@@ -247,7 +247,7 @@ class MarkKind(Enum):
     )
 
     # single probes
-    ACTIVATIONS_UNTOLD = Entry(
+    ACTIVATIONS_UNKNOWN = Entry(
         (DOUBTFUL,),
         "The kernel did not trace some activations of a watched thread. Their latencies are in no figure.",
         "keep the program's CPU busy (with a nice 19 task that computes), or use another kernel: this "

@@ -46,7 +46,7 @@ def _details(finding: Finding, *, brief: bool) -> list[tuple[str, str]]:
     rows = [("wanted", f"{finding.title} ({finding.wanted})"), ("found", f"{finding.found}{where}")]
     if not brief:
         rows += [("why", finding.why), ("costs", finding.how_much), ("source", finding.source)]
-    return [*rows, ("mend", finding.mend)] if finding.result == "differs" else rows
+    return [*rows, ("remedy", finding.remedy)] if finding.result == "differs" else rows
 
 
 def _word(finding: Finding) -> tuple[str, str]:
@@ -124,7 +124,7 @@ def mend_script(document: AuditDocument) -> str:
     for finding in differing:
         lines += ["", *_comment(f"{finding.severity}: {finding.title} ({finding.rule})")]
         if finding.commands or finding.boot is None:
-            lines += _comment(finding.mend)
+            lines += _comment(finding.remedy)
         lines += [command for command in finding.commands if command not in done]
         done |= {*finding.commands}
     boots = (finding.boot.split() for finding in differing if finding.boot is not None)

@@ -123,7 +123,7 @@ def conclusion(results: Microbenchmarks) -> str | None:
     )
 
 
-CAUSES = ("task", "interrupt", "below", "not-told")
+CAUSES = ("task", "interrupt", "below", "undetermined")
 
 
 def _share(answer: NoiseAnswer, taken_ns: int) -> str:
@@ -166,8 +166,8 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
             "hypervisor."
         )
     ]
-    if "not-told" in causes:
-        notes.append("not-told: an interrupt or below, since interrupts were not counted.")
+    if "undetermined" in causes:
+        notes.append("undetermined: an interrupt or below, since interrupts were not counted.")
     if any(row[0].endswith("*") for row in rows):
         notes.append("* marked: read it with care")
     columns = [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")]

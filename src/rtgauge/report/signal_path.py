@@ -74,8 +74,8 @@ WORDS = {
     "late-answer": "after their timeout",
     "compared": "time stamps of the wire compared",
     "not_compared": "without one",
-    "told_apart": "split into parts",
-    "not_told_apart": "not split",
+    "split": "split into parts",
+    "not_split": "not split",
 }
 
 

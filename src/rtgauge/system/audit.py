@@ -36,7 +36,7 @@ class Finding(Model):
     why: str
     source: str
     how_much: str
-    mend: str
+    remedy: str
     commands: list[str]
     boot: str | None
 
@@ -135,7 +135,7 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
     # Show only the checks that decided.
     decisive = [check for check in results if check.result == result] or results
     from_rule = rule.model_dump(
-        include={"title", "severity", "why", "source", "how_much", "mend", "commands", "boot"}
+        include={"title", "severity", "why", "source", "how_much", "remedy", "commands", "boot"}
     )
     return Finding(
         **from_rule,

@@ -241,7 +241,7 @@ class Rule(Strict):
     """Its source: a paper, or the kernel's documentation."""
     how_much: Annotated[str, Field(min_length=3)]
     """Its effect."""
-    mend: Annotated[str, Field(min_length=3)]
+    remedy: Annotated[str, Field(min_length=3)]
     """The remedy, for the reader."""
     commands: list[Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{3,300}$")]] = []
     """The remedy as shell commands, if it can be applied to the running machine."""

@@ -218,4 +218,4 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
 
 
 def _elsewhere(rule: Rule) -> str:
-    return f"it needs a boot: {rule.boot}" if rule.boot is not None else rule.mend
+    return f"it needs a boot: {rule.boot}" if rule.boot is not None else rule.remedy

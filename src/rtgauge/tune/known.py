@@ -35,7 +35,7 @@ def advice(rule: Rule) -> list[str]:
         f"{rule.id}: {rule.title}",
         f"For it: {rule.why} ({rule.source})",
         f"How much: {rule.how_much}",
-        f"How: {rule.mend}",
+        f"How: {rule.remedy}",
     ]
     if trial is None:
         how = f"it needs a boot: {rule.boot}" if rule.boot is not None else "it cannot be set and put back"

@@ -39,7 +39,7 @@ class TuneOutcome(StrEnum):
     """The answers of a tuning."""
 
     HOLDS = "holds as it is"
-    MENDED = "mended"
+    FIXED = "fixed"
     BETTER = "better"
     NOTHING = "nothing helps"
     NOTHING_TO_TRY = "nothing to try"
@@ -283,7 +283,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.NOTHING, EXIT_FAILS, f"{names} helped, but hurt{confirmed}; do not keep it"
         )
-    outcome = TuneOutcome.MENDED if word is VerdictWord.HOLDS else TuneOutcome.BETTER
+    outcome = TuneOutcome.FIXED if word is VerdictWord.HOLDS else TuneOutcome.BETTER
     judged = {
         VerdictWord.HOLDS: "the requirement then holds",
         VerdictWord.MARGINAL: "the requirement is then marginal",

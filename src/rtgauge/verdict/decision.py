@@ -289,7 +289,7 @@ def judge_metric(
     `facts`: the target's system.json. `done`: what the step's run measured, so that the advice goes beyond
     it. The verdict is "cannot tell" if the step has an invalid mark, has no such series, or was measured on
     an emulated machine. A doubtful mark allows at best "marginal", and is named, unless it concerns a series
-    of another metric; with `activations-untold` on a judged series the verdict is "fails" or "cannot tell".
+    of another metric; with `activations-unknown` on a judged series the verdict is "fails" or "cannot tell".
     Hardness 100 % fails on any violation, and holds for a sample of at least LEAST_FOR_EVERY, whose size it
     names. A share holds if the exact upper bound (Clopper and Pearson, one-sided, at the requirement's
     confidence) on the share of violations is within the allowed one, fails if the lower bound is above it,
@@ -349,18 +349,18 @@ def judge_metric(
         cpu=cpu if isinstance(cpu, int) else None,
     )
     judged = {summary.series for summary in series}
-    untold = next(
+    unknown = next(
         (
             mark
             for mark in step.doubts_on(requirement.metric)
-            if mark.kind is MarkKind.ACTIVATIONS_UNTOLD and mark.series in judged
+            if mark.kind is MarkKind.ACTIVATIONS_UNKNOWN and mark.series in judged
         ),
         None,
     )
     if case.violations.activations == 0:
-        if untold is not None:
-            reason = f"no {requirement.metric} was measured: {untold.detail}"
-            return _without_figures(requirement, step, reason, next_for_mark(untold))
+        if unknown is not None:
+            reason = f"no {requirement.metric} was measured: {unknown.detail}"
+            return _without_figures(requirement, step, reason, next_for_mark(unknown))
         return _without_figures(requirement, step, "the step has no activations", case.next.with_more(None))
     if facts.machine.emulated or step.emulated:
         reason = (
@@ -378,10 +378,10 @@ def judge_metric(
         word = VerdictWord.MARGINAL if verdict.word == VerdictWord.HOLDS else verdict.word
         following = next_for_mark(doubts[0]) if verdict.word == VerdictWord.HOLDS else verdict.next
         # With this mark more than 1 % of the activations are missing: the series proves nothing.
-        if untold is not None and word == VerdictWord.MARGINAL:
-            reason = f"{verdict.reason}; but {untold.detail}"
+        if unknown is not None and word == VerdictWord.MARGINAL:
+            reason = f"{verdict.reason}; but {unknown.detail}"
             return verdict.model_copy(
-                update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_mark(untold)}
+                update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_mark(unknown)}
             )
         return verdict.model_copy(
             update={

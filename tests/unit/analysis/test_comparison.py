@@ -303,7 +303,7 @@ def made(tmp_path: Path, seed: int, created: str, **shape) -> Path:
     )
 
 
-def test_two_runs_of_one_day_are_told_apart_by_their_time(tmp_path):
+def test_two_runs_of_one_day_are_split_by_their_time(tmp_path):
     paths = [made(tmp_path, seed, f"2026-11-21T1{seed}:03:22Z") for seed in (1, 2)]
     records = [Record.open(path) for path in paths]
     assert record_names(records) == ["11:03:22", "12:03:22"]
@@ -471,7 +471,7 @@ def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch
         ("after", 3, [str(path) for path in paths[3:]]),
     ]
     assert [len(row.side_runs_ns) for row in result.quantiles] == [3] * 4
-    assert (result.worse, result.not_told) == (["after"], [])
+    assert (result.worse, result.undetermined) == (["after"], [])
     (pair,) = result.pairs
     assert pair.wasserstein_us is not None
     assert pair.wasserstein_low_us is not None

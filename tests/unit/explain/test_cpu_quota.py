@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.culprits import mend_of, ranked_culprits
+from rtgauge.explain.analysis.culprits import ranked_culprits, remedy_of
 from rtgauge.explain.analysis.explanation import Explanation, Kind, culprit_name, sentence
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
@@ -65,9 +65,9 @@ def test_one_throttling_is_named_instead_of_what_ran_meanwhile(other: tuple[str,
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(25_000)
     assert not explanation.doubts
     assert f"25,000.000 us the CPU quota of its control group {GROUP} was used up" in sentence(explanation)
-    mend = mend_of(ranked_culprits([explanation])[0], Facts())
-    assert mend is not None
-    assert "raise the quota" in mend.what
+    remedy = remedy_of(ranked_culprits([explanation])[0], Facts())
+    assert remedy is not None
+    assert "raise the quota" in remedy.what
 
 
 def test_waits_that_may_all_have_been_it_leave_a_doubt_with_their_size() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.culprits import MENDS, general, mend_of, ranked_culprits
+from rtgauge.explain.analysis.culprits import MENDS, general, ranked_culprits, remedy_of
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
@@ -99,11 +99,11 @@ def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_do
         .switch(300, 1, thread, MEASURED, state=1)
     )
     (first, *_) = ranked_culprits([explained(story, 300)])
-    mend = mend_of(first, Facts())
-    assert mend is not None
-    assert mend.rule == rule
+    remedy = remedy_of(first, Facts())
+    assert remedy is not None
+    assert remedy.rule == rule
     assert (
-        mend.what == "give logger a lower real-time priority than the thread that it delays, or another CPU"
+        remedy.what == "give logger a lower real-time priority than the thread that it delays, or another CPU"
     ) == (rule is None)
 
 
@@ -112,7 +112,7 @@ def test_no_setting_removes_the_timer_that_wakes_the_thread() -> None:
         Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(0, 1).switch(5, 1, HIGHER, MEASURED, state=1)
     )
     by_name = {ranked.culprit.name: ranked for ranked in ranked_culprits([explained(story, 5)])}
-    own = mend_of(by_name["local timer"], Facts())
+    own = remedy_of(by_name["local timer"], Facts())
     assert own is not None
     assert (own.rule, "no setting removes it" in own.what) == (None, True)
 
@@ -130,9 +130,9 @@ def test_a_timer_of_somebody_else_is_the_tick() -> None:
     (part,) = [part for part in found.parts if part.culprit.name == "local timer"]
     tick = replace(part, spans=[span for span in part.spans if span[1] - span[0] > 100_000])
     (ranked,) = ranked_culprits([replace(found, parts=[tick])])
-    mend = mend_of(ranked, Facts())
-    assert mend is not None
-    assert mend.rule == "nohz-full"
+    remedy = remedy_of(ranked, Facts())
+    assert remedy is not None
+    assert remedy.rule == "nohz-full"
 
 
 def by_itself(own: float, hog: float) -> Explanation:
@@ -172,8 +172,8 @@ def advice(culprit: Culprit, *, blocked: bool = False) -> str:
     found = by_hog(100)
     moment = replace(found.moment, kind="blocked" if blocked else "maximum")
     (ranked,) = ranked_culprits([replace(found, moment=moment, parts=[Part(culprit, 100_000)])])
-    mend = mend_of(ranked, Facts())
-    return "" if mend is None else mend.words
+    remedy = remedy_of(ranked, Facts())
+    return "" if remedy is None else remedy.words
 
 
 def test_the_advice_fits_the_cause() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.culprits import mend_of, ranked_culprits
+from rtgauge.explain.analysis.culprits import ranked_culprits, remedy_of
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name, sentence
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
@@ -52,9 +52,9 @@ def test_spinning_for_the_lock_of_the_memory_is_no_work_of_the_thread_itself() -
     assert found[Kind.OWN, "", ""] == pytest.approx(40 + 99)
     assert "851.000 us it waited for the kernel lock mmap_lock, which mapper held" in sentence(explanation)
     assert culprit_name(explanation.main.culprit) == "kernel lock mmap_lock of mapper"
-    mend = mend_of(ranked_culprits([explanation])[0], Facts())
-    assert mend is not None
-    assert "before the loop" in mend.what
+    remedy = remedy_of(ranked_culprits([explanation])[0], Facts())
+    assert remedy is not None
+    assert "before the loop" in remedy.what
 
 
 def test_an_owner_that_took_the_lock_before_the_trace_begins_is_told_by_its_release() -> None:

@@ -65,7 +65,7 @@ def test_repeats_are_one_condition_and_add_up(tmp_path: Path):
     assert total.plain.total == sum(step.total.count for step in found[0].steps if step.total)
 
 
-def test_conditions_are_told_apart_by_what_differs(record: Record):
+def test_conditions_are_distinguished_by_what_differs(record: Record):
     steps = record.steps
     shorter = steps[1].key.with_parameters(interval_ns=100_000)
     foreign = steps[1].model_copy(

@@ -25,7 +25,7 @@ def test_zeros_are_told_only_where_they_say_something() -> None:
         labels={"role": "master"},
         values={"stimuli": 20, "answers": 20, "lost": 0, "skipped": 0, "early-answer": 3, "double-edge": 0},
     )
-    parts = Result(name="parts", values={"interrupt": "irq 36", "told_apart": 19, "not_told_apart": 1})
+    parts = Result(name="parts", values={"interrupt": "irq 36", "split": 19, "not_split": 1})
     assert signal_lines(step(master, parts)) == [
         "master: 20 stimuli, 20 answers, 0 lost, 3 before their stimulus",
         "parts, interrupt: irq 36: 19 split into parts, 1 not split",
@@ -43,7 +43,7 @@ def test_other_probes_have_none() -> None:
     )
 
 
-def test_two_machines_are_told_apart() -> None:
+def test_two_machines_are_distinguished() -> None:
     peer = PeerReport(
         target="local",
         role="master",

@@ -304,7 +304,7 @@ checks = [{ fact = "a.b", is = 1 }]
 why = "why"
 source = "source"
 how-much = "much"
-mend = "mend"
+remedy = "remedy"
 """
 
 
@@ -328,7 +328,7 @@ mend = "mend"
         ("[[rule]]", "[[rule", "not TOML"),
         ('severity = "minor"', 'severity = "minor"\nsince = "six"', "rule 'one'.*since"),
         ('severity = "minor"', 'severity = "minor"\nfor = ["rtai"]', "rule 'one'.*for.*rtai"),
-        ('mend = "mend"\n', 'mend = "mend"\n' + RULE, "two rules have this id"),
+        ('remedy = "remedy"\n', 'remedy = "remedy"\n' + RULE, "two rules have this id"),
     ],
 )
 def test_a_rule_that_is_wrong_is_named(before: str, after: str, said: str) -> None:
@@ -469,7 +469,7 @@ def test_the_script_of_all_mends_is_a_script(tmp_path: Path) -> None:
     document = audit(RULES, Facts(host="a\nreboot #\x1b"), Files(), "stock")
     for finding in document.findings:
         finding.result = "differs"
-    script = tmp_path / "mend.sh"
+    script = tmp_path / "remedy.sh"
     script.write_text(mend_script(document))
     assert subprocess.run(["sh", "-n", script], check=False, capture_output=True).stderr == b""
     commands = [line for line in script.read_text().splitlines() if line and not line.startswith("#")]

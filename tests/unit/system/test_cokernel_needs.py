@@ -76,7 +76,7 @@ def test_who_is_not_root_needs_xenomais_group(group: str | None, may: bool) -> N
     assert [need.what for need in lacking] == ([] if may else ["root, or the group of xenomai.allowed_group"])
 
 
-def test_what_only_some_commands_need_is_told_apart() -> None:
+def test_what_only_some_commands_need_is_split() -> None:
     lacking = [
         need
         for need in needs({**COBALT, "/dev/rtdm": {"directory": ["memdev-private"]}})

@@ -20,7 +20,7 @@ WISH = SearchWish(dict.fromkeys(NAMES, ()), ["cpu"], ["memory"], most_runs=200, 
 
 @dataclass
 class Machine:
-    """Runs of a machine with faults, each with the settings that mend it all together, and its largest
+    """Runs of a machine with faults, each with the settings that remedy it all together, and its largest
     latency.
     """
 

@@ -196,7 +196,7 @@ KERNEL_THREADS = frozenset(
 
 
 @dataclass(frozen=True)
-class Mend:
+class Remedy:
     """What to change. `rule`: the audit's rule with reason and commands; None if the program must change."""
 
     rule: str | None
@@ -271,13 +271,13 @@ def _wakes(ranked: RankedCulprit) -> bool:
     )
 
 
-def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
+def remedy_of(ranked: RankedCulprit, facts: Facts) -> Remedy | None:
     """Return what to change against a culprit on this machine; None if no rule concerns it, or if the machine
     meets them all.
     """
     of_program = _of_program(ranked)
     if of_program is not None:
-        return Mend(None, of_program)
+        return Remedy(None, of_program)
     rules = [rule for name in ranked.rules if (rule := _rules().get(name)) is not None]
     summary = facts.audit
     if summary is not None:
@@ -286,8 +286,10 @@ def mend_of(ranked: RankedCulprit, facts: Facts) -> Mend | None:
     if not rules:
         return None
     number = ranked.culprit.number
-    mend = rules[0].mend if number is None else rules[0].mend.replace("/proc/irq/N/", f"/proc/irq/{number}/")
-    return Mend(rules[0].id, mend)
+    remedy = (
+        rules[0].remedy if number is None else rules[0].remedy.replace("/proc/irq/N/", f"/proc/irq/{number}/")
+    )
+    return Remedy(rules[0].id, remedy)
 
 
 def blame_of(record: Record, step: Step) -> Blame | None:
@@ -302,11 +304,11 @@ def blame_of(record: Record, step: Step) -> Blame | None:
     )
     if ranked is None:
         return None
-    mend = mend_of(ranked, record.system(step.key.targets.get("self", "")))
+    remedy = remedy_of(ranked, record.system(step.key.targets.get("self", "")))
     return Blame(
         culprit_name(ranked.culprit),
         ranked.time_share,
         ranked.worst_ns,
         ranked.culprit.kind is Kind.OWN,
-        None if mend is None else mend.words,
+        None if remedy is None else remedy.words,
     )

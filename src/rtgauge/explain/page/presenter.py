@@ -12,11 +12,11 @@ from rich.text import Text
 
 from rtgauge.explain.analysis.culprits import (
     ExplainedStep,
-    Mend,
     RankedCulprit,
+    Remedy,
     explained_steps,
-    mend_of,
     ranked_culprits,
+    remedy_of,
 )
 from rtgauge.explain.analysis.explanation import (
     Explanation,
@@ -120,7 +120,7 @@ class CulpritRow:
     outliers: str
     time: str
     worst: str
-    mend: Mend | None
+    remedy: Remedy | None
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ def _rows(
     listed = [ranked for ranked in culprits if ranked.outliers or ranked.time_share >= least][:most]
     rows: list[CulpritRow] = []
     for rank, ranked in enumerate(listed, 1):
-        mend = mend_of(ranked, facts)
-        shown = {row.mend.rule or row.mend.what for row in rows if row.mend is not None}
-        new = None if mend is None or (mend.rule or mend.what) in shown else mend
+        remedy = remedy_of(ranked, facts)
+        shown = {row.remedy.rule or row.remedy.what for row in rows if row.remedy is not None}
+        new = None if remedy is None or (remedy.rule or remedy.what) in shown else remedy
         led = format_share(ranked.outlier_share) if ranked.outliers else ""
         time, worst = format_share(ranked.time_share), short_us(ranked.worst_ns)
         rows.append(CulpritRow(rank, culprit_name(ranked.culprit), led, time, worst, new))
@@ -275,8 +275,8 @@ class ExplainedPresenter(Presenter):
                 led = f"{row.outliers} of outliers, " if row.outliers else ""
                 took = f"{led}{row.time} of their time, worst {row.worst} us"
                 _print(console, f"{row.rank}. {row.name}: {took}", 2)
-                if row.mend is not None:
-                    _print(console, row.mend.words, 5, style="dim")
+                if row.remedy is not None:
+                    _print(console, row.remedy.words, 5, style="dim")
             if explained.worst is not None:
                 _print(console, f"worst: {sentence(explained.worst)}", 2)
                 _print(console, sum_words(explained.worst), 9, style="dim")
