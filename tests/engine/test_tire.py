@@ -342,7 +342,7 @@ def test_what_the_engine_chose_is_told(engine: Path) -> None:
     ("code", "words", "said"),
     [
         ("usage", ["--nodes=4001"], "multiple of 4"),
-        ("usage", ["--nodes=4001"], "take 4000 or 4004"),
+        ("usage", ["--nodes=4001"], "use 4000 or 4004"),
         ("usage", ["--nodes=0"], "nodes are 4 to"),
         ("usage", ["--nodes=-4"], "nodes are 4 to"),
         ("usage", ["--nodes=16000004"], "nodes are 4 to"),
