@@ -133,7 +133,7 @@ def test_the_state_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--nodes", 4001), "take 4000 or 4004"),
+        (("--nodes", 4001), "use 4000 or 4004"),
         (("--nodes", 8, "--threads", 5), "5 threads are more than 4 pairs"),
         (("--stiffness", 100), "the stiffness is at most 8.333 N/m"),
         (("--steps", 5, "--duration", "1s"), "not both"),
