@@ -124,6 +124,58 @@ class Outlier(Model):
     cpu: int | None
 
 
+class TableLine(Model):
+    """How much a line of /proc/interrupts or /proc/softirqs grew, by CPU, without zeros. A counter that went
+    backwards is null.
+    """
+
+    name: str
+    total: int | None
+    per_cpu: dict[str, int | None] = Field(default_factory=dict[str, int | None])
+
+
+class NumberChange(Model):
+    """A number before and after a step."""
+
+    before: int
+    after: int
+
+
+class TextChange(Model):
+    """A text before and after a step; `unknown` if it could not be read."""
+
+    before: str
+    after: str
+
+
+Unknown = Literal["unknown"]
+Growth = dict[str, int | None]
+
+
+class Changes(Model):
+    """What changed on a target over a step. Counters have only what grew; one that went backwards is null.
+    `unknown`: it could not be read.
+    """
+
+    interrupts: dict[str, TableLine] | Unknown = Field(default_factory=dict[str, TableLine])
+    softirqs: dict[str, TableLine] | Unknown = Field(default_factory=dict[str, TableLine])
+    counters: dict[str, int | Unknown] = Field(
+        default_factory=dict[str, int | Unknown], description="of /proc/stat"
+    )
+    cpu_time_ns: dict[str, Growth] = Field(
+        default_factory=dict[str, Growth], description="CPU -> kind -> time, of /proc/stat"
+    )
+    vmstat: Growth = Field(default_factory=Growth)
+    temperature_millicelsius: dict[str, NumberChange] = Field(default_factory=dict[str, NumberChange])
+    frequency_khz: dict[str, NumberChange] = Field(
+        default_factory=dict[str, NumberChange], description="by CPU"
+    )
+    energy_uj: Growth = Field(default_factory=Growth, description="by package, of RAPL")
+    throttle_counts: Growth = Field(default_factory=Growth, description="by heat, of each CPU and package")
+    clock_source: TextChange | None = None
+    online_cpus: TextChange | None = None
+
+
 class RunSegment(Model):
     """An interval in which a task ran without interruption; times count from the release of its task set."""
 
@@ -506,10 +558,7 @@ class Step(Model):
         default_factory=list[RunSegment],
         description="taskset: which task ran when, in the first hyperperiods",
     )
-    changes: dict[str, Any] = Field(
-        default_factory=dict,
-        description="what changed over the step on the target: interrupts, softirqs, ...",
-    )
+    changes: Changes = Field(default_factory=Changes)
     checksums: dict[str, str] = Field(
         default_factory=dict,
         description="file in the step's folder -> its SHA-256; empty in records of earlier versions",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from rtgauge.record.model import Step
+from rtgauge.record.model import Changes, Growth, NumberChange, Step, TableLine, TextChange
 from rtgauge.report.table import Column, Table
 from rtgauge.report.text import NONE, quantity, value, words
 from rtgauge.units import format_count
@@ -28,77 +28,58 @@ class _Counted:
     size: float | None
 
 
-def _number(number: object) -> str:
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
-        return "unknown" if number is None else value(number)
+def _number(number: float | str | None) -> str:
+    if number is None:
+        return "unknown"
     return format_count(number) if isinstance(number, int) else value(number)
 
 
-def _places(per_cpu: object) -> str:
-    if not isinstance(per_cpu, Mapping):
-        return ""
-    pairs = list(cast("Mapping[str, object]", per_cpu).items())
+def _places(per_cpu: Mapping[str, int | None]) -> str:
+    pairs = list(per_cpu.items())
     named = [f"{'CPU ' + key if key.isdigit() else key}: {_number(number)}" for key, number in pairs[:PLACES]]
     return ", ".join([*named, "…"] if len(pairs) > PLACES else named)
 
 
-def _size(number: object) -> float | None:
-    return abs(number) if isinstance(number, (int, float)) and not isinstance(number, bool) else None
+def _counted(key: str, name: str, item: TableLine | NumberChange | TextChange | int | str | None) -> _Counted:
+    """Convert an entry of the kind `key`."""
+    if isinstance(item, TableLine):
+        size = None if item.total is None else abs(item.total)
+        return _Counted(f"{name} {item.name}".strip(), _number(item.total), _places(item.per_cpu), size)
+    if isinstance(item, NumberChange | TextChange):
+        before, after = quantity(key, item.before)[1], quantity(key, item.after)[1]
+        differs = abs(item.after - item.before) if isinstance(item, NumberChange) else before != after
+        return _Counted(name, f"{before} → {after}" if before != after else before, "", float(differs))
+    return _Counted(name, _number(item), "", abs(item) if isinstance(item, int) else None)
 
 
-def _counted(key: str, name: str, item: object) -> _Counted:
-    """Convert an entry: a number, a line with its total, a pair of before and after, or anything else."""
-    if not isinstance(item, Mapping):
-        number = _number(item) if isinstance(item, int) else quantity(key, item)[1]
-        return _Counted(name, number, "", _size(item))
-    entry = cast("Mapping[str, object]", item)
-    if "total" in entry:
-        full = f"{name} {entry.get('name') or ''}".strip()
-        return _Counted(full, _number(entry["total"]), _places(entry.get("per_cpu")), _size(entry["total"]))
-    if set(entry) == {"before", "after"}:
-        return _before_after(key, name, entry)
-    return _Counted(name, "", value(entry), None)
-
-
-def _before_after(key: str, name: str, entry: Mapping[str, object]) -> _Counted:
-    before, after = quantity(key, entry["before"])[1], quantity(key, entry["after"])[1]
-    numbers = [number for number in entry.values() if isinstance(number, (int, float))]
-    size = max(numbers) - min(numbers) if len(numbers) == 2 else float(before != after)
-    return _Counted(name, f"{before} → {after}" if before != after else before, "", size)
-
-
-def _cpu_times(times: Mapping[str, object]) -> list[_Counted]:
+def _cpu_times(times: Mapping[str, Growth]) -> list[_Counted]:
     """Convert CPU -> kind -> ns to a line per kind, in ms."""
-    by_cpu = {cpu: of for cpu, item in times.items() if (of := _mapping(item)) is not None}
     rows: list[_Counted] = []
-    for kind in dict.fromkeys(kind for of in by_cpu.values() for kind in of):
-        ns = {cpu: number if isinstance(number := of.get(kind), int) else None for cpu, of in by_cpu.items()}
+    for kind in dict.fromkeys(kind for of in times.values() for kind in of):
+        ns = {cpu: of.get(kind) for cpu, of in times.items()}
         known = [number for number in ns.values() if number is not None]
         total = sum(known) if len(known) == len(ns) else None
         ms = {cpu: None if number is None else number // 10**6 for cpu, number in ns.items() if number != 0}
         text = f"{_number(total // 10**6)} ms" if total is not None else "unknown"
-        rows.append(_Counted(kind, text, _places(ms), _size(total)))
+        rows.append(_Counted(kind, text, _places(ms), total))
     return rows
-
-
-def _mapping(item: object) -> Mapping[str, object] | None:
-    return cast("Mapping[str, object]", item) if isinstance(item, Mapping) else None
 
 
 def change_tables(step: Step) -> list[Table]:
     """Return a table for each kind of change; single changes are in the last one."""
     tables: list[Table] = []
     alone: list[_Counted] = []
-    for kind, item in cast("Mapping[str, object]", step.changes).items():
-        entry = _mapping(item)
-        if entry is None or set(entry) == {"before", "after"}:
-            alone.append(_counted(kind, words(kind), item))
-        elif kind == "cpu_time_ns":
+    for kind in Changes.model_fields:
+        entry = getattr(step.changes, kind)
+        if kind == "cpu_time_ns" and entry:
             tables.append(_table("CPU time", _cpu_times(entry)))
-        elif entry:
+        elif isinstance(entry, dict) and entry:
+            parts = cast("dict[str, TableLine | NumberChange | int | str | None]", entry)
             title = quantity(kind, 0)[0] if kind.endswith("_khz") else words(kind)
             shown = words if kind == "counters" else str
-            tables.append(_table(title, [_counted(kind, shown(name), part) for name, part in entry.items()]))
+            tables.append(_table(title, [_counted(kind, shown(name), part) for name, part in parts.items()]))
+        elif isinstance(entry, TextChange | str):
+            alone.append(_counted(kind, words(kind), entry))
     if alone:
         tables.append(_table("Other", alone))
     return tables

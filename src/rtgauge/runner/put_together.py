@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from rtgauge.errors import MeasureError
 from rtgauge.probe import registry as probes
@@ -13,6 +13,7 @@ from rtgauge.probe.registry import AnyProbe
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import (
+    Changes,
     InstrumentReport,
     LoadReport,
     Mark,
@@ -44,7 +45,7 @@ class EndedStep:
     id: str
     begun: StepInProgress
     load: LoadReport
-    changes: dict[str, Any]
+    changes: Changes
     """Changes in the target's files that must not change."""
     took_s: float
 

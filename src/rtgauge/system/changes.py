@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Mark, Severity
+from rtgauge.record.model import Changes, Mark, NumberChange, Severity, TableLine, TextChange, Unknown
 from rtgauge.target.file_batch import Files, cpu_list, integer
 from rtgauge.units import format_cpu_list
 
 CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 ONLINE = f"{CPU}/online"
-ENERGY = "energy_uj"
-"""The energy of each package, from RAPL (Linux, Documentation/power/powercap)."""
 CHANGE_PATHS: list[str] = [
     "/proc/interrupts",
     "/proc/softirqs",
@@ -27,7 +25,7 @@ CHANGE_PATHS: list[str] = [
     "/sys/class/thermal/thermal_zone[0-9]*/type",
     f"{CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq",
     f"{CPU}/cpu[0-9]*/thermal_throttle/*_count",
-    f"/sys/class/powercap/intel-rapl:[0-9]*/{ENERGY}",
+    "/sys/class/powercap/intel-rapl:[0-9]*/energy_uj",
     CLOCKSOURCE,
     ONLINE,
 ]
@@ -78,15 +76,12 @@ def table(text: str | None) -> dict[str, Counts]:
     return rows
 
 
-def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, Any]] | str:
-    """Return label -> name, total, and count per CPU, without zeros. A counter that went backwards is None.
-
-    "unknown" if a table could not be read.
-    """
+def table_changes(before: str | None, after: str | None) -> dict[str, TableLine] | Unknown:
+    """Return label -> how much the line grew; "unknown" if a table could not be read."""
     if before is None or after is None:
         return "unknown"
     old, new = table(before), table(after)
-    changed: dict[str, dict[str, Any]] = {}
+    changed: dict[str, TableLine] = {}
     for label, (name, counts) in new.items():
         earlier = old[label].per_cpu if label in old else {}
         # The counter of a new CPU or interrupt started at 0.
@@ -94,11 +89,8 @@ def table_changes(before: str | None, after: str | None) -> dict[str, dict[str, 
         nonzero = {cpu: count for cpu, count in differences.items() if count != 0}
         if nonzero:
             total = None if None in nonzero.values() else sum(count or 0 for count in nonzero.values())
-            changed[label] = {
-                "name": name,
-                "total": total,
-                "per_cpu": {cpu: count for cpu, count in nonzero.items() if cpu != ""},
-            }
+            per_cpu = {cpu: count for cpu, count in nonzero.items() if cpu != ""}
+            changed[label] = TableLine(name=name, total=total, per_cpu=per_cpu)
     return changed
 
 
@@ -139,8 +131,8 @@ def _numbers(files: Files, pattern: str) -> dict[str, int]:
     }
 
 
-def _both(before: dict[str, int], after: dict[str, int]) -> dict[str, dict[str, int]]:
-    return {key: {"before": before[key], "after": after[key]} for key in after if key in before}
+def _both(before: dict[str, int], after: dict[str, int]) -> dict[str, NumberChange]:
+    return {key: NumberChange(before=before[key], after=after[key]) for key in after if key in before}
 
 
 def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int | None]:
@@ -152,12 +144,12 @@ def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int |
     }
 
 
-def changes(before: Files, after: Files) -> dict[str, Any]:
-    """Return what changed between two batches of CHANGE_PATHS.
+def _texts(path: str, before: Files, after: Files) -> TextChange:
+    return TextChange(before=before.text(path) or UNKNOWN, after=after.text(path) or UNKNOWN)
 
-    Times are in ns. Counters that went backwards are None; unreadable ones are "unknown" or missing.
-    """
-    both = {"before": before, "after": after}
+
+def changes(before: Files, after: Files) -> Changes:
+    """Return what changed between two batches of CHANGE_PATHS."""
     stat_before, stat_after = before.text("/proc/stat"), after.text("/proc/stat")
     vm_before, vm_after = _vmstat(before.text("/proc/vmstat")), _vmstat(after.text("/proc/vmstat"))
     zone = r"/sys/class/thermal/(thermal_zone[0-9]{1,4})/"
@@ -165,29 +157,27 @@ def changes(before: Files, after: Files) -> dict[str, Any]:
     temperatures = _both(_numbers(before, f"{zone}temp"), _numbers(after, f"{zone}temp"))
     throttling = rf"{CPU}/(cpu[0-9]{{1,5}}/thermal_throttle/[a-z_]+_count)"
     frequencies = rf"{CPU}/cpu([0-9]{{1,5}})/cpufreq/scaling_cur_freq"
-    energy = rf"/sys/class/powercap/intel-rapl:([0-9]{{1,3}})/{ENERGY}"
+    energy = r"/sys/class/powercap/intel-rapl:([0-9]{1,3})/energy_uj"
     counters = {"context_switches": "ctxt", "interrupts": "intr", "processes_created": "processes"}
-    return {
-        "interrupts": table_changes(before.text("/proc/interrupts"), after.text("/proc/interrupts")),
-        "softirqs": table_changes(before.text("/proc/softirqs"), after.text("/proc/softirqs")),
-        "counters": {
-            name: UNKNOWN if change is None else change
+    return Changes(
+        interrupts=table_changes(before.text("/proc/interrupts"), after.text("/proc/interrupts")),
+        softirqs=table_changes(before.text("/proc/softirqs"), after.text("/proc/softirqs")),
+        counters={
+            name: "unknown" if change is None else change
             for name, key in counters.items()
             for change in [difference(stat_counter(stat_before, key), stat_counter(stat_after, key))]
         },
-        "cpu_time_ns": _cpu_time_changes(stat_before, stat_after),
-        "vmstat": _increases(vm_before, vm_after),
-        "temperature_millicelsius": {
+        cpu_time_ns=_cpu_time_changes(stat_before, stat_after),
+        vmstat=_increases(vm_before, vm_after),
+        temperature_millicelsius={
             f"{key} {kinds.get(key, '')}".strip(): value for key, value in temperatures.items()
         },
-        "frequency_khz": _both(_numbers(before, frequencies), _numbers(after, frequencies)),
-        ENERGY: _increases(_numbers(before, energy), _numbers(after, energy)),
-        "throttle_counts": _increases(_numbers(before, throttling), _numbers(after, throttling)),
-        **{
-            name: {when: files.text(path) or UNKNOWN for when, files in both.items()}
-            for name, path in (("clock_source", CLOCKSOURCE), ("online_cpus", ONLINE))
-        },
-    }
+        frequency_khz=_both(_numbers(before, frequencies), _numbers(after, frequencies)),
+        energy_uj=_increases(_numbers(before, energy), _numbers(after, energy)),
+        throttle_counts=_increases(_numbers(before, throttling), _numbers(after, throttling)),
+        clock_source=_texts(CLOCKSOURCE, before, after),
+        online_cpus=_texts(ONLINE, before, after),
+    )
 
 
 STEAL_SHARE = 0.001
@@ -197,7 +187,7 @@ STEAL_MIN_NS = 20_000_000
 SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
-def marks(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
+def marks(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     """Derive the marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping`."""
     return [
         *_steal(changes, measured_cpus),
@@ -208,10 +198,10 @@ def marks(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark
     ]
 
 
-def _steal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
+def _steal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     stolen: dict[int, tuple[int, float]] = {}
     for cpu in measured_cpus:
-        times = changes["cpu_time_ns"].get(str(cpu), {})
+        times = changes.cpu_time_ns.get(str(cpu), {})
         steal, total = times.get("steal") or 0, sum(value or 0 for value in times.values())
         if steal > 0 and total > 0:
             stolen[cpu] = (steal, steal / total)
@@ -228,19 +218,19 @@ def _steal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mar
     return [MarkKind.STEAL.mark(detail, severity=Severity.DOUBTFUL if doubtful else Severity.NOTE)]
 
 
-def _clock(changes: Mapping[str, Any]) -> list[Mark]:
-    before, after = changes["clock_source"]["before"], changes["clock_source"]["after"]
-    if "unknown" in (before, after) or before == after:
+def _clock(changes: Changes) -> list[Mark]:
+    clock = changes.clock_source
+    if clock is None or UNKNOWN in (clock.before, clock.after) or clock.before == clock.after:
         return []
     detail = (
-        f"the clock source changed from {before} to {after} during the step, so its times come from two "
-        "clocks; find the reason in dmesg and measure again"
+        f"the clock source changed from {clock.before} to {clock.after} during the step, so its times come "
+        "from two clocks; find the reason in dmesg and measure again"
     )
     return [MarkKind.CLOCK_CHANGED.mark(detail)]
 
 
-def _offline(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
-    online = cpu_list(changes["online_cpus"]["after"])
+def _offline(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
+    online = None if changes.online_cpus is None else cpu_list(changes.online_cpus.after)
     gone = sorted(set(measured_cpus) - set(online)) if online else []
     if not gone:
         return []
@@ -251,9 +241,9 @@ def _offline(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[M
     return [MarkKind.CPU_OFFLINE.mark(detail)]
 
 
-def _thermal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[Mark]:
+def _thermal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     # A package counter applies to all CPUs of the package.
-    counts = {key: count for key, count in changes["throttle_counts"].items() if count}
+    counts = {key: count for key, count in changes.throttle_counts.items() if count}
     hot = sorted(
         key
         for key in counts
@@ -269,8 +259,8 @@ def _thermal(changes: Mapping[str, Any], measured_cpus: Sequence[int]) -> list[M
     return [MarkKind.THERMAL_THROTTLE.mark(detail)]
 
 
-def _swapping(changes: Mapping[str, Any]) -> list[Mark]:
-    pages = {key: changes["vmstat"].get(key) or 0 for key in SWAP_COUNTERS}
+def _swapping(changes: Changes) -> list[Mark]:
+    pages = {key: changes.vmstat.get(key) or 0 for key in SWAP_COUNTERS}
     if not any(pages.values()):
         return []
     detail = (

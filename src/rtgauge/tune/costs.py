@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rtgauge.record.model import Step
-from rtgauge.system.changes import ENERGY
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.units import format_change
 
@@ -71,6 +70,6 @@ def _counts(steps: Sequence[Step]) -> Iterator[tuple[str, float]]:
             if values:
                 yield f"{name} of {program}", fmean(values)
                 break
-    energy = [sum(value for value in step.changes.get(ENERGY, {}).values() if value) for step in steps]
+    energy = [sum(value for value in step.changes.energy_uj.values() if value) for step in steps]
     if any(energy):
         yield "energy", fmean(energy)

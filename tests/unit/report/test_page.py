@@ -13,7 +13,7 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts
-from rtgauge.record.model import LeftOut, Mark, Severity, VerdictWord
+from rtgauge.record.model import Changes, LeftOut, Mark, Severity, TableLine, TextChange, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html, render
 from rtgauge.report.record_view import RecordView
@@ -221,7 +221,10 @@ def test_hostile_names_stay_text(tmp_path: Path):
             "marks": marks,
             "tool": HOSTILE,
             "parameters": {HOSTILE: HOSTILE},
-            "changes": {HOSTILE: {HOSTILE: 1}},
+            "changes": Changes(
+                interrupts={HOSTILE: TableLine(name=HOSTILE, total=1, per_cpu={HOSTILE: 1})},
+                clock_source=TextChange(before=HOSTILE, after="tsc"),
+            ),
         }
     )
     verdicts = [

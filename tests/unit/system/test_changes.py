@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.record.model import Severity
+from rtgauge.record.model import Changes, Severity
 from rtgauge.system.changes import CHANGE_PATHS, changes, marks
 from rtgauge.target.file_batch import Files
 from tests.support.files import read_local
@@ -54,18 +53,19 @@ def before() -> dict[str, dict[str, Any]]:
     )
 
 
-def changed(files: dict[str, str]) -> dict[str, Any]:
+def changed(files: dict[str, str]) -> Changes:
     return changes(before(), before() | texts(files))
 
 
 def test_nothing_changed() -> None:
     found = changes(before(), before())
+    assert marks(found, [0, 2]) == []
+    found = found.model_dump()
     assert found["interrupts"] == {}
     assert found["softirqs"] == {}
     assert found["counters"] == {"context_switches": 0, "interrupts": 0, "processes_created": 0}
     assert found["vmstat"] == {}
     assert found["throttle_counts"] == {}
-    assert marks(found, [0, 2]) == []
 
 
 def test_what_changed_by_cpu() -> None:
@@ -78,7 +78,7 @@ def test_what_changed_by_cpu() -> None:
             "/sys/class/thermal/thermal_zone0/temp": "55000\n",
             f"{CPU}/cpu2/cpufreq/scaling_cur_freq": "3600000\n",
         }
-    )
+    ).model_dump()
     assert found["interrupts"] == {
         "24": {"name": "PCI-MSI 32768-edge eth0", "total": None, "per_cpu": {"2": None}},
         "LOC": {"name": "Local timer interrupts", "total": 501, "per_cpu": {"0": 500, "2": 1}},
@@ -97,7 +97,7 @@ def test_what_changed_by_cpu() -> None:
 
 def test_what_cannot_be_read_is_unknown() -> None:
     found = changes(Files(), Files())
-    assert found["interrupts"] == found["softirqs"] == found["counters"]["context_switches"] == "unknown"
+    assert found.interrupts == found.softirqs == found.counters["context_switches"] == "unknown"
     assert marks(found, [0]) == []
 
 
@@ -134,8 +134,8 @@ def test_this_machine() -> None:
     first = read_local(CHANGE_PATHS)
     time.sleep(0.05)
     found = changes(first, read_local(CHANGE_PATHS))
-    assert found["counters"]["context_switches"] > 0
-    json.dumps(found, allow_nan=False)
+    assert found.counters["context_switches"] > 0
+    assert Changes.model_validate_json(found.model_dump_json()) == found
 
 
 TEXT = st.one_of(
@@ -155,5 +155,5 @@ FILES = st.dictionaries(
 @given(FILES, FILES)
 def test_hostile_files_never_raise(first: dict[str, Any], second: dict[str, Any]) -> None:
     found = changes(Files(first), Files(second))
-    json.dumps(found, allow_nan=False)
+    assert Changes.model_validate_json(found.model_dump_json()) == found
     marks(found, [0, 1])
