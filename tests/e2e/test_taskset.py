@@ -159,7 +159,7 @@ def test_the_papers_experiment(tmp_path):
 
 
 def test_errors_are_one_line(file, tmp_path):
-    assert "above 95%" in error_line(invoke("probe", "taskset", file(OVERLOAD)), 2)
+    assert "more than 95%" in error_line(invoke("probe", "taskset", file(OVERLOAD)), 2)
     assert "at most 10s" in error_line(invoke("probe", "taskset", file(OVERLOAD), "--force"), 2)
     assert "there is no task set" in error_line(invoke("probe", "taskset", tmp_path / "none.toml"), 2)
     assert "can never be in time" in error_line(
