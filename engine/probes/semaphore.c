@@ -349,7 +349,7 @@ static bool drain(struct burst *burst, struct json *j)
 	return true;
 }
 
-/* On two CPUs a task may be posted before it sleeps: such a hand-over is short. */
+/* On two CPUs the semaphore may be posted before the task sleeps: such a hand-over is short. */
 static void conclude(struct harness *h, struct json *j)
 {
 	const struct state *state = h->state;

@@ -148,7 +148,7 @@ def test_how_long_it_takes() -> None:
         ("response", {"instrument": "serial:", "path": "gpio:x:1,2", "role": "master"}, "is the slave"),
         ("periodic", {"instrument": "serial:", "path": "gpio:x:1", "role": "slave"}, "is the master"),
         ("periodic", {"instrument": "latmon:board", "path": "gpio:x:1"}, "with the probe response"),
-        ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2"}, "give interval"),
+        ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2"}, "set interval"),
         ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2", "interval": "1500ns"}, "whole us"),
         ("response", {"instrument": "serial:", "path": "udp:a:1", "peer": "local"}, "instrument, or peer"),
         (

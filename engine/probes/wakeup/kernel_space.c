@@ -17,7 +17,7 @@
 #include "base/tracefs.h"
 #include "probes/wakeup/activations.h"
 #include "probes/wakeup/options.h"
-#include "probes/wakeup/tracer.h"
+#include "probes/wakeup/timerlat.h"
 
 #define INTERVAL_MIN_NS INT64_C(100000) /* timerlat_min_period, timerlat_max_period of the kernel */
 #define INTERVAL_MAX_NS NS_PER_S

@@ -67,7 +67,7 @@ def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
     """Return why there can be no interval for this quantile of this run; None if there can be one."""
     number = len(run.counts)
     if number < LEAST_WINDOWS:
-        return f"only {plural(number, 'window')} of time, but at least {LEAST_WINDOWS} are needed"
+        return f"only {plural(number, 'window')} of time; at least {LEAST_WINDOWS} are needed"
     return too_few_beyond(run.total, share)
 
 

@@ -97,7 +97,7 @@ def gate(
       rtgauge gate --baseline M --candidate MI --series wakeup/latency/cpu
           the series that decides
       rtgauge gate --baseline M --candidate MI --require "latency<=200us"
-          how often a bound is exceeded decides
+          decide by how often a bound is exceeded
       rtgauge gate --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-gate-7f3a
           continue
 

@@ -91,7 +91,7 @@ class OverPlan:
         typer.Option(
             metavar="NAME",
             help=(
-                "Also measure with another tool, in turn: cyclictest, rtla; xenomai-latency, "
+                "Also measure with another tool, by turns: cyclictest, rtla; xenomai-latency, "
                 "xenomai-switchtest; rtai-latency, rtai-switches."
             ),
         ),

@@ -69,7 +69,7 @@ def tune(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Loads to measure under; the worst counts. Default: cpu; for a program idle.",
+            help="Loads to measure under; the worst counts. Default: cpu, or idle for a program of yours.",
         ),
     ] = None,
     confirm_load: Annotated[
@@ -219,7 +219,8 @@ def tune(
 @app.command("apply")
 def apply_kept(
     kept: Annotated[
-        Path, typer.Argument(metavar="RECORD|DIR", help="The record of a tuning, or the folder of --files.")
+        Path,
+        typer.Argument(metavar="RECORD|DIR", help="A tuning's record, or the folder that --files wrote."),
     ],
 ) -> None:
     """Apply the settings that a tuning kept to this machine, now and at each boot.
@@ -236,7 +237,7 @@ def apply_kept(
 
     values = kept_values(kept)
     if not values:
-        raise InputError(f"{kept} kept nothing that a file can hold; rtgauge tune --resume {kept} shows it")
+        raise InputError(f"{kept} kept no setting that a file can hold; see rtgauge tune --resume {kept}")
     for line in (refused := install(values)):
         typer.echo(f"refused  {line}")
     count = plural(len(values), "setting")

@@ -3,9 +3,9 @@
 (period, priority), RTD (figures), and at the end RTS (the total).
 
 Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes
-so far. If lines are missing, RTS gives the total, or else the last line gives the extremes. HSD lines are
-histograms (-h) of values without sign, whose last cell also counts everything above it. latency begins with
-`==` lines, which also give the period and the task.
+so far. If lines are missing, the RTS line gives the total; without one, the last line gives the extremes.
+HSD lines are histograms (-h) of values without sign, whose last cell also counts everything above it.
+latency begins with `==` lines, which also give the period and the task.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         count = sum(histogram.values())
         if table.samples is not None and table.samples != count:
             raise damaged(source, f"its histogram has {count} samples, but its summary says {table.samples}")
-        detail = "cells of 1 us: the text does not say how wide they are (-B)"
+        detail = "taken as bins of 1 us: the text does not give their width (-B)"
         marks.append(MarkKind.BINS_ASSUMED.mark(detail))
         last, overflow = max(histogram), 0
         if max(high, -low) >= (last + 1) * 1000:

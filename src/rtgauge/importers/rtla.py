@@ -180,7 +180,7 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        why = "the file does not say how wide they are, and its rows are multiples of this"
+        why = "the file does not give their width, and its rows are multiples of this"
         marks.append(MarkKind.BINS_ASSUMED.mark(f"bins of {width} assumed: {why}"))
     if not table.totals:
         rows = "rtla's rows count:, over:, max: are missing (--no-summary, or cut short)"

@@ -60,7 +60,9 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
             return mounted[0]
         if len(mounted) > 1:
             boards = ", ".join(map(str, mounted))
-            raise MeasureError(f"more than one board waits for firmware: {boards}; leave one plugged in")
+            raise MeasureError(
+                f"more than one board is waiting for firmware: {boards}; leave only one plugged in"
+            )
         if time.monotonic() >= deadline:
             break
         time.sleep(0.2)

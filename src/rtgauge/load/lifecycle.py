@@ -286,8 +286,8 @@ class RunningLoad:
             raise MeasureError("; ".join(died))
 
     def _read_memory(self) -> None:
-        """Read the resident memory of the processes that were there when measuring began, if the load is
-        about memory.
+        """For a load on memory, read the resident memory of the processes that existed when measuring
+        began.
         """
         self._memory_read_at = time.monotonic()
         for part in self._parts:

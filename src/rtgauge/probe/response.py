@@ -139,7 +139,7 @@ class ResponseParameters(SignalParameters):
         if is_latmon(instrument):
             if self.interval_ns is None or self.interval_ns % 1_000 or self.interval_ns > NS_PER_S:
                 raise ValueError(
-                    "a latmon makes a stimulus at a fixed interval of whole us: give interval, 1us to 1s"
+                    "latmon sends stimuli at a fixed interval in whole us: set interval to 1us up to 1s"
                 )
             return
         check_instrument_time("timeout", self.timeout_ns)

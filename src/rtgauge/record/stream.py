@@ -302,8 +302,8 @@ def parse_line(text: str | bytes) -> AnyLine:
         raise RecordError(f"not a line of the engine's stream ({details['msg']}): {start!r}") from None
     if isinstance(line, Hello) and line.version != STREAM_VERSION:
         raise RecordError(
-            f"the engine has stream version {line.version}, this rtgauge {STREAM_VERSION}: use the "
-            "engine that belongs to it"
+            f"the engine has stream version {line.version}, this rtgauge has {STREAM_VERSION}: use the "
+            "matching engine"
         )
     return line
 

@@ -130,7 +130,7 @@ def _damaged(path: Place, what: str) -> DamagedError:
 
 @contextmanager
 def clear_problems(path: Place) -> Generator[None]:
-    """Turn errors of the database into one line.
+    """Turn database errors into one-line messages.
 
     Raises DamagedError for a damaged database, InputError if the wrong file is named, otherwise MeasureError.
     """

@@ -219,7 +219,7 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
             line.write(os.environ[PASSWORD].encode() + b"\n")
             tried = True
         elif tried and prompt.endswith("login:"):
-            raise ConsoleError(f"the console refuses root's password, which is in {PASSWORD}")
+            raise ConsoleError(f"the console refused the root password from {PASSWORD}")
         else:
             line.write(question if asked else b"\n")
             asked = not asked

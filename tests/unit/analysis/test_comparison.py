@@ -202,10 +202,10 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
             "No difference between after and before is shown at p99; the same within 2 us at p50.",
         ),
         (
-            [difference("p50", 900, why="only 5 windows of time, but at least 20 are needed")],
+            [difference("p50", 900, why="only 5 windows of time; at least 20 are needed")],
             (
-                "Whether after differs from before is not known (only 5 windows of time, but at least 20 "
-                "are needed); as measured: p50 +900 ns."
+                "Whether after differs from before is not known (only 5 windows of time; at least 20 are "
+                "needed); as measured: p50 +900 ns."
             ),
         ),
         ([], "Nothing can be compared: a side is empty."),

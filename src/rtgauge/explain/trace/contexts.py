@@ -21,7 +21,7 @@ IDLE_ENDS = 0xFFFF_FFFF
 INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
 """Kinds of frames that a CPU leaves only at their end: no other task can run in between."""
 LOCK_EVENTS = ("contention_", "mmap_lock_")
-"""Prefixes of events that also come within a page fault."""
+"""Prefixes of events that also occur within a page fault."""
 _CALLBACKS = {
     "hrtimer_expire": "hrtimer",
     "timer_expire": "timer",

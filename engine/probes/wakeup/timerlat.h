@@ -4,8 +4,8 @@
  * caller makes and removes. Its settings in the folder `osnoise` affect the whole machine; whoever makes
  * the instance notes them first and restores them afterwards.
  */
-#ifndef RTGAUGE_WAKEUP_TRACER_H
-#define RTGAUGE_WAKEUP_TRACER_H
+#ifndef RTGAUGE_WAKEUP_TIMERLAT_H
+#define RTGAUGE_WAKEUP_TIMERLAT_H
 
 #include <stdbool.h>
 #include <stdint.h>

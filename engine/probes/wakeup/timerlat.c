@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "probes/wakeup/tracer.h"
+#include "probes/wakeup/timerlat.h"
 
 #include <ctype.h>
 #include <dirent.h>
