@@ -302,11 +302,12 @@ def a_fault(number: int, names: tuple[str, ...]) -> dict[str, Any]:
         "mended": bool(fault.mended_by & set(kept)) and result["outcome"] in {"mended", "better"},
         "others_kept": sorted(set(kept) - fault.mended_by),
         "different": same,
-        **_short(result),
+        **short(result),
     }
 
 
-def _short(result: dict[str, Any]) -> dict[str, Any]:
+def short(result: dict[str, Any]) -> dict[str, Any]:
+    """What a line of the results holds of a tuning."""
     after = result["tests"][-1] if result["confirmed"] else None
     return {
         "kept": [each["rule"] for each in result["kept"]],
@@ -328,7 +329,7 @@ def nothing(number: int) -> dict[str, Any]:
         "period=1ms latency<=1us hardness=95%", "--duration", "200ms", "--seed", str(1000 + number),
         "--only", ",".join(NOTHING),
     )  # fmt: skip
-    return _short(result)
+    return short(result)
 
 
 def a_kill(number: int) -> dict[str, Any]:

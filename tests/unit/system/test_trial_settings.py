@@ -238,6 +238,11 @@ def test_the_watched_program_is_left_where_it_is_and_can_be_raised() -> None:
     assert set(written(rules, now, "1")) == {"thread:30:130:affinity", "thread:31:131:affinity"}
 
 
+def test_threads_of_interrupts_can_run_after_real_time_programs() -> None:
+    now = machine(**thread(50, "irq/24-eth1", 1, "0"), **thread(51, "control", 1, "0"))
+    assert written(["interrupt-thread-priority"], now) == {"thread:50:150:policy": "fifo 1"}
+
+
 def test_daemons_that_fight_back_are_stopped_first() -> None:
     now = machine(
         __proc__irq__8__smp_affinity_list="0-3",
