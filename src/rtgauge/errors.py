@@ -47,6 +47,10 @@ class HungError(MeasureError):
     """A program that changes a setting did not end, and was killed."""
 
 
+class SilentError(MeasureError):
+    """A program that measures has said nothing for longer than it can take."""
+
+
 class LockedError(MeasureError):
     """Another run, or another part of this one, holds the machine.
 

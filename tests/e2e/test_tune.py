@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.cli import PATIENCE_S, end, invoke, only_error, rtgauge, start, wait_until
 from tests.e2e.conftest import document
+from tests.e2e.processes import command_line, find
 
 MIGRATION = Path("/proc/sys/kernel/timer_migration")
 TUNE = (
@@ -83,6 +86,35 @@ def test_what_a_hung_tuning_has_set_is_put_back_by_the_guard(tmp_path: Path) -> 
     finally:
         end(process)
     assert MIGRATION.read_text() == before
+
+
+@pytest.mark.engine
+@pytest.mark.root
+def test_a_trial_that_hangs_is_ended_and_put_back_and_the_search_goes_on(tmp_path: Path) -> None:
+    before, out = MIGRATION.read_text(), tmp_path / "out"
+    process = start(*TUNE, "--duration", "1s", "--budget", "5min", "--out", out, log=tmp_path / "stderr")
+    try:
+        wait_until(lambda: hung(process.pid, before), "a trial that hangs")
+        wait_until(lambda: MIGRATION.read_text() == before, "the trial to be put back", 2 * PATIENCE_S)
+        output, _ = process.communicate(timeout=PATIENCE_S)
+    finally:
+        end(process)
+    assert process.returncode in {1, 4}
+    assert "Left out: deployment settings=timer-migration: the program has said nothing" in output
+    assert MIGRATION.read_text() == before
+
+
+def hung(pid: int, as_is: str) -> bool:
+    """Stop the engine of a trial, so that it never ends by itself; False if no trial is in force."""
+    engines = [found for found in find(pid, "rtgauge-engine wakeup") if " guard " not in command_line(found)]
+    if MIGRATION.read_text() == as_is or len(engines) != 1:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(engines[0], signal.SIGSTOP)
+        if MIGRATION.read_text() != as_is:
+            return True
+        os.kill(engines[0], signal.SIGCONT)
+    return False
 
 
 @pytest.mark.parametrize(

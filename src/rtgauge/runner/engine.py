@@ -33,6 +33,7 @@ from rtgauge.runner.context import Abandoned, NotHere, NotOnCokernel, StepContex
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.system import rt_core
 from rtgauge.system.refusal import explain
+from rtgauge.target.address import LOCAL
 from rtgauge.target.engine_path import cokernel_engine
 from rtgauge.target.target import Guarded, Target
 from rtgauge.units import NS_PER_S
@@ -50,6 +51,8 @@ LAST_WORDS_S = 1.0
 LOAD_CHECK_S = 1.0
 SILENCE_S, SLOWEST = 600.0, 20
 """An engine may be silent for this time plus this many times its step's duration."""
+SILENCE_HERE_S, SLOWEST_HERE = 60.0, 2
+"""The same for one on this machine that prints windows."""
 WINDOW = b'{"type":"window",'
 """The beginning of the engine's window lines."""
 FRAME = b'{"type":"frame",'
@@ -190,12 +193,14 @@ class EngineStream:
             self._moments.add_symbols(line)
 
 
-def silence_limit_s(expected_ns: int | None) -> float | None:
+def silence_limit_s(expected_ns: int | None, *, here: bool = False) -> float | None:
     """Return how long the engine of a step of this duration may be silent; None: no limit.
 
-    An emulated machine's time may run many times slower than ours.
+    An emulated machine's time may run many times slower than ours. `here`: it runs on this machine, and
+    prints windows.
     """
-    return None if expected_ns is None else SILENCE_S + SLOWEST * expected_ns / NS_PER_S
+    longest_s, slowest = (SILENCE_HERE_S, SLOWEST_HERE) if here else (SILENCE_S, SLOWEST)
+    return None if expected_ns is None else longest_s + slowest * expected_ns / NS_PER_S
 
 
 def follow(
@@ -210,18 +215,19 @@ def follow(
 
     `begin` is called before `go` with what was read by then (None: the load has begun). `log` gets a copy of
     the stream; The names of window files next to it begin with `table`. The step's duration bounds how long
-    another machine may be silent.
+    the engine may be silent.
 
-    The stream's last line may be an error. Raises MeasureError if it is not a stream, ConnectionBroken if the
-    connection is lost.
+    The stream's last line may be an error. Raises MeasureError if it is not a stream, SilentError if it is
+    silent for too long, ConnectionBroken if the connection is lost.
     """
     context = step.context
     checked_s, watched, armed = time.monotonic(), False, False
     with clear_errors(log, log.parent.parent.parent):
         stream = EngineStream(log, table)
         context.interrupt.stop_by(lambda: program.say("stop"))
+        here = context.target.name == LOCAL and context.key.parameters.get("window_ns") is not None
         try:
-            for line in stream.lines(program, silence_limit_s(step.expected_ns)):
+            for line in stream.lines(program, silence_limit_s(step.expected_ns, here=here)):
                 if isinstance(line, Window):
                     context.progress.window(line)
                 elif isinstance(line, Frame):

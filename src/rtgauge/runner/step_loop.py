@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from rtgauge.errors import SilentError
 from rtgauge.probe import registry as probes
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.facts import Facts
@@ -148,8 +149,11 @@ def _measure(
             missing = LeftOut(what=f"load {error.load}", reason=error.reason, remedy=how)
             _leave_out(writer, on_target(missing, context), progress)
             continue
-        except Refused as error:
-            _leave_out(writer, on_target(as_left_out(key.deployment, error), context), progress)
+        except (Refused, SilentError) as error:
+            if key.deployment == AS_IS and isinstance(error, SilentError):
+                raise
+            refused = error if isinstance(error, Refused) else Refused(str(error))
+            _leave_out(writer, on_target(as_left_out(key.deployment, refused), context), progress)
             continue
         finally:
             writer.drop_step(step_id)

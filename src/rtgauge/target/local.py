@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from rtgauge.errors import HungError, MeasureError
+from rtgauge.errors import HungError, MeasureError, SilentError
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.file_batch import Files, files_of
 from rtgauge.target.guard import (
@@ -89,22 +89,27 @@ class LocalGuarded:
         """None: the program does not outlive rtgauge."""
         return None
 
-    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:  # noqa: ARG002 - a program on this machine ends by its own clock
+    def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         """Yield standard output, line by line, until it ends.
 
-        Raises MeasureError if the run's own guard is gone and the program does not stop.
+        Raises MeasureError if the run's own guard is gone and the program does not stop, SilentError if it
+        says nothing for `silence_s`.
         """
         if self._process.stdout is None:
             return
         descriptor = self._process.stdout.fileno()
         ready = select.poll()
         ready.register(descriptor, select.POLLIN)
-        rest = b""
+        rest, heard_s = b"", time.monotonic()
         while True:
             self._watch.look()
             if not ready.poll(LOOK_EVERY_S * 1000):
+                if silence_s is not None and time.monotonic() - heard_s > silence_s:
+                    raise SilentError(
+                        f"the program has said nothing for {silence_s:.0f} s, longer than it can take"
+                    )
                 continue
-            piece = os.read(descriptor, PIPE_BYTES)
+            piece, heard_s = os.read(descriptor, PIPE_BYTES), time.monotonic()
             if not piece:
                 break
             *whole, rest = (rest + piece).split(b"\n")

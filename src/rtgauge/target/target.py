@@ -64,7 +64,7 @@ class Guarded(Protocol):
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         """Yield standard output, line by line, until it ends.
 
-        `silence_s`: how long a program on another machine may say nothing (None: forever). Raises
+        `silence_s`: how long the program may say nothing (None: forever). Raises
         ConnectionBroken if it is silent for longer.
         """
         ...

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.errors import HungError, MeasureError
+from rtgauge.errors import HungError, MeasureError, SilentError
 from rtgauge.target import guard, local
 from rtgauge.target.local import LocalTarget, read_local
 from tests.support.patience import PATIENCE_S
@@ -72,6 +72,16 @@ def test_a_run_whose_guard_is_gone_does_not_wait_for_a_silent_program(
         target._session.kill()
         assert next(lines) == b"stop\n"
         with pytest.raises(MeasureError, match=r"guard of this run has ended: .* rtgauge restore does"):
+            next(lines)
+        target._running[0]._process.kill()
+
+
+def test_a_program_that_says_nothing_more_is_named(engine: Callable[[str], Path]) -> None:
+    engine(f'case "$*" in *--lock*) {LOCKED} ;; esac\necho first; exec sleep 1000')
+    with LocalTarget("test", "a test") as target:
+        lines = target.engine("wakeup").lines(silence_s=0.01)
+        assert next(lines) == b"first\n"
+        with pytest.raises(SilentError, match=r"said nothing for 0 s"):
             next(lines)
         target._running[0]._process.kill()
 
