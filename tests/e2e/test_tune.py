@@ -90,6 +90,7 @@ def test_what_a_hung_tuning_has_set_is_put_back_by_the_guard(tmp_path: Path) -> 
 
 @pytest.mark.engine
 @pytest.mark.root
+@pytest.mark.alone
 def test_a_trial_that_hangs_is_ended_and_put_back_and_the_search_goes_on(tmp_path: Path) -> None:
     before, out = MIGRATION.read_text(), tmp_path / "out"
     process = start(*TUNE, "--duration", "1s", "--budget", "5min", "--out", out, log=tmp_path / "stderr")

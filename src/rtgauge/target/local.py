@@ -109,12 +109,15 @@ class LocalGuarded:
                         f"the program has said nothing for {silence_s:.0f} s, longer than it can take"
                     )
                 continue
-            piece, heard_s = os.read(descriptor, PIPE_BYTES), time.monotonic()
+            piece = os.read(descriptor, PIPE_BYTES)
             if not piece:
                 break
             *whole, rest = (rest + piece).split(b"\n")
             for line in whole:
                 yield line + b"\n"
+            heard_s = (
+                time.monotonic()
+            )  # after the caller's work: it may start a load before the program goes on
         if rest:
             yield rest
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,6 +75,22 @@ def test_a_run_whose_guard_is_gone_does_not_wait_for_a_silent_program(
         with pytest.raises(MeasureError, match=r"guard of this run has ended: .* rtgauge restore does"):
             next(lines)
         target._running[0]._process.kill()
+
+
+def test_while_its_reader_is_busy_a_program_is_not_silent(
+    engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(f'case "$*" in *--lock*) {LOCKED} ;; esac\necho first; read word; sleep 0.2; echo second')
+    monkeypatch.setattr(local, "LOOK_EVERY_S", 0.001)
+    clock = time.monotonic
+    with LocalTarget("test", "a test") as target:
+        program = target.engine("wakeup")
+        lines = program.lines(silence_s=60)
+        assert next(lines) == b"first\n"
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + 3600)
+        program.say("go")
+        assert next(lines) == b"second\n"
+        monkeypatch.undo()
 
 
 def test_a_program_that_says_nothing_more_is_named(engine: Callable[[str], Path]) -> None:
