@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Proof of `rtgauge tune`: does it find and mend a planted fault, keep nothing if there is nothing to gain,
+"""Proof of `rtgauge tune`: does it find and fix a planted fault, keep nothing if there is nothing to gain,
 and leave the machine as it was after kill -9?
 
 Run as root on a machine with at least two CPUs that nobody else uses: `python bench/tune_faults.py RESULTS`.
@@ -127,7 +127,7 @@ class Fault:
 
     name: str
     program: str
-    mended_by: frozenset[str]
+    fixed_by: frozenset[str]
     files: tuple[tuple[str, str], ...] = ()
     watched: str | None = None
 
@@ -299,8 +299,8 @@ def a_fault(number: int, names: tuple[str, ...]) -> dict[str, Any]:
         "fault": fault.name,
         "clean_us": round(clean_us),
         "faulty_us": round(faulty_us),
-        "mended": bool(fault.mended_by & set(kept)) and result["outcome"] in {"mended", "better"},
-        "others_kept": sorted(set(kept) - fault.mended_by),
+        "fixed": bool(fault.fixed_by & set(kept)) and result["outcome"] in {"fixed", "better"},
+        "others_kept": sorted(set(kept) - fault.fixed_by),
         "different": same,
         **short(result),
     }
@@ -383,9 +383,9 @@ def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
         for line in found
     ]
     if found:
-        in_time = sum(line["mended"] and line["took_s"] <= 600 for line in found)
+        in_time = sum(line["fixed"] and line["took_s"] <= 600 for line in found)
         others = sum(bool(line["others_kept"]) for line in found)
-        said.append(f"faults found and mended within 10 minutes: {in_time} of {len(found)}")
+        said.append(f"faults found and fixed within 10 minutes: {in_time} of {len(found)}")
         said.append(f"another setting kept as well: {others} of {len(found)}")
         said.append(f"everything as before: {sum(not line['different'] for line in found)} of {len(found)}")
     idle = by_part["nothing"]

@@ -38,7 +38,7 @@ class Fault:
     name: str
     plant: str
     remove: str
-    mended_by: str
+    fixed_by: str
     server: bool = False
 
 
@@ -105,7 +105,7 @@ def a_try(guest: str, fault: Fault, number: int) -> dict[str, Any]:
         require = f"period=10ms latency<={math.sqrt(clean_us * faulty_us):.0f}us hardness=99%"
         words = ["--target", f"lab:{guest}", "--duration", "3s", "--seed", str(number), "--budget", "10min"]
         result = tuned(require, *words)
-    return {**line, **short(result), "mended": fault.mended_by in short(result)["kept"]}
+    return {**line, **short(result), "fixed": fault.fixed_by in short(result)["kept"]}
 
 
 def main() -> None:
