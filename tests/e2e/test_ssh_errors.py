@@ -94,7 +94,11 @@ def test_another_place_is_taken_where_tmp_will_not_do(tmp_path: Path, tmp: str) 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [("size=64k", "no room"), ("size=16m,noexec", "programs cannot be run"), ("size=16m,ro", "no folder")],
+    [
+        ("size=64k", "no room"),
+        ("size=16m,noexec", "programs cannot be run"),
+        ("size=16m,ro", "no folder can be made"),
+    ],
 )
 def test_no_place_will_do(tmp_path: Path, options: str, reason: str) -> None:
     with Machine(tmp_path, tmp=options, others=options) as board:

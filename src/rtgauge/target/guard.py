@@ -76,13 +76,17 @@ def agent_answers(
 
 
 def wait_until_held(
-    answers: Iterable[bytes], target: Target, at_held: AtHeld | None, name: str | None = None
+    answers: Iterable[bytes],
+    target: Target,
+    at_held: AtHeld | None,
+    name: str | None = None,
+    engine: str = "the engine",
 ) -> None:
     """Read the output of a run's guard until the run holds its target and the settings of earlier runs are
     restored, which `target.restored_before` then lists.
 
-    `name`: the target, if messages have to name it. Raises MeasureError if another run holds it, or the
-    output is not a guard's.
+    `name`: the target, if messages have to name it; `engine`: how they name the engine. Raises MeasureError
+    if another run holds the target, or the output is not a guard's.
     """
     for text in answers:
         line = json_object(text)
@@ -99,8 +103,8 @@ def wait_until_held(
             return
     where = f"{name}: " if name is not None else ""
     raise MeasureError(
-        f"{where}the engine does not answer like the one that came with this rtgauge: unset RTGAUGE_ENGINE, "
-        "or install rtgauge again (pip install .)"
+        f"{where}{engine} does not answer like the engine that came with this rtgauge: unset "
+        "RTGAUGE_ENGINE, or install rtgauge again (pip install .)"
     )
 
 

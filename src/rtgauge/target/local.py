@@ -192,7 +192,7 @@ class LocalTarget:
             raise MeasureError("the engine's guard has no pipes")
         self._keeper.add(self._session.stdin.fileno())
         try:
-            wait_until_held(self._session.stdout, self, at_held)
+            wait_until_held(self._session.stdout, self, at_held, engine=str(engine_path()))
         except BaseException:
             self.close()
             raise
