@@ -191,7 +191,7 @@ def test_what_is_held_stays_until_it_is_taken_back(tmp_path: Path, unchanged: di
     assert "MI is in force" in good(rtgauge("deploy", "apply", "MI")).stdout
     held = state()
     assert "already applied" in error_line(rtgauge("deploy", "apply", "M"), 3)
-    assert "MI is held" in good(rtgauge("deploy", "show")).stdout
+    assert "MI is applied" in good(rtgauge("deploy", "show")).stdout
     assert document(good(rtgauge("system", "--json")).stdout)["deployment"]["held"] == "MI"
     assert "undo it first" in error_line(
         rtgauge("run", *QUICK, "--deployment", "M", "--out", tmp_path / "a"), 3
