@@ -199,7 +199,7 @@ class Probe(ABC, Generic[P]):
     cross_checked: frozenset[str] = frozenset()
     """The tools (`--cross-check`) that measure the same quantity."""
     watches: bool = False
-    """Whether the measured threads are those of the user's program."""
+    """Whether the measured threads belong to the user's program."""
     measures_clocks: bool = False
     """Whether it measures the clocks, which is the first step of each run on each target."""
 

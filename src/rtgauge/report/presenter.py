@@ -50,7 +50,7 @@ class Presenter:
     """Shows nothing; probes override methods. `steps`: the steps of its probes, in the conditions' order."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
-        """Return the result of these steps as part of a sentence; None if the largest values suffice."""
+        """Return the result of these steps as part of a sentence; None if the largest values are enough."""
         return None
 
     def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002

@@ -128,8 +128,8 @@ def machines(store: Store) -> list[MachineRow]:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Return whether the name matches. `*` stands for any text, but for the labels of a part only if the
-    pattern has labels too.
+    """Return whether the name matches. `*` matches any text; it matches a part's labels only if the pattern
+    has labels too.
     """
     if "[" in name and "[" not in pattern:
         return False

@@ -98,7 +98,7 @@ class Done:
 
 
 def quoted(argument: str) -> str:
-    """Quote an argument as a user types it: in double quotes if it needs quotes and these suffice."""
+    """Quote an argument as a user types it: in double quotes if it needs quotes and they are enough."""
     plain = shlex.quote(argument)
     return plain if plain == argument or set(argument) & set('"$`\\!') else f'"{argument}"'
 
