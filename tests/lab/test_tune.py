@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A tuning of a guest, with a power cut in the middle of a trial."""
+"""Tunings of a guest: with a power cut in the middle of a trial, and with a boot before the confirmation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.cli import end, good, only_error, rtgauge, start, wait_until
+from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,3 +48,40 @@ def test_a_power_cut_in_a_trial_leaves_nothing_and_the_tuning_goes_on(lab: Lab, 
     result = tune(lab, "--resume", record)
     assert result["tests"][0]["changed"] == ["timer-migration"]
     assert lab.run_in(MIGRATION) == before
+
+
+HOG = """# busy for a while in each fifth of a second
+while :; do
+	dd if=/dev/zero of=/dev/null bs=1M count=60 2>/dev/null
+	sleep 0.2
+done
+"""
+START_HOG = "::respawn:/usr/bin/chrt -f 98 /usr/bin/taskset 2 /bin/sh /etc/hog\n"
+
+
+def test_a_kept_setting_is_confirmed_after_another_boot(lab: Lab, tmp_path: Path) -> None:
+    """A real-time hog that starts at each boot is moved off the measured CPU, and moved again for the
+    confirmation.
+    """
+    lab.boot("debian")
+    inittab = lab.run_in("cat /etc/inittab")
+    etc = tmp_path / "overlay/etc"
+    etc.mkdir(parents=True)
+    (etc / "inittab").write_text(inittab + START_HOG)
+    (etc / "hog").write_text(HOG)
+    lab.stop()
+    kept = stock_kernel()
+    files = ("--kernel", next(kept.glob("vmlinuz-*")), "--modules", kept, "--overlay", tmp_path / "overlay")
+    good(rtgauge("lab", "add", "hog", *files, env=lab.env))
+    lab.boot("hog", smp="2")
+    boot = lab.run_in("cat /proc/sys/kernel/random/boot_id")
+    result = tune(
+        lab, "--target", "lab:hog", "--require", "latency<=1ms hardness=95%", "--only", "rt-tasks-elsewhere",
+        "--budget", "1h", "--out", tmp_path / "out", *SHORT,
+    )  # fmt: skip
+    assert [kept["rule"] for kept in result["kept"]] == ["rt-tasks-elsewhere"]
+    assert result["confirmed"] is not None
+    assert result["tests"][-1]["changed"] == ["rt-tasks-elsewhere"]
+    assert lab.run_in("cat /proc/sys/kernel/random/boot_id") != boot
+    lab.stop()
+    good(rtgauge("lab", "rm", "hog", env=lab.env))

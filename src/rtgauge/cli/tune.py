@@ -359,14 +359,12 @@ def _resumed(named: Path, waits_s: float) -> Record:
     from rtgauge.cli.gate import measured_record
     from rtgauge.record.reader import Record, find_record
     from rtgauge.runner.run import RunOptions, resume_run
-    from rtgauge.tune.study import next_runs, play
+    from rtgauge.tune.study import next_runs
 
     folder = find_record(named)
     record = Record.open(folder)
-    if record.run.state == "complete" and not play(record).next:
-        return record
     options = RunOptions(out=folder.parent, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
-    if not play(record).awaits_boot:
+    if record.run.state != "complete":
         record = measured_record(partial(resume_run, folder, options, more=next_runs))
     return _after_boot(record, options)
 
@@ -391,7 +389,8 @@ def _after_boot(record: Record, options: RunOptions) -> Record:
             now = read([BOOT_ID]).text(BOOT_ID)
         if now == record.system(target).boot_id:
             return record
-    return measured_record(partial(resume_run, record.path, options, more=partial(next_runs, booted=True)))
+    more = partial(next_runs, booted=True)
+    return measured_record(partial(resume_run, record.path, options, more=more, complete=True))
 
 
 def _boot_guest(target: str) -> None:

@@ -139,12 +139,12 @@ class RecordWriter:
             raise
 
     @classmethod
-    def open_partial(cls, path: Path) -> RecordWriter:
-        """Continue an unfinished record: its `run` lists the finished steps, and half-written ones are
-        removed.
+    def open_partial(cls, path: Path, *, complete: bool = False) -> RecordWriter:
+        """Continue an unfinished record, or with `complete` a complete one: its `run` lists the finished
+        steps, and half-written ones are removed.
 
-        An interrupted record gets its `.partial` back. Raises RecordError for a damaged record, and
-        InputError for a complete one or one that another user can change.
+        An ended record gets its `.partial` back. Raises RecordError for a damaged record, and InputError for
+        a complete one without `complete`, or one that another user can change.
         """
         path = path.resolve() if path.is_symlink() else path
         if not (path / RUN).is_file():
@@ -154,7 +154,7 @@ class RecordWriter:
             folder = writer._folder
             run = read_model(folder.file(RUN), Run)
             writer.id = run.id
-            if run.state == "complete":
+            if run.state == "complete" and not complete:
                 raise InputError(f"{path} is complete: there is nothing to resume")
             for name in FOLDERS:
                 with suppress(FileExistsError):  # `_check_folders` reports a link

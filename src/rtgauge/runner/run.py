@@ -124,10 +124,16 @@ def start_run(
 
 
 def resume_run(
-    folder: Path, options: RunOptions, progress: Progress, interrupt: Interrupt, more: More | None = None
+    folder: Path,
+    options: RunOptions,
+    progress: Progress,
+    interrupt: Interrupt,
+    more: More | None = None,
+    *,
+    complete: bool = False,
 ) -> RunOutcome:
     """Resume a record whose name ends in `.partial`: keep finished steps, and measure the others and the ones
-    that `more` adds.
+    that `more` adds. With `complete`, a complete record continues too: `more` must add steps.
 
     A step that continued on another machine, because only the connection or rtgauge ended, is picked up.
     Raises as `start_run` does.
@@ -161,7 +167,7 @@ def resume_run(
                 )
                 for name in unfinished.targets
             }
-        writer = RecordWriter.open_partial(folder)
+        writer = RecordWriter.open_partial(folder, complete=complete)
         record = writer.record()
         finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
         run = record.run.model_copy(update={"steps": [step.id for step in finished]})

@@ -93,14 +93,16 @@ def test_a_step_in_its_place_that_run_json_does_not_name_yet_is_kept(tmp_path):
     assert RecordWriter.open_partial(writer.path).run.steps == [one.id]
 
 
-def test_an_interrupted_record_is_resumed_and_a_complete_one_is_not(tmp_path):
+def test_a_complete_record_is_resumed_only_on_request(tmp_path):
     writer = begin(tmp_path)
     place = writer.finish("interrupted")
     again = RecordWriter.open_partial(place)
     assert again.path.name.endswith(".partial")
     assert again.run.state == "partial"
+    complete = again.finish("complete")
     with pytest.raises(InputError, match="nothing to resume"):
-        RecordWriter.open_partial(again.finish("complete"))
+        RecordWriter.open_partial(complete)
+    assert RecordWriter.open_partial(complete, complete=True).run.state == "partial"
 
 
 def test_what_is_no_record_cannot_be_resumed(tmp_path):
