@@ -66,3 +66,12 @@ def test_each_run_with_a_boot_of_its_own_counts(tmp_path: Path) -> None:
 def test_nothing_counted_is_no_exposure(tmp_path: Path) -> None:
     record = Record.open(write_record(tmp_path, CALM))
     assert judge_run(parse_requirement("jitter<=1s"), record)[0].exposure is None
+
+
+def test_boots_that_the_steps_name_are_counted(tmp_path: Path) -> None:
+    record = Record.open(write_record(tmp_path, CALM))
+    for number, step in enumerate(record.steps):
+        step.boot_id = f"boot {number // 2}"
+    exposure = judge_run(parse_requirement("latency<=100ms"), record)[0].exposure
+    assert exposure is not None
+    assert exposure.boots == len(record.steps) // 2 == 2

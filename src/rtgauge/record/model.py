@@ -515,6 +515,9 @@ class Step(Model):
     engine_sha256: str | None = Field(
         default=None, description="SHA-256 of the engine that measured; None: another tool measured"
     )
+    boot_id: str | None = Field(
+        default=None, description="the kernel's boot_id during the step; None: another tool measured"
+    )
     started: str = Field(description="UTC, ISO 8601")
     ended: str
     start_ns: int | None = Field(description="CLOCK_MONOTONIC of the target at `go`")

@@ -156,6 +156,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
         if hello.runtime == "linux"
         else f"rtgauge-engine-{hello.runtime} {hello.engine}",
         engine_sha256=engine_hash(context.target.machine, key.rt),
+        boot_id=hello.boot_id or None,
         started=begun.started,
         ended=now_utc(),
         start_ns=least(windows.start_ns[measuring]),

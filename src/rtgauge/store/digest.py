@@ -103,11 +103,11 @@ def _step(record: Record, step: Step, labels: Labels) -> StepDigest:
     target = step.key.targets.get("self", "local")
     facts = record.system(target)
     peer = step.key.peer
-    # The facts are from the boot in which the run began.
+    # Without the boot of the step: the facts are from the boot in which the run began.
     booted = step.deployment is not None and step.deployment.by == "boot"
     row: Row = {
         "name": step.id,
-        "boot_id": None if booted else facts.boot_id or None,
+        "boot_id": step.boot_id or (None if booted else facts.boot_id or None),
         "worst": None if step.worst is None else str(step.worst),
         "started": step.started,
         "ended": step.ended,

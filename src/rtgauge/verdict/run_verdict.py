@@ -307,7 +307,7 @@ def exposure_of(
         activations=activations,
         violations=violations,
         runs=len({(key.repeat, key.targets.get("self")) for key in keys}),
-        boots=_boots(keys, run),
+        boots=_boots([step for step, _ in counted], run),
         conditions=len({condition_of(key) for key in keys}),
         measured_s=seconds,
         confidence=confidence,
@@ -328,8 +328,13 @@ def _measured_s(step: Step) -> float:
     return (step.end_ns - step.start_ns) / NS_PER_S
 
 
-def _boots(keys: Sequence[StepKey], run: Run) -> int:
-    """Count the boots that the run made for these steps; at least one for each target."""
+def _boots(steps: Sequence[Step], run: Run) -> int:
+    """Count the boots of these steps. If a step does not name its boot, count the boots that the plan asks
+    for, and at least one for each target.
+    """
+    keys = [step.key for step in steps]
+    if all(step.boot_id is not None for step in steps):
+        return len({(step.key.targets.get("self"), step.boot_id) for step in steps})
     alternation = alternation_of(run)
     if alternation is not None and alternation.boot_between:
         return len({(key.repeat, key.targets.get("self")) for key in keys})
