@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Calculates from records: comparison, selection, confidence, rare latencies, frequencies."""
+"""Computes results from records: comparisons, choices, confidence bounds, rare latencies, frequencies."""

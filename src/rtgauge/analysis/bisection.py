@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Decides from a few runs which end of a range a commit behaves like: a sequential likelihood ratio test
-(Wald 1945).
+"""Decides from a few runs whether a commit behaves like the good or the bad end of a range, by a sequential
+likelihood ratio test (Wald 1945).
 
-A round runs the commit, the good end and the bad end once each, in random order, so that drift affects all
-three. The spread of runs is estimated, not known, so the ratio uses Student's t.
+Each round runs the commit, the good end and the bad end once, in random order, so that drift affects all
+three. The ratio uses Student's t, because the spread between runs is only estimated.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from rtgauge.analysis.gate import ALARM, RESOLUTION
 
 ERROR = 0.02
-"""The chance that the whole search ends at the wrong commit, if one commit made the change."""
+"""The chance that the search names the wrong commit, if a single commit made the change."""
 MOST_ROUNDS = 12
-"""The most rounds for one commit; if they do not place it, it lies between the ends."""
+"""The most rounds for one commit. If they do not decide, the commit counts as between the ends."""
 
 
 class Place(enum.StrEnum):
-    """Which end a commit behaves like."""
+    """The end that a commit behaves like."""
 
     GOOD = "good"
     BAD = "bad"
@@ -41,18 +41,19 @@ class Round(NamedTuple):
 
 
 def error_of_each(commits: int) -> float:
-    """Return the allowed chance of placing one commit wrongly, in a search among `commits` commits.
+    """Return the allowed chance of misplacing one commit in a search among `commits` commits.
 
-    The chance of any error, including one of the gate between the ends, is then at most ERROR (Bonferroni).
+    The chance of any error in the search, including the first gate between the two ends, is then at most
+    ERROR (Bonferroni).
     """
     return (ERROR - ALARM) / (math.ceil(math.log2(max(commits, 2))) + 1)
 
 
 def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: float) -> Place:
-    """Decide which end the commit of `rounds` behaves like.
+    """Decide which end the commit measured in `rounds` behaves like.
 
-    `ends`: (good, bad) in ns for each pair of runs of the ends outside these rounds; at least 2 pairs.
-    `error`: the allowed chance of a wrong place.
+    `ends`: (good, bad) in ns of each earlier pair of runs of the two ends; at least 2 pairs. `error`: the
+    allowed chance of a wrong decision.
     """
     pairs = np.log([*ends, *((each.good, each.bad) for each in rounds)])
     steps = pairs[:, 1] - pairs[:, 0]
@@ -61,7 +62,7 @@ def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: f
     spread = max(steps.std(ddof=1) / math.sqrt(2), RESOLUTION / math.sqrt(12))
     values = np.log(rounds)
     offset = float((values[:, 0] - values[:, 1:].mean(axis=1)).mean())
-    # one run minus the mean of two
+    # the variance of one run minus the mean of two
     scale = spread * math.sqrt(1.5 / len(rounds))
     ratio = _log_density((offset - half) / scale, degrees) - _log_density((offset + half) / scale, degrees)
     if abs(ratio) >= math.log((1 - error) / error):
@@ -70,5 +71,5 @@ def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: f
 
 
 def _log_density(t: float, degrees: int) -> float:
-    """Return the log density of Student's t, up to a constant."""
+    """Return the logarithm of the density of Student's t, up to a constant."""
     return -(degrees + 1) / 2 * math.log1p(t * t / degrees)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Finds where a series of runs or boots changes its level: a self-normalised test at every place at once.
+"""Finds where a series of runs or boots changes its level, by a self-normalised test of all places at once.
 
 The statistic is the largest squared difference between the values before and after a place, divided by the
 spread of the partial sums on both sides (Shao and Zhang, Testing for change points in time series, Journal of
-the American Statistical Association 105, 2010, eq. 4). It needs no estimate of the variance or of how long
-dependence lasts. It is computed from the values, which show a large change within a few boots, and from their
-ranks, in which a few slow boots cannot hide a change. The critical values were simulated for dependent values
-(AR(1), 0.5), with one false mark in 500 series: `bench/change_points.py`.
+the American Statistical Association 105, 2010, eq. 4). It needs no estimate of the variance or of the range
+of dependence. It is computed twice: from the values, which show a large change within a few boots, and from
+the ranks, in which a few slow boots cannot hide a change. `bench/change_points.py` simulated the critical
+values for dependent values (AR(1), 0.5): they give one false mark in 500 series.
 """
 
 from __future__ import annotations
@@ -23,21 +23,19 @@ LEAST = 5
 """The fewest values on each side of a change."""
 LENGTHS = (20, 30, 50, 100, 200, 500, 1000)
 CRITICAL_VALUES = (252.3, 219.3, 181.6, 147.4, 130.9, 122.3, 120.1)
-"""The critical value at each of LENGTHS; values in between are interpolated over the logarithm of the
-length.
+"""The critical value for each of LENGTHS. Between them it is interpolated over the logarithm of the length.
 """
 CRITICAL_OF_RANKS = (254.0, 249.3, 204.6, 152.3, 132.2, 127.2, 117.6)
 NEAR, AROUND = 10, 30
-"""The place of a change is at most NEAR values from the largest statistic; the ranks of AROUND values on each
-side decide it.
+"""A change is placed within NEAR values of the largest statistic, by the ranks of AROUND values on each side.
 """
 OF_PARTS = 1.7
-"""The largest ratio of statistic to critical value among all parts must exceed this."""
+"""A change is found if the largest ratio of statistic to critical value among all parts exceeds this."""
 
 
 def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> float:
-    """Return the statistic that one in 500 series of this length without a change exceeds; infinite if the
-    series is too short to show one. `critical`: the values at LENGTHS.
+    """Return the statistic that one in 500 series of this length exceeds without a change; infinite if the
+    series is too short to show a change. `critical`: the critical values for LENGTHS.
     """
     if length < LENGTHS[0]:
         return math.inf
@@ -45,8 +43,8 @@ def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> 
 
 
 def statistics(values: Doubles) -> Doubles:
-    """Return the statistic at each place of each series: (series, length) -> (series, places). Place i is
-    between value i + LEAST - 1 and the next one.
+    """Return the statistic at each place of each series: (series, length) -> (series, places). Place i lies
+    between the values i + LEAST - 1 and i + LEAST.
     """
     length = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
@@ -70,7 +68,7 @@ def ranks(values: Doubles) -> Doubles:
 def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
     """Return the largest ratio of statistic to critical value over the parts of each series, and its place.
 
-    A place is the number of values before it. Testing parts keeps one change from hiding another.
+    A place is the number of values before it. Parts are tested because one change can hide another.
     """
     length = values.shape[1]
     ratios: list[Doubles] = []
@@ -89,7 +87,7 @@ def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
 def change_points(values: Sequence[float]) -> list[int]:
     """Return the places of changes in ascending order, each as the number of values before it.
 
-    A series with a change is cut there, and each part is tested again.
+    A series is cut at a change, and both parts are tested again.
     """
     series = np.asarray(values, dtype=np.float64)[None, :]
     if series.shape[1] < LENGTHS[0] or not np.isfinite(series).all():
@@ -106,7 +104,7 @@ def change_points(values: Sequence[float]) -> list[int]:
 
 
 def _placed(values: Doubles, near: int) -> int:
-    """Return the place near this one at which the ranks on both sides differ most: the test's own largest
+    """Return the place near `near` at which the ranks on both sides differ most, because the largest
     statistic is often one or two places off.
     """
     first, end = max(0, near - AROUND), min(len(values), near + AROUND)
@@ -119,7 +117,9 @@ def _placed(values: Doubles, near: int) -> int:
 
 
 def _parts(length: int) -> list[tuple[int, int]]:
-    """Return the whole, its halves, its middle, and two thirds from either end, if they are long enough."""
+    """Return the parts (start, end) to test: the whole, its halves, its middle half, and its first and last
+    two thirds, if they are long enough.
+    """
     half, quarter, third = length // 2, length // 4, length // 3
     parts = [(0, length), (0, half), (half, length)]
     parts += [(quarter, length - quarter), (0, 2 * third), (third, length)]
@@ -127,7 +127,7 @@ def _parts(length: int) -> list[tuple[int, int]]:
 
 
 def _spread_of_sums(values: Doubles) -> Doubles:
-    """Return for each k the sum over t <= k of (S_t - t/k S_k)², with the partial sums S."""
+    """Return for each k the sum over t <= k of (S_t - t/k S_k)², where S are the partial sums."""
     numbers = np.arange(1, values.shape[1] + 1, dtype=np.float64)
     sums = np.cumsum(values, axis=1)
     squares, mixed = np.cumsum(sums**2, axis=1), np.cumsum(numbers * sums, axis=1)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the distribution nearest to a baseline, by the chi-square test as Delgado and Choi use it and by the
-textbook's.
+"""Compares distributions with a baseline by two chi-square tests: Delgado and Choi's, and the textbook's.
 
 Delgado and Choi, New Insights Into the Real-Time Performance of a Multicore Processor, IEEE Access 8 (2020),
 sec. IV.
@@ -24,27 +23,27 @@ Histogram = tuple[IntArray, IntArray]
 BIN_NS = 1_000
 """The bin width of the papers."""
 LEAST_EXPECTED = 5.0
-"""Cells of the textbook test are merged until each expects this many (Cochran, Some methods for strengthening
-the common chi-square tests, 1954).
+"""The textbook test merges cells until each expects this many samples (Cochran, Some methods for
+strengthening the common chi-square tests, 1954).
 """
 
 
 class Scale(StrEnum):
-    """Whether the paper's statistic is computed from counts or from percentages."""
+    """The unit of the paper's statistic: counts or percentages."""
 
     COUNTS = "counts"
     PERCENT = "percent"
 
 
 class Convention(StrEnum):
-    """How the degrees of freedom are counted."""
+    """The way in which the degrees of freedom are counted."""
 
     PAPER = "paper"
     TEXTBOOK = "textbook"
 
 
 class Test(Model):
-    """One chi-square test. If it cannot be computed, `cannot` says why and the rest is None."""
+    """One chi-square test. If it cannot be computed, `cannot` says why and the other fields are None."""
 
     convention: Convention
     scale: Scale
@@ -53,7 +52,7 @@ class Test(Model):
     degrees_of_freedom: int | None = None
     critical: float | None = None
     p_value: float | None = Field(
-        default=None, description="None if the statistic has no chi-square distribution (percent)"
+        default=None, description="None for a statistic in percent, which has no chi-square distribution"
     )
     rejected: bool | None = None
     bins: int | None = None
@@ -63,14 +62,14 @@ class Test(Model):
 def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, IntArray]:
     """Convert bins of docs/formats/histogram.md to 1 us bins: (whole us in ascending order, counts).
 
-    Exact up to 10 ms; above, a bin counts at its lower edge.
+    This is exact up to 10 ms; a wider bin counts at its lower edge.
     """
     return add_bins(lower_ns(bins) // BIN_NS, counts)
 
 
 def critical_value(degrees_of_freedom: int, alpha: float) -> float:
-    """Return the value that a chi-square variable exceeds with probability `alpha`. Raises ValueError without
-    a degree of freedom.
+    """Return the value that a chi-square variable exceeds with probability `alpha`. Raises ValueError if
+    there is no degree of freedom.
     """
     if degrees_of_freedom < 1:
         raise ValueError("a chi-square test needs at least one degree of freedom")
@@ -87,12 +86,12 @@ def exceedance_probability(statistic: float, degrees_of_freedom: int) -> float:
 
 
 def reshape(side: Histogram, baseline: Histogram) -> tuple[IntArray, IntArray, int]:
-    """Put both histograms into the baseline's bins: (observed, expected, number of empty bins in the
+    """Sort both histograms into the baseline's bins. Return (observed, expected, number of empty bins in the
     baseline's range).
 
     Both arguments are (whole us, counts), ascending, without empty bins. As in the paper, samples outside the
-    baseline's range count in its first or last bin. The paper does not say what to do with a bin inside the
-    range that the baseline left empty (the statistic divides by it): here it is merged with the next lower
+    baseline's range count in its first or last bin. The statistic divides by the baseline's counts, and the
+    paper does not say what to do with an empty bin in this range. Here it is merged with the next lower
     non-empty bin, so that no sample is lost.
     """
     bins_us, expected = baseline
@@ -132,8 +131,8 @@ def paper_test(
     """Return the paper's test: the sum of (O - E)^2 / E over the baseline's bins, with as many degrees of
     freedom as bins.
 
-    With `counts`, the baseline's counts are scaled to the number of samples of the side. With `percent`, both
-    histograms add up to 100. The test cannot be computed for an empty side, or a baseline with one bin.
+    With `counts`, the baseline's counts are scaled to the side's number of samples. With `percent`, both add
+    up to 100. The test cannot be computed if the side is empty or the baseline has only one bin.
     """
     cannot = _empty(side, baseline)
     if len(baseline[0]) == 1 and cannot is None:
@@ -152,7 +151,7 @@ def paper_test(
 
 
 def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray]:
-    """Return both rows, with neighbouring cells merged until each expects LEAST_EXPECTED."""
+    """Return both rows with neighbouring cells merged until each expects at least LEAST_EXPECTED."""
     share = min(int(side.sum()), int(baseline.sum())) / max(1, int(side.sum()) + int(baseline.sum()))
     cells: list[tuple[int, int]] = []
     first = second = 0
@@ -168,12 +167,11 @@ def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray
 
 
 def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) -> Test:
-    """Return the test of homogeneity over all bins of both samples, with sparse cells merged and cells - 1
-    degrees of freedom.
+    """Return the test of homogeneity over all bins of both samples, with sparse cells merged and one degree
+    of freedom fewer than cells.
 
     It assumes independent samples, which latencies are not. It cannot be computed if a side is empty or only
-    one cell remains. chi2_contingency of scipy.stats gives the same statistic, but takes 0.5 s longer to
-    import.
+    one cell remains. chi2_contingency of scipy.stats gives the same value, but takes 0.5 s longer to import.
     """
     convention, scale, cannot = Convention.TEXTBOOK, Scale.COUNTS, _empty(side, baseline)
     if cannot is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares sides: figures, settings, chi-square tests, effect sizes, quantile differences, tails."""
+"""Compares sides by figures, settings, chi-square tests, effect sizes, quantile differences and tails."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """`alpha`: level of every test. `within_ns`: differences up to this are called the same. `intervals`,
+    """`alpha`: the level of every test. `within_ns`: a difference up to this counts as the same. `intervals`,
     `tails`: whether to estimate them.
     """
 
@@ -97,7 +97,7 @@ def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> lis
 
 
 def _is_lower(figures: Distribution, than: Distribution) -> bool:
-    """Return whether every measured quantile is lower."""
+    """Return whether every quantile of `figures` is lower than in `than`."""
     if not figures.count or not than.count or figures.lower_bounds:
         return False
     names = map(_field, QUANTILES)
@@ -134,7 +134,9 @@ def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
 
 
 def _figures(side: Side, quantile: str) -> tuple[list[int], int]:
-    """Return the quantile in each run, and their mean, or the pooled quantile if a run has only a bound."""
+    """Return the quantile of each run, and their mean. If a run has only a bound, return the quantile of all
+    runs together instead of the mean.
+    """
     name = _field(quantile)
     runs_ns = [ns for run in side.runs if (ns := getattr(run.figures, name)) is not None]
     if any(name in run.figures.lower_bounds for run in side.runs):
@@ -153,7 +155,7 @@ def _is_paired(side: Side, baseline: Side) -> bool:
 
 
 def _bin_width(side: Side, ns: int) -> int:
-    """Return the width (ns) of a value's bin, at least the tool's resolution."""
+    """Return the width (ns) of a value's bin, or the tool's resolution if that is wider."""
     bin_number = signed_bin_of(ns)
     return max(int(upper_ns(bin_number) - lower_ns(bin_number)) + 1, side.resolution_ns)
 
@@ -199,9 +201,7 @@ def _bounds(side: Side, runs_ns: Sequence[int]) -> RunFigures:
 def quantile_differences(
     pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None
 ) -> list[QuantileDifference]:
-    """Return each quantile of each side minus its baseline's, with intervals if possible. `progress(done,
-    all)`.
-    """
+    """Return each quantile of each side minus its baseline's, with an interval if possible."""
     rows: list[QuantileDifference] = []
     intervals: list[tuple[QuantileDifference, Interval]] = []
     for number, (side, baseline) in enumerate(pairs):
@@ -255,9 +255,7 @@ def compare(
     options: Options,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Comparison:
-    """Compare the sides. `pairs`: (side, its baseline); `progress(part, done, total)` is called as it
-    advances.
-    """
+    """Compare the sides. `pairs`: (side, its baseline); calls `progress(part, done, total)`."""
 
     def count_pairs(done: int, total: int) -> None:
         if progress is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Puts the result of a comparison into one sentence, and gives the command that shows more.
+"""Puts the result of a comparison into one sentence, and suggests the command that shows more.
 
-For single runs the sentence covers only the two measured runs, not others.
+For single runs, the sentence speaks only of the two measured runs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from rtgauge.analysis.sides import Side
 
 MOST_NAMED = 4
-"""If more sides agree, only their number is given."""
+"""If more sides than this agree, the sentence gives only their number."""
 
 
 class Finding(StrEnum):
-    """What a difference of quantiles shows; the values are the words for repeated runs."""
+    """What a difference of quantiles shows. The values are the words for repeated runs."""
 
     WORSE = "worse"
     MIXED = "worse and better"
@@ -36,7 +36,7 @@ class Finding(StrEnum):
 
 
 OF_SINGLE_RUNS = {Finding.WORSE: "higher", Finding.MIXED: "higher and lower", Finding.BETTER: "lower"}
-"""The words for single runs, which do not show better or worse."""
+"""The words for single runs, which cannot show that a side is better or worse."""
 
 
 def word(kind: Finding, *, repeated: bool) -> str:
@@ -45,7 +45,7 @@ def word(kind: Finding, *, repeated: bool) -> str:
 
 
 def finding(row: QuantileDifference, *, alpha: float) -> Finding:
-    """Return what one quantile shows at level `alpha`. Lower is better for every compared quantity."""
+    """Return what the difference of one quantile shows at level `alpha`. Lower values are better."""
     if row.p_different is None or row.p_not_within is None or row.p_not_beyond is None:
         return Finding.UNKNOWN
     if row.difference_ns is None:
@@ -64,7 +64,7 @@ def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
 
 
 def undetermined(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
-    """Return the sides without a conclusive interval over repeated runs."""
+    """Return the sides that have no interval over repeated runs at any quantile."""
     conclusive = {row.side for row in rows if row.repeated and row.p_different is not None}
     return [side for side in sides if side not in conclusive]
 
@@ -79,7 +79,7 @@ def _and(parts: Sequence[str]) -> str:
 
 
 def _of_pair(findings: Sequence[Finding]) -> Finding:
-    """Return what the quantiles of one pair show together."""
+    """Return what all quantiles of one pair show together."""
     different = set(findings) & {Finding.WORSE, Finding.BETTER}
     if len(different) == 2:
         return Finding.MIXED
@@ -113,7 +113,7 @@ def _of_runs(row: QuantileDifference) -> str:
 
 
 def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
-    """Return the sentence for a single pair, without its end."""
+    """Return the sentence for a single pair, without the full stop."""
     side, baseline, repeated, runs = rows[0].side, rows[0].baseline, rows[0].repeated, _of_runs(rows[0])
     by_finding: dict[Finding, list[QuantileDifference]] = {}
     for row, of_row in zip(rows, findings, strict=True):
@@ -147,13 +147,13 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
 
 
 def _common(labels: Sequence[str]) -> list[str]:
-    """Return the parts that all labels share."""
+    """Return the parts that occur in every label."""
     parts = [label.split(", ") for label in labels]
     return [part for part in parts[0] if all(part in other for other in parts)]
 
 
 def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: float, within: str) -> str:
-    """Return the sentence for several pairs, without its end: the worst first, sides of single runs last."""
+    """Return the sentence for several pairs, without the full stop: the worst first, single runs last."""
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
     of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
@@ -190,9 +190,9 @@ def _several(pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: f
 def conclude(
     rows: Sequence[QuantileDifference], *, alpha: float, within_ns: int, repeat: str | None = None
 ) -> str:
-    """Return the opening sentence of a comparison, from its quantile differences (corrected p-values).
+    """Return the first sentence of a comparison, from its quantile differences with corrected p-values.
 
-    `repeat`: the command that shows more if sides have a single run.
+    `repeat`: the command to suggest if sides have a single run.
     """
     if not rows:
         return "Nothing can be compared: a side is empty."
@@ -213,7 +213,7 @@ def conclude(
 
 REPEATS = 5
 MOST_COMMANDS = 2
-"""If there are more different commands, they are not listed."""
+"""If more different commands than this are needed, none is listed."""
 
 
 def _words(record: Record) -> list[str]:
@@ -232,11 +232,10 @@ def _words(record: Record) -> list[str]:
 
 
 def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
-    """Return the command that gives every side several runs; None if each has several, or if no command is
-    known.
+    """Return the command that measures several runs of every side; None if none is needed or known.
 
-    The repeats of one record are measured alternately. Several records are measured again alternately, with
-    one label for each side.
+    For sides of one record, the command alternates between them. For several records, it measures each again
+    by turns, with one label per side.
     """
     single = {side.record.path: side.record for pair in pairs for side in pair if len(side.runs) < 2}
     if not single:

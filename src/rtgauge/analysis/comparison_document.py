@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the documents of a comparison, which `rtgauge compare --json` prints and from which tables are
-made.
-"""
+"""Defines the documents of a comparison. `rtgauge compare --json` prints them, and tables show them."""
 
 from __future__ import annotations
 
@@ -22,17 +20,17 @@ class SideFigures(Model):
     """The figures of one side, as measured and with missed activations filled in."""
 
     label: str
-    record: str = Field(description="the first of its records")
+    record: str = Field(description="the side's first record")
     records: list[str] = Field(
-        default_factory=list[str], description="all its records; records with the same label are one side"
+        default_factory=list[str], description="the side's records; records with the same label are one side"
     )
     runs: int = Field(
         default=1,
-        description="the units of its intervals: its records if it has several, otherwise its repeats",
+        description="the number of runs: records if there are several, otherwise repeats",
     )
     steps: list[str]
     traits: dict[str, str]
-    baseline: str | None = Field(description="the side it is compared with; None for a baseline")
+    baseline: str | None = Field(description="the label of the baseline; None if this side is a baseline")
     missed: int
     worst_mark: Severity | None
     measured: Distribution
@@ -40,23 +38,23 @@ class SideFigures(Model):
 
 
 class Pair(Model):
-    """One side against its baseline."""
+    """A comparison of one side with its baseline."""
 
     side: str
     baseline: str
     paper: Test
     textbook: Test
     wasserstein_us: float | None = Field(
-        description="None: a side is empty, or has values above its histogram"
+        description="None if a side is empty or has values above its histogram"
     )
     wasserstein_low_us: float | None = Field(
-        default=None, description="lower end of the interval over the runs; None: a side has one run"
+        default=None, description="lower end of the interval over the runs; None if a side has a single run"
     )
     wasserstein_high_us: float | None = None
     cramers_v: float | None
 
     def test(self, convention: chi_square.Convention) -> Test:
-        """Return the test by this convention."""
+        """Return the test that uses this convention."""
         return self.paper if convention is chi_square.Convention.PAPER else self.textbook
 
 
@@ -68,45 +66,47 @@ class Selection(Model):
     best: str | None
     rejected_but_lower: list[str] = Field(
         default_factory=list[str],
-        description="rejected sides below `best` (the baseline if there is no best) at every quantile",
+        description="rejected sides that are below `best` (or else the baseline) at every quantile",
     )
 
 
 class QuantileDifference(Model):
-    """One quantile of a side minus that of its baseline (ns).
+    """A quantile of a side minus the same quantile of its baseline (ns).
 
-    The p-values are corrected for all comparisons of this document (Holm); the interval is not. If both sides
-    have several runs, runs are the units and a figure is the mean over the runs. Otherwise the difference
-    says nothing about other runs.
+    The p-values are corrected for the number of comparisons in the document (Holm); the interval is not. If
+    both sides have several runs, each figure is a mean over runs. Otherwise the difference says nothing about
+    other runs.
     """
 
     side: str
     baseline: str
     quantile: str
     side_runs_ns: list[int] = Field(
-        default_factory=list[int], description="the quantile of each run of the side"
+        default_factory=list[int], description="the quantile in each run of the side"
     )
     baseline_runs_ns: list[int] = Field(default_factory=list[int])
     paired: bool = Field(
-        default=False, description="the sides were measured alternately, so that the unit is a pair of runs"
+        default=False, description="the sides were measured alternately, so a unit is a pair of runs"
     )
     side_ns: int
     side_is_at_least: bool = Field(
-        default=False, description="the figure is a lower bound: the sample overflows its histogram"
+        default=False, description="the figure is a lower bound, because the sample overflows its histogram"
     )
     baseline_ns: int
     baseline_is_at_least: bool = False
     difference_ns: int | None = Field(
-        description="None: not known, because the baseline or both are lower bounds"
+        description="None if unknown, because the baseline's figure or both figures are lower bounds"
     )
     bin_ns: int = Field(
         default=0,
-        description="the width of the wider of the two bins, which limits the precision of the figures",
+        description="the width of the wider of the two figures' bins, which limits the precision",
     )
-    no_interval: str | None = Field(default=None, description="why there is no interval; None: there is one")
+    no_interval: str | None = Field(
+        default=None, description="why there is no interval; None if there is one"
+    )
     low_ns: int | None = Field(
         default=None,
-        description="lower end of the interval, bin widths included; None: no interval, or no limit",
+        description="lower end of the interval, bin widths included; None without an interval or limit",
     )
     high_ns: int | None = None
     p_different: float | None = None
@@ -116,7 +116,7 @@ class QuantileDifference(Model):
 
     @property
     def repeated(self) -> bool:
-        """Whether both sides have several runs, so that the difference holds beyond these runs."""
+        """Whether both sides have several runs. Only then does the difference hold for further runs."""
         return min(len(self.side_runs_ns), len(self.baseline_runs_ns)) > 1
 
 
@@ -133,20 +133,20 @@ class TailEstimate(Model):
     assumptions: list[TailAssumption]
     levels: list[TailLevel]
     not_estimated: list[int] = Field(
-        description="numbers of activations too far beyond the sample, or within one block"
+        description="numbers of activations without an estimate: too far beyond the sample, or within a block"
     )
     threshold_ns: float | None = Field(
         default=None,
-        description="threshold of the second opinion (peaks over a threshold); None: the sample gives none",
+        description="threshold of the second opinion (peaks over a threshold); None if there is none",
     )
     peaks: int = 0
     peaks_shape: float | None = None
     peak_levels: list[TailLevel] = Field(
-        default_factory=list[TailLevel], description="the same levels by the second opinion"
+        default_factory=list[TailLevel], description="the same levels from the second opinion"
     )
     disagree: list[int] = Field(
         default_factory=list[int],
-        description="numbers of activations at which one estimate lies outside the other's interval",
+        description="numbers of activations for which one estimate lies outside the other's interval",
     )
 
 
@@ -156,24 +156,23 @@ class Comparison(Model):
     schema_version: int = SCHEMA_VERSION
     quantity: str = Field(
         default="latency",
-        description="the compared quantity: latency, switch, ...; for a task set: response, ...",
+        description="the compared quantity, such as latency, switch or (for a task set) response",
     )
-    task: str | None = Field(default=None, description="for a task set: the task that is compared")
+    task: str | None = Field(default=None, description="the compared task, if the records have task sets")
     title: str = Field(
         default="",
-        description="what distinguishes it from the other documents in a list: a task, or a quantity and "
-        "who measured it",
+        description="the task, or the quantity and observer, that distinguishes this document in a list",
     )
     alpha: float
     within_ns: int
-    conclusion: str = Field(default="", description="the conclusion, in one sentence")
+    conclusion: str = Field(default="", description="the conclusion in one sentence")
     worse: list[str] = Field(
         default_factory=list[str],
-        description=("the sides that repeated runs show to be worse than their baselines at a quantile"),
+        description=("the sides that repeated runs show to be worse than their baseline at any quantile"),
     )
     undetermined: list[str] = Field(
         default_factory=list[str],
-        description=("the sides that may or may not be worse: one run, or no interval at any quantile"),
+        description=("the sides that may be worse: they have one run, or no interval at any quantile"),
     )
     verdicts: dict[str, Verdict] = Field(
         default_factory=dict[str, Verdict],
@@ -181,7 +180,7 @@ class Comparison(Model):
     )
     sides: list[SideFigures]
     settings: dict[str, list[str]] = Field(
-        description="what differs between the sides: name -> its value in each, in the order of `sides`"
+        description="the settings that differ: name -> its value in each side, in the order of `sides`"
     )
     pairs: list[Pair]
     selections: list[Selection]
@@ -190,11 +189,11 @@ class Comparison(Model):
 
 
 class ComparisonList(RootModel[list[Comparison]]):
-    """One comparison per probe, task, or quantity and observer; `title` distinguishes them."""
+    """One comparison for each probe, task, or quantity and observer; `title` distinguishes them."""
 
 
 class OperationsAndComparisons(Model):
-    """The operations of microbenchmarks, and the comparisons of everything else."""
+    """The operations of microbenchmarks, and comparisons of everything else."""
 
     operations: Microbenchmarks
     comparisons: list[Comparison]
@@ -203,7 +202,7 @@ class OperationsAndComparisons(Model):
 def compared_document(
     benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool
 ) -> BaseModel:
-    """Return the document to print. `one`: everything was compared at once."""
+    """Return the document to print. `one`: whether a single comparison covers everything."""
     if benchmarks is None:
         return comparisons[0] if one else ComparisonList(list(comparisons))
     if not comparisons:

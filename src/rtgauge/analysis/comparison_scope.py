@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the scope of a comparison: all steps, or one task, operation or quantity if the steps share no
-scale.
-"""
+"""Finds the scope of a comparison: all steps or, if they share no scale, one task, operation or quantity."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ from rtgauge.record.reader import Record
 
 @dataclass(frozen=True)
 class Scope:
-    """Which steps and series are compared; by default the main quantity of every step.
+    """The steps and series to compare; by default the main quantity of every step.
 
-    `task` and `metric` choose from a task set; `operation` from microbenchmarks; `probe`, `metric` and `role`
-    from periodic and response tasks and wakeup.
+    `task` and `metric` choose from a task set, and `operation` from microbenchmarks. `probe`, `metric` and
+    `role` choose from periodic tasks, response tasks and wakeup.
     """
 
     title: str = ""
@@ -42,11 +40,11 @@ class Scope:
         return self.task is None or any(counts.task == self.task for counts in step.tasks)
 
     def quantity(self, step: Step) -> str:
-        """Return which metric of the step is compared."""
+        """Return the metric of the step to compare."""
         return self.metric or (step.total.metric if step.total is not None else "none")
 
     def series(self, step: Step) -> list[SeriesSummary]:
-        """Return which series of the step are compared."""
+        """Return the series of the step to compare."""
         if self.task is None and self.metric is None:
             return step.main_series
         metric = self.quantity(step)
@@ -63,9 +61,7 @@ EVERYTHING = Scope()
 
 
 def timing_scopes(records: Sequence[Record]) -> list[Scope]:
-    """Return one scope for each probe, quantity and role that is compared with a period, in the papers'
-    order.
-    """
+    """Return one scope for each probe, quantity and role to compare with a period, in the papers' order."""
     steps = [step for record in records for step in record.steps if not step.tasks]
     scopes: list[Scope] = []
     # The papers' tables of response tasks come before the tables of periodic tasks.
@@ -90,8 +86,8 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
 
 
 def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
-    """Return the scopes to compare: one for everything if all steps share one quantity, otherwise one per
-    task, operation, or probe and quantity.
+    """Return the scopes to compare. If all steps share one quantity, there is one scope; otherwise one for
+    each task, operation, or probe and quantity.
 
     `metric`: the metric of the tasks to compare. Raises InputError if it is unknown or no step has tasks.
     """
@@ -119,7 +115,7 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
 
 
 def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
-    """Return one scope per task of these task-set steps."""
+    """Return one scope for each task of these task-set steps."""
     if not steps:
         return []
     metrics = [known.name for known in probe_of(steps[0]).metrics if known.compared]
@@ -131,6 +127,6 @@ def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
 
 
 def _operation_scopes(steps: Sequence[Step]) -> list[Scope]:
-    """Return one scope per operation of the microbenchmarks."""
+    """Return one scope for each operation of the microbenchmarks."""
     operations = dict.fromkeys(name for step in steps if (name := operation(step)) is not None)
     return [Scope(name[:1].upper() + name[1:], operation=name) for name in operations]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Calculates what a number of activations supports: exact bounds on the probability that one is too late.
+"""Computes exact bounds on the probability that an activation is too late, from the number of activations.
 
 Counts may be divided by a design effect (Kish, Survey Sampling, 1965): the number of dependent activations
-that are worth one independent activation. Without one, activations count as independent, which gives the
-tightest bounds possible for their number.
+that are worth one independent activation. Without it, activations count as independent, and bounds are
+tightest.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def _check(violations: float, count: float, confidence: float) -> None:
 
 
 def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """Return the largest violation probability that `violations` among `count` do not rule out at
-    `confidence` (one-sided).
+    """Return the upper bound on the violation probability at `confidence` (one-sided), after `violations`
+    among `count` activations.
 
-    Exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the
-    binomial, Biometrika 26 (1934). Without a violation it is 1 - (1 - confidence)^(1/count), about 3/count at
-    95 % (the rule of three). 1 if nothing was counted. Raises ValueError for impossible counts.
+    The bound is exact: Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case
+    of the binomial, Biometrika 26 (1934). Without violations it is 1 - (1 - confidence)^(1/count), about
+    3/count at 95 % (the rule of three). It is 1 without activations. Raises ValueError for impossible counts.
     """
     _check(violations, count, confidence)
     if violations == count:
@@ -45,9 +45,7 @@ def upper_bound(violations: float, count: float, confidence: float = DEFAULT_CON
 
 
 def lower_bound(violations: float, count: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """Return the smallest violation probability that `violations` among `count` do not rule out at
-    `confidence` (one-sided, Clopper and Pearson).
-    """
+    """Return the lower bound on the violation probability at `confidence` (one-sided, Clopper-Pearson)."""
     _check(violations, count, confidence)
     if violations == 0:
         return 0.0
@@ -60,7 +58,7 @@ def range_coverage(results: int) -> float:
     """Return the confidence with which the range of `results` independent results contains their median.
 
     Each result is on either side of the median with probability 1/2, whatever their distribution (David and
-    Nagaraja, Order Statistics, 2003, eq. 7.1.2 with r = 1, s = n). 0 for fewer than two results.
+    Nagaraja, Order Statistics, 2003, eq. 7.1.2 with r = 1, s = n). Fewer than two results give 0.
     """
     return max(0.0, 1 - 2.0 ** (1 - results))
 
@@ -73,12 +71,12 @@ def activations_needed(
     count: int = 0,
     design_effect: float = 1.0,
 ) -> int | None:
-    """Return the total number of activations that supports a violation probability of at most `allowed` at
+    """Return the total number of activations needed to show a violation probability of at most `allowed` at
     `confidence`, accurate to 0.1 %.
 
-    It assumes that violations continue at the rate seen (`violations` among `count`, by default none) and
-    with the same `design_effect`. None if the rate itself is too high. Raises ValueError if `allowed` is not
-    between 0 and 1.
+    It assumes that violations continue at the observed rate (`violations` among `count`, by default none) and
+    with the same `design_effect`. Returns None if this rate is too high. Raises ValueError if `allowed` is
+    not between 0 and 1.
     """
     _check(violations, count, confidence)
     if not 0 < allowed < 1:
@@ -106,12 +104,13 @@ def activations_needed(
 def design_effect(
     violations: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
 ) -> float:
-    """Return the factor, at least 1, by which to divide counts: bursts of violations widen a one-sided bound.
+    """Return the factor, at least 1, by which to divide counts so that one-sided bounds allow for bursts.
 
-    `violations` among `counts` in each window of one run, in order. It is the variance of their sum relative
-    to that of independent violations, widened by Student's t because the variance is estimated (Korn and
-    Graubard, Confidence intervals for proportions with small expected number of positive counts, 1998). 1 for
-    fewer than LEAST_WINDOWS windows or no violation: neither can show bursts.
+    `violations`, `counts`: of each window of one run, in order. The factor is the variance of the sum of
+    violations, divided by the variance if they were independent. It is widened by Student's t because the
+    variance is estimated (Korn and Graubard, Confidence intervals for proportions with small expected number
+    of positive counts, 1998). The factor is 1 for fewer than LEAST_WINDOWS windows or no violation, which
+    cannot show bursts.
     """
     from scipy.special import ndtri, stdtrit
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chooses the deployment whose idle latencies differ least from Single's (Delgado & Choi 2020, sec. IV)."""
+"""Chooses the deployment whose idle latencies are most like Single's (Delgado & Choi 2020, sec. IV)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDLE = "idle"
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen deployment, and why."""
+    """The chosen deployment and the reason."""
 
     deployment: str
     reason: str
@@ -25,7 +25,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ComparedDeployments:
-    """The deployments of a record, their comparison (None if there is only one), and the choice."""
+    """The deployments of a record, their comparison (None for a single deployment), and the choice."""
 
     sides: list[Side]
     pairs: list[tuple[Side, Side]]
@@ -43,11 +43,11 @@ def _least(tested: list[Pair]) -> Pair | None:
 
 
 def choose(comparison: Comparison) -> Choice:
-    """Choose the deployment with the smallest statistic among all that are not rejected against Single (sec.
-    IV).
+    """Choose the deployment with the smallest statistic among the deployments that the test against Single
+    does not reject (sec. IV).
 
-    If all are rejected, choose the smallest anyway and say so in the reason. Raises MeasureError if no
-    deployment could be tested.
+    If all are rejected, choose the one with the smallest statistic anyway, and say so in the reason. Raises
+    MeasureError if no deployment could be tested.
     """
     deployments = {side.label: side.traits["deployment"] for side in comparison.sides}
     paper = next(selection for selection in comparison.selections if selection.convention is Convention.PAPER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the settings in which sides differ, among all facts of the machine and all parameters."""
+"""Finds the settings that differ between sides, among all facts about the machine and all parameters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ CHANGING = {
     *("boot_id", "uptime", "running", "calibrations"),
     *("available_bytes", "swap_free_bytes", "steal_ns_since_boot"),
 }
-"""Facts that differ each time a machine is inspected; they are not settings."""
+"""Facts that differ at each inspection of a machine and so are not settings."""
 
 
 def flat(item: object, prefix: str = "") -> dict[str, str]:
-    """Map facts to their dotted names, except facts that always change; a list becomes one text."""
+    """Return the facts by dotted name, without the CHANGING facts; a list becomes one text."""
     if isinstance(item, Mapping):
         found: dict[str, str] = {}
         for key, part in cast("Mapping[str, object]", item).items():
@@ -30,7 +30,7 @@ def flat(item: object, prefix: str = "") -> dict[str, str]:
 
 
 def settings_of(side: Side) -> dict[str, str]:
-    """Return every fact of the side's target and every parameter of its first step, by dotted name."""
+    """Return all facts about the side's target and all parameters of its first step, by dotted name."""
     step = side.steps[0]
     target = next(iter(step.key.targets.values()), "local")
     own = {
@@ -44,7 +44,7 @@ def settings_of(side: Side) -> dict[str, str]:
 
 
 def differences(sides: Sequence[Side]) -> dict[str, list[str]]:
-    """Map each setting that differs to its value in each side, or "not recorded"."""
+    """Return the value of each differing setting in each side, or "not recorded"."""
     settings = [settings_of(side) for side in sides]
     names = dict.fromkeys(name for of_side in settings for name in of_side)
     values = {name: [of_side.get(name, "not recorded") for of_side in settings] for name in names}

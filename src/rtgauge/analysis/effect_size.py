@@ -17,11 +17,11 @@ Histogram = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 def wasserstein(
     values_a: npt.ArrayLike, counts_a: npt.ArrayLike, values_b: npt.ArrayLike, counts_b: npt.ArrayLike
 ) -> float:
-    """Return the mean distance that the samples of one side must move to match the other: the area between
-    the two distribution functions, in the unit of the values.
+    """Return the mean distance by which the samples of one side must move to match the other side: the area
+    between the two distribution functions, in the unit of the values.
 
     Each value is weighted by its count. Raises ValueError if a side is empty. wasserstein_distance of
-    scipy.stats gives the same, but takes 0.5 s longer to import, almost half the time of a comparison of six
+    scipy.stats gives the same value, but takes 0.5 s longer to import, almost half the time of comparing six
     records.
     """
     at_a, at_b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
@@ -39,11 +39,10 @@ def _together(runs: Sequence[Histogram]) -> Histogram:
 
 
 def _variance(runs: Sequence[Histogram]) -> float:
-    """Return the mean square distance of the pooled runs from what infinitely long runs would give, estimated
-    from the distance of each run to the others.
+    """Estimate the mean square distance between the pooled runs and the true distribution, from the distance
+    of each run to all the others.
 
-    For runs that differ only by a shift it is the variance of the mean shift. Any other difference adds to
-    it.
+    If runs differ only by a shift, this is the variance of the mean shift. Any other difference increases it.
     """
     number = len(runs)
     distances = [wasserstein(*run, *_together([*runs[:i], *runs[i + 1 :]])) for i, run in enumerate(runs)]
@@ -54,10 +53,10 @@ def wasserstein_interval(
     side: Sequence[Histogram], baseline: Sequence[Histogram], *, alpha: float
 ) -> tuple[float, float]:
     """Return the interval of the distance between two sides, at confidence 1 - alpha. Each side has at least
-    two runs; give each run as (values, counts).
+    two runs, each given as (values, counts).
 
-    By the triangle inequality, the true distance differs from the samples' by at most the samples' distance
-    from the truth. No distance is below 0.
+    By the triangle inequality, the error of the distance is at most the sum of both sides' distances from
+    their true distributions. The lower end is at least 0.
     """
     from scipy.special import stdtrit
 
@@ -72,11 +71,10 @@ def wasserstein_interval(
 
 
 def cramers_v(statistic: float, count: int, rows: int, columns: int) -> float | None:
-    """Return Cramer's V of a table of counts, from its chi-square statistic: 0 (no association) to 1
-    (complete).
+    """Return Cramer's V of a table of counts, from its chi-square statistic: 0 (independent) to 1.
 
     Cramer, Mathematical Methods of Statistics (1946), sec. 21.9: sqrt(chi2 / (n min(rows - 1, columns - 1))).
-    None if the table has one row or column. Raises ValueError if `count` is not positive.
+    Returns None if the table has only one row or column. Raises ValueError if `count` is not positive.
     """
     if count <= 0:
         raise ValueError("a table without counts has no association")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Estimates the latency exceeded once in a million activations, or more rarely, from the largest latency of
+"""Estimates the latency exceeded once in a million activations or more rarely, from the largest latency in
 each stretch of time.
 
-The generalised extreme value distribution is fitted to block maxima by maximum likelihood; levels have
-intervals by profile likelihood. Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch.
-3. The shape xi has Coles' sign (scipy's is the opposite): xi < 0 has a largest possible value, xi > 0 a heavy
-tail.
+The generalised extreme value distribution is fitted to block maxima by maximum likelihood. Intervals of
+levels come from the profile likelihood. See Coles, An Introduction to Statistical Modeling of Extreme Values,
+2001, chapter 3. The shape xi has Coles' sign (scipy uses the opposite): xi < 0 means a largest possible
+value, xi > 0 a heavy tail.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ FloatArray = npt.NDArray[np.float64]
 
 LEAST_BLOCKS = 50
 MOST_BLOCKS = 200
-"""Windows are merged into at most this many blocks: longer blocks are nearer to the limit distribution, and
+"""Windows are merged into at most this many blocks. Longer blocks are closer to the limit distribution, and
 this many are enough to estimate its shape.
 """
 LEAST_A_BLOCK = 100
-"""The smallest number of activations in a block: the maximum of fewer is not an extreme value."""
+"""The smallest number of activations in a block; the maximum of fewer is not an extreme value."""
 ACTIVATIONS = (10**6, 10**7, 10**8, 10**9)
 FURTHEST = 1_000
 """No level is estimated beyond this many times the number of measured activations."""
 ASSUMPTION_ALPHA = 0.05 / 3
-"""Three or four assumptions are tested: a sample that meets them all is rejected in about 5 % or 7 % of
-cases.
+"""The level of each of the three or four tests. A sample that meets all assumptions is rejected in about 5 %
+or 7 % of cases.
 """
 BROKEN = {
     "no drift": "the maxima drift over time",
@@ -48,15 +48,15 @@ BROKEN = {
 """The message for each assumption that does not hold."""
 DRAWN = 999
 FARTHEST_BOUND = 1e9
-"""An interval counts as unbounded if it extends over this many scales of the fit."""
+"""An interval counts as unbounded if it extends beyond this many times the scale of the fit."""
 SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
-"""Initial shapes of the fit to a supposed level."""
+"""The initial shapes to try in the fit to a supposed level."""
 SEEN_ALPHA, BOUND_ALPHA = 0.01, 0.1
-"""The sample contradicts a level (SEEN_ALPHA) or its upper bound (BOUND_ALPHA) if the Poisson probability of
-the exceedances seen is below this.
+"""The sample contradicts a level if the Poisson probability of the observed exceedances is below SEEN_ALPHA,
+and its upper bound if it is below BOUND_ALPHA.
 """
 HEAVY = 1.0
-"""From this shape up, the tail has no mean and levels mean nothing."""
+"""From this shape up, the tail has no mean, and levels are meaningless."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class Gev:
 
 def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
     """Return minus the log-likelihood and its gradient, shape (3,), by location, log scale and shape;
-    infinite if the parameters exclude a value of `x`.
+    infinite if the parameters make a value of `x` impossible.
     """
     outside = math.inf, np.zeros(3)
-    if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below the likelihood has no maximum
+    if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below, the likelihood has no maximum
         return outside
-    if abs(shape) < 1e-5:  # like 0, but the quotients below keep enough digits
+    if abs(shape) < 1e-5:  # almost 0, but large enough for precise quotients below
         shape = math.copysign(1e-5, shape)
     z = (x - location) * math.exp(-log_scale)
     inner = 1 + shape * z
@@ -110,7 +110,7 @@ def _negative_at(
     shape = math.copysign(max(abs(shape), 1e-5), shape)
     if not abs(shape * log_y) < 600 or not location < level:
         return math.inf, np.zeros(2)
-    scales = math.expm1(-shape * log_y) / shape  # from the location to the level
+    scales = math.expm1(-shape * log_y) / shape  # the distance from the location to the level
     if not scales > 0:
         return math.inf, np.zeros(2)
     scales_by_shape = -(log_y * math.exp(-shape * log_y) + scales) / shape
@@ -144,12 +144,12 @@ def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 def fit(maxima: npt.ArrayLike) -> Gev:
     """Fit the maximum-likelihood distribution to block maxima, shape (n,), in their unit.
 
-    Raises ValueError for fewer than three maxima, or if all are equal.
+    Raises ValueError if there are fewer than three maxima or all are equal.
     """
     x = np.asarray(maxima, dtype=np.float64)
     if len(x) < 3 or float(np.ptp(x)) == 0:
         raise ValueError("a distribution of maxima cannot be fitted to fewer than three, or to equal ones")
-    centre, spread = float(np.median(x)), float(np.std(x))  # fit numbers near 1
+    centre, spread = float(np.median(x)), float(np.std(x))  # scale the numbers to about 1
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
     log_scale = math.log(abs(scale) or 0.5)
@@ -170,7 +170,7 @@ def level_interval(
     """Return the profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles
     2001, sec. 3.3.4); an end is None if unbounded.
 
-    For each supposed level the other two parameters are fitted. The interval contains the levels for which
+    For each supposed level, the other two parameters are fitted. The interval contains the levels at which
     twice the loss of log-likelihood stays below the chi-square quantile.
     """
     x = np.asarray(maxima, dtype=np.float64)
@@ -181,14 +181,12 @@ def level_interval(
     log_y = math.log(-math.log1p(-p))
 
     def loss(level: float) -> float:
-        """Return the loss of log-likelihood at this level beyond the allowed loss; infinite if nothing
-        fits.
-        """
+        """Return the loss of log-likelihood at a level minus the allowed loss; infinite if nothing fits."""
 
         def negative(q: FloatArray) -> tuple[float, FloatArray]:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
-        # Start from the fit to the previous level, or if that is impossible, from the best of some shapes.
+        # Start from the fit to the previous level. If that is impossible here, start from the best of SHAPES.
         start = np.array(previous)
         if not math.isfinite(negative(start)[0]):
             starts = (np.array((place, shape)) for place in (location, previous[0]) for shape in SHAPES)
@@ -200,7 +198,7 @@ def level_interval(
     previous = [location, fitted.shape]
 
     def root_loss(level: float) -> float:
-        """Return the square root of the loss relative to the allowed one, minus 1: nearly straight."""
+        """Return the square root of (loss / allowed loss), minus 1. It is nearly linear in the level."""
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def bound(direction: int) -> float | None:
@@ -209,7 +207,7 @@ def level_interval(
             outside = inside + direction * step
             value = root_loss(outside)
             if not math.isfinite(value):
-                # Nothing fits there: move closer until something does.
+                # Nothing fits this far out: move closer until something does.
                 step /= 2
                 if step < 1e-4:
                     return estimate + spread * inside
@@ -218,7 +216,7 @@ def level_interval(
                 end = root(root_loss, (inside, loss_inside), (outside, value), tolerance=1e-4)
                 return estimate + spread * end
             inside, loss_inside = outside, value
-            # Slightly beyond the root of a straight line.
+            # Go slightly beyond the place where a straight line would reach 0.
             step = abs(outside) * min(3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1))
         return None
 
@@ -226,7 +224,7 @@ def level_interval(
 
 
 class TailAssumption(Model):
-    """A test of an assumption behind the estimate."""
+    """The test of one assumption of the estimate."""
 
     name: str
     statistic: float
@@ -236,7 +234,7 @@ class TailAssumption(Model):
 
 def _anderson_darling(ordered: FloatArray) -> FloatArray:
     """Return the Anderson-Darling statistics, shape (...), of sorted samples, shape (..., n), against the
-    distribution fitted to each by moments.
+    distribution fitted to each sample by moments.
     """
     location, scale, shape = (part[..., None] for part in _moments(ordered))
     inner = np.maximum(1 + shape * (ordered - location) / scale, 1e-300)
@@ -247,11 +245,11 @@ def _anderson_darling(ordered: FloatArray) -> FloatArray:
 
 
 def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tuple[float, float]:
-    """Return (Anderson-Darling statistic, p-value) of the hypothesis that the maxima follow this family; the
-    p-value is from a parametric bootstrap.
+    """Return (Anderson-Darling statistic, p-value) for the hypothesis that the maxima follow this family. The
+    p-value comes from a parametric bootstrap.
 
-    scipy.stats.goodness_of_fit fits each of the 999 drawn samples by maximum likelihood, 63 ms each: a minute
-    instead of 0.02 s.
+    scipy.stats.goodness_of_fit takes a minute instead of 0.02 s, because it fits each of the 999 drawn
+    samples by maximum likelihood.
     """
     ordered = np.sort(np.asarray(maxima, dtype=np.float64))
     statistic = float(_anderson_darling(ordered))
@@ -262,10 +260,10 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tup
 
 
 def drift(x: FloatArray) -> tuple[float, float]:
-    """Return (Kendall's tau with time, two-sided p-value) by the test of Mann (1945) and Kendall (1975):
-    normal approximation, variance corrected for ties.
+    """Return (Kendall's tau with time, two-sided p-value) by the test of Mann (1945) and Kendall (1975), in
+    the normal approximation with the variance corrected for ties.
 
-    scipy.stats.kendalltau gives the same, but adds 0.5 s of imports to a comparison of six records (1.2 s).
+    scipy.stats.kendalltau gives the same values, but takes 0.5 s longer to import.
     """
     n = len(x)
     score = float(np.sign(x[None, :] - x[:, None])[np.triu_indices(n, 1)].sum())
@@ -279,7 +277,7 @@ def drift(x: FloatArray) -> tuple[float, float]:
 
 def serial_correlation(x: FloatArray) -> tuple[float, float]:
     """Return (Spearman's rank correlation of each value with the next, two-sided p-value from Student's t).
-    polars ranks the values, because it is imported anyway.
+    The ranks come from polars, which is imported anyway.
     """
     import polars as pl
     from scipy.special import stdtr
@@ -292,11 +290,11 @@ def serial_correlation(x: FloatArray) -> tuple[float, float]:
 
 
 def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, float]:
-    """Return (Kruskal-Wallis statistic, p-value) of the hypothesis that the maxima of all runs, at least two,
-    have one distribution.
+    """Return (Kruskal-Wallis statistic, p-value) for the hypothesis that the maxima of all runs (at least
+    two) have the same distribution.
 
     Kruskal and Wallis, Use of ranks in one-criterion variance analysis, 1952, with the correction for ties.
-    kruskal of scipy.stats gives the same, but takes 0.5 s longer to import.
+    kruskal of scipy.stats gives the same values, but takes 0.5 s longer to import.
     """
     import polars as pl
     from scipy.special import chdtrc
@@ -311,8 +309,8 @@ def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, fl
 
 
 def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:
-    """Test for drift (Mann-Kendall), serial correlation (Spearman's rank correlation of neighbours) and the
-    fit of the family.
+    """Test three assumptions: no drift (Mann-Kendall), no serial correlation (Spearman's rank correlation of
+    neighbours), and the fit of the family.
     """
     x = np.asarray(maxima, dtype=np.float64)
     return [
@@ -338,11 +336,11 @@ class TailLevel(Model):
 
 @dataclass(frozen=True)
 class Tail:
-    """The estimate, or why there is none (`cannot`).
+    """The estimate, or the reason why there is none (`cannot`).
 
-    `not_estimated`: numbers of activations too far beyond the sample, or within a block. `peaks` and
-    `peak_levels`: the second opinion; None and empty if the sample gives none. `disagree`: numbers of
-    activations at which one estimate lies outside the other's interval.
+    `not_estimated`: numbers of activations that are too far beyond the sample, or within a block. `peaks` and
+    `peak_levels`: the second opinion, or None and empty if the sample does not give one. `disagree`: numbers
+    of activations for which one estimate lies outside the other's interval.
     """
 
     cannot: str | None
@@ -358,9 +356,7 @@ class Tail:
 
 
 def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return maxima (ns) and counts of at most MOST_BLOCKS equal blocks of windows, without a shorter last
-    block.
-    """
+    """Return the maxima (ns) and counts of at most MOST_BLOCKS equal blocks, without a shorter last block."""
     windows = max(1, math.ceil(len(maxima_ns) / MOST_BLOCKS))
     end = len(maxima_ns) // windows * windows
     return (
@@ -370,11 +366,11 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
 
 
 def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLevel]) -> str | None:
-    """Return how the sample contradicts the levels (more windows exceed a level than it allows), or None.
+    """Return how the sample contradicts the levels, or None: more windows exceed a level than it allows.
 
-    `maxima_ns`: the maximum of every window, with `total` activations in all. A window with a burst counts
-    once. The Poisson probability of this many windows must not be below SEEN_ALPHA for a level, or below
-    BOUND_ALPHA for its upper bound.
+    `maxima_ns`: the maximum of every window; they have `total` activations in all. A window with a burst
+    counts once. The Poisson probability of this many windows must not be below SEEN_ALPHA for a level, or
+    below BOUND_ALPHA for its upper bound.
     """
     from scipy.special import pdtrc
 
@@ -399,7 +395,7 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLev
 def _second_opinion(
     histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[TailLevel], confidence: float
 ) -> tuple[peaks_over_threshold.Pareto | None, list[TailLevel], list[int]]:
-    """Return the peaks over a threshold, their levels, and the numbers of activations at which the two
+    """Return the peaks over a threshold, their levels, and the numbers of activations for which the two
     estimates disagree.
     """
     peaks = peaks_over_threshold.estimate(*histogram)
@@ -433,14 +429,13 @@ def estimate(
     activations: Sequence[int] = ACTIVATIONS,
     confidence: float = 0.95,
 ) -> Tail:
-    """Estimate the levels exceeded once in `activations`, from the largest latency (ns) and the count of each
-    stretch of time.
+    """Estimate the levels exceeded once in `activations`, from the largest latency (ns) and the number of
+    activations of each stretch of time.
 
-    A burst of late activations counts once: a level gives how often lateness begins. There is no estimate if
-    an assumption does not hold, or the sample is too small or contradicts the extrapolation; `cannot` says
-    why. `runs`: the run of each stretch; several runs must be alike, because a pooled level says nothing
-    about another run. `histogram`: values (ns, ascending) and counts of all activations, for the second
-    opinion.
+    A burst of late activations counts once. There is no estimate if an assumption does not hold, or if the
+    sample is too small or contradicts the extrapolation; `cannot` says why. `runs`: the run of each stretch;
+    several runs must be alike, because a pooled level says nothing about another run. `histogram`: values
+    (ns, ascending) and counts of all activations, for the second opinion.
     """
     maxima, sizes = blocks_of(maxima_ns, counts)
     total = sum(counts)

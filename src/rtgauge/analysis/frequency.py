@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calculates the highest frequency of a task: tables 4 to 9 of Brown & Martin (2010) for any records.
+"""Computes the highest frequency of a task: tables 4 to 9 of Brown & Martin (2010) for any records.
 
-A task of period P is in time if its lateness is at most a fraction of P (half of it in the paper). So a
+A task of period P is in time if its lateness is at most a fraction of P (half of P in the paper). So a
 lateness L allows the frequency fraction / L.
 """
 
@@ -28,16 +28,16 @@ from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank
 
 HALF = Fraction(1, 2)
-"""The fraction of a period that the paper allows."""
+"""The fraction of a period that the paper allows for lateness."""
 CONFIDENCE = 0.95
 HARDNESS = (Fraction(95, 100), Fraction(1))
-"""The two shares that the paper uses."""
+"""The two shares of activations in time that the paper uses."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """`fraction`: the share of a period that a lateness may take. `confidence`: of one-sided bounds. `tails`:
-    whether to estimate rare latencies.
+    """`fraction`: the share of a period that a lateness may take. `confidence`: the confidence of one-sided
+    bounds. `tails`: whether to estimate rare latencies.
     """
 
     fraction: Fraction = HALF
@@ -48,7 +48,7 @@ class Options:
 def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | None:
     """Return the highest frequency (Hz) whose period, times `fraction`, is at least the lateness.
 
-    0.0 for a lateness without end (None); None for a lateness of 0, which limits nothing.
+    An unlimited lateness (None) gives 0.0. A lateness of 0 limits nothing and gives None.
     """
     if lateness_ns is None:
         return 0.0
@@ -56,28 +56,27 @@ def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | 
 
 
 class Limit(Model):
-    """A quantile of the lateness, and the frequency that it allows. Bounds are one-sided."""
+    """A quantile of the lateness, and the frequency that this allows. Bounds are one-sided."""
 
-    hardness: float = Field(description="the share: 0.95, 1")
-    ns: int | None = Field(description="None: unlimited, because answers were lost")
+    hardness: float = Field(description="the share of activations: 0.95 or 1")
+    ns: int | None = Field(description="None if unlimited, because answers were lost")
     low_ns: int | None = Field(
-        description="lower bound at the given confidence; for all samples: the largest seen"
+        description="lower bound at the given confidence; for all samples, the largest lateness seen"
     )
     high_ns: int | None = Field(
-        description="upper bound at the given confidence; None: the sample is too small (always None for "
-        "all samples)"
+        description="upper bound at the given confidence; None for all samples, or a sample that is too small"
     )
-    hz: float | None = Field(description="None: nothing limits it")
+    hz: float | None = Field(description="None if nothing limits the frequency")
     at_most: bool = Field(
         default=False,
-        description="the sample is in no bin, so it may be anything up to ns, and the frequency hz or higher",
+        description="the sample is in no bin: its value is at most ns, so the frequency is at least hz",
     )
-    low_hz: float = Field(description="0: no frequency can be promised")
+    low_hz: float = Field(description="0 if no frequency can be promised")
     high_hz: float | None
 
 
 class Extreme(Model):
-    """The lateness exceeded once in `activations`, its interval, and the frequency it allows."""
+    """The lateness exceeded once in `activations`, its interval, and the frequency that it allows."""
 
     activations: int
     ns: float
@@ -85,10 +84,10 @@ class Extreme(Model):
     high_ns: float | None
     hz: float | None
     peaks_ns: float | None = Field(
-        default=None, description="the second opinion: peaks over a threshold; None: the sample gives none"
+        default=None, description="the second opinion, from peaks over a threshold; None if there is none"
     )
     peaks_hz: float | None = None
-    disagree: bool = Field(default=False, description="one of the two lies outside the other's interval")
+    disagree: bool = Field(default=False, description="one estimate lies outside the other's interval")
 
 
 class Line(Model):
@@ -100,20 +99,18 @@ class Line(Model):
     traits: dict[str, str]
     samples: int
     missed: int = Field(
-        description="missed activations or lost answers; all count, and a lost answer counts as later "
-        "than any other"
+        description="missed activations or lost answers; a lost answer counts as later than any other sample"
     )
     median_ns: int | None = Field(description="signed; the limits use absolute values")
-    median_at_most: bool = Field(default=False, description="it may be anything up to median_ns")
+    median_at_most: bool = Field(default=False, description="the median may be anything up to median_ns")
     limits: list[Limit]
     supposes_independence: bool = Field(
         default=False,
-        description="the bounds assume independent samples; one run with few windows does not show how "
-        "its samples "
-        "depend on each other",
+        description="the bounds assume independent samples, because one run with few windows shows no "
+        "dependence",
     )
     interval_ns: int | None = Field(
-        description="period of the measurement; None if it was random or is not known"
+        description="period of the measurement; None if it was random or is unknown"
     )
     extremes: list[Extreme] = Field(default_factory=list[Extreme])
     no_extremes: str | None = Field(default=None, description="why there is no extreme-value estimate")
@@ -125,8 +122,8 @@ class Line(Model):
 
 
 class Table(Model):
-    """The lines of one quantity: response tasks (tables 4, 5 and 8 of the paper), periodic tasks (6, 7 and
-    9), or wakeup.
+    """The lines of one quantity: response tasks (the paper's tables 4, 5, 8), periodic tasks (6, 7, 9), or
+    wakeup.
     """
 
     title: str
@@ -138,7 +135,7 @@ class Table(Model):
 
 
 def limit_of(quantile_ns: Quantile, share: Fraction, fraction: Fraction = HALF) -> Limit:
-    """Return a quantile and the frequency that it allows."""
+    """Return a quantile of the lateness with the frequency that it allows."""
     return Limit(
         hardness=float(share),
         ns=quantile_ns.ns,
@@ -156,7 +153,7 @@ def _interval(side: Side) -> int | None:
     interval, period = parameters.get("interval_ns"), parameters.get("period_ns")
     if isinstance(interval, int) and interval > 0:
         return interval
-    return period // 2 if isinstance(period, int) and period > 1 else None  # periodic acts twice per period
+    return period // 2 if isinstance(period, int) and period > 1 else None  # acts twice per period
 
 
 def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
@@ -179,9 +176,9 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
 
 
 def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> float | None:
-    """Return the distance of a bound in ranks at `confidence` (one-sided). It follows from how the share of
-    samples above `ns` varies between runs, or between the windows of a single run; None if a single run has
-    few windows.
+    """Return the distance in ranks from a quantile to its bound at `confidence` (one-sided); None for a
+    single run with few windows. It follows from how the share of samples above `ns` varies between runs, or
+    between the windows of a single run.
     """
     from scipy.special import stdtrit
 
@@ -216,7 +213,7 @@ def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], 
 
 
 def line_of(side: Side, options: Options) -> Line | None:
-    """Return the line of one side; None if it has no samples."""
+    """Return the table line of one side; None if the side has no samples."""
     values = ranked(side.merged, resolution_ns=side.resolution_ns, absolute=True)
     if not values.count:
         return None
@@ -244,14 +241,14 @@ def line_of(side: Side, options: Options) -> Line | None:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """The table of one quantity, and its sides in every role."""
+    """The table of one quantity, and the sides in every role."""
 
     sides: list[Side]
     table: Table
 
 
 def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
-    """Return the sides of one quantity, role by role; labels name the role if there are several."""
+    """Return the sides of one quantity, role by role. If there are several roles, labels name them."""
     every: list[Side] = []
     for scope in scopes:
         sides = sides_of(records, scope, force=True, alike=False)
@@ -265,8 +262,7 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Return a table of every quantity that is compared with a period, without the steps of searches; empty
-    if there are none.
+    """Return one table for each quantity that can be compared with a period. Steps of searches are left out.
 
     Raises RecordError for a damaged record.
     """

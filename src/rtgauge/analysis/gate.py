@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Decides from pairs of runs whether a candidate is worse than its baseline: a group sequential t-test.
+"""Decides from pairs of runs whether a candidate is worse than its baseline, by a group sequential t-test.
 
 A pair is one run or boot of each side. The order within a pair is random and balanced over each BLOCK of
-pairs. After each block it decides whether to continue; fewer pairs cannot show a change at this level. The
-test is on the logarithm of the ratio of the two values: what both runs share cancels out, and drift and slow
-boots widen the spread instead of shifting the mean. The error of the whole decision is spent look by look
-(Lan and DeMets 1983, with the power family of Kim and DeMets 1987), and each look's normal bound becomes a
-bound of Student's t at its nominal level (Pocock 1977). `bench/gate_simulation.py` measures the error that
-results.
+pairs. The gate decides after each block whether to continue, because fewer pairs cannot show a change at this
+level. It tests the logarithm of the ratio of the two values: effects that both runs share cancel out, and
+drift and slow boots widen the spread instead of shifting the mean. The error of the whole decision is spent
+look by look (Lan and DeMets 1983, with the power family of Kim and DeMets 1987). Each look's normal bound
+becomes a bound of Student's t at the same nominal level (Pocock 1977). `bench/gate_simulation.py` measures
+the resulting error.
 """
 
 from __future__ import annotations
@@ -29,20 +29,18 @@ from rtgauge.record.alternation import BLOCK
 Doubles = npt.NDArray[np.float64]
 
 ALARM = 0.0015
-"""The chance of a false alarm over all looks of one decision (one-sided) for independent runs, low enough to
-stay below 1 in 500 under drift.
-"""
+"""The one-sided chance of a false alarm over all looks of a decision. Under drift, it is below 1 in 500."""
 OVERLOOK = 0.01
-"""The chance of passing a change of the size that matters, over all looks of one decision (one-sided)."""
+"""The chance of overlooking a change that matters, over all looks of one decision (one-sided)."""
 RESOLUTION = 0.01
-"""Quantiles come from histograms, whose bins are at most this wide relative to their values. If all runs fall
-into one bin, they show no spread, but the change is known only to within this width.
+"""Histogram bins are at most this wide, relative to their values. Runs that all fall into one bin show no
+spread, but the change is known only to this width.
 """
 LEAST_CHANGE = 2 * RESOLUTION
 """The smallest change of a quantile that a gate can show."""
 MOST_PAIRS = 198
 MOST_LOG_RATIO = 100.0
-"""The limit for one pair: e^100 is beyond any clock."""
+"""The limit for the ratio of one pair: no clock can measure a ratio of e^100."""
 
 
 class Outcome(enum.StrEnum):
@@ -56,7 +54,7 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision, and the figures behind it. Changes are relative: 0.1 is 10 % more than the baseline.
+    """A decision with its figures. Changes are relative: 0.1 is 10 % more than the baseline.
 
     `low`, `high`: the interval of the change at 95 % over all looks together; None for fewer than two pairs.
     `spread`: the relative standard deviation of the runs of one side, estimated from the pairs.
@@ -71,9 +69,9 @@ class Decision:
 
 
 def looks(max_pairs: int) -> tuple[int, ...]:
-    """Return the numbers of pairs after which to decide whether to continue; the last is `max_pairs`.
+    """Return the numbers of pairs after which the gate looks at the result; the last is `max_pairs`.
 
-    Raises InputError if `max_pairs` is below BLOCK, too few to show anything, or above MOST_PAIRS.
+    Raises InputError if `max_pairs` is below BLOCK, which is too few to show anything, or above MOST_PAIRS.
     """
     if not BLOCK <= max_pairs <= MOST_PAIRS:
         raise InputError(
@@ -85,7 +83,7 @@ def looks(max_pairs: int) -> tuple[int, ...]:
 
 @cache
 def levels(max_pairs: int, error: float) -> tuple[float, ...]:
-    """Return the nominal one-sided level of each look; together the looks have this error."""
+    """Return the nominal one-sided level of each look, so that all looks together have this error."""
     from scipy.special import ndtr
 
     fractions = np.array(looks(max_pairs)) / max_pairs
@@ -98,10 +96,10 @@ def decide(
 ) -> Decision:
     """Decide from the pairs so far.
 
-    `log_ratios`: ln(candidate / baseline) of each pair, in the order of measurement; the first `max_pairs`
-    count. `larger_than`: the change that matters, 0.1 for 10 %. A smaller change passes even if it is
-    significant. `error`: the chance of a false alarm over all looks. Raises InputError for values that are
-    not finite or beyond MOST_LOG_RATIO.
+    `log_ratios`: ln(candidate / baseline) of each pair, in the order of measurement; only the first
+    `max_pairs` count. `larger_than`: the change that matters, 0.1 for 10 %; a smaller change passes even if
+    it is significant. `error`: the chance of a false alarm over all looks. Raises InputError for values that
+    are not finite or beyond MOST_LOG_RATIO.
     """
     values = np.asarray(log_ratios, dtype=np.float64)
     if not (np.abs(values) <= MOST_LOG_RATIO).all() or not 0 < larger_than < math.inf:
@@ -141,8 +139,8 @@ def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
 
 
 def pairs_needed(spread: float, larger_than: float, error: float = ALARM) -> int | None:
-    """Return the number of pairs, in whole blocks, that detects a change of this size with 90 % probability;
-    None if MOST_PAIRS do not, or if the change is below LEAST_CHANGE.
+    """Return the number of pairs, in whole blocks, needed to detect a change of this size with 90 %
+    probability; None if MOST_PAIRS are not enough, or the change is below LEAST_CHANGE.
     """
 
     if larger_than < LEAST_CHANGE:
@@ -158,19 +156,19 @@ def pairs_needed(spread: float, larger_than: float, error: float = ALARM) -> int
 
 
 def _power(ratio: float, pairs: int, error: float) -> float:
-    """Return the chance that the last look detects a mean of `ratio` standard errors; earlier looks only add
-    to it.
+    """Return the chance that the last look detects a mean of `ratio` standard errors. Earlier looks only
+    increase it.
     """
     from scipy.special import nctdtr
 
     critical = _critical(pairs, error)[-1]
-    # Beyond nine times the bound, where the change is as good as certain, SciPy 1.17 gives no number.
+    # SciPy 1.17 gives no number beyond nine times the bound, at which detection is almost certain.
     return 1 - float(nctdtr(pairs - 1, min(ratio, 8 * critical), critical))
 
 
 @cache
 def _critical(max_pairs: int, error: float) -> tuple[float, ...]:
-    """Return the bound of Student's t at each look."""
+    """Return the bound for Student's t at each look."""
     from scipy.special import stdtrit
 
     numbers = zip(levels(max_pairs, error), looks(max_pairs), strict=True)
@@ -196,7 +194,7 @@ def _decision(outcome: Outcome, values: Doubles, max_pairs: int) -> Decision:
     from scipy.special import stdtrit
 
     mean, error = _mean_and_error(values)
-    # Each look takes its share of the 5 %, so that the interval holds at whichever look decides.
+    # Each look takes its share of the 5 %, so that the interval holds no matter which look decides.
     half = max(-error * float(stdtrit(len(values) - 1, 0.025 / len(looks(max_pairs)))), RESOLUTION)
     spread = float(values.std(ddof=1) / math.sqrt(2))
     change, low, high = map(_relative, (mean, mean - half, mean + half))
@@ -204,14 +202,13 @@ def _decision(outcome: Outcome, values: Doubles, max_pairs: int) -> Decision:
 
 
 GRID = 601
-"""The number of points of the density; odd, because Simpson's rule requires it."""
+"""The number of points of the density. Simpson's rule requires an odd number."""
 
 
 def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
     """Return the bounds that a standardised Brownian motion first exceeds at these times with these chances.
 
-    They follow from the density of the paths that have not yet exceeded one (Armitage, McPherson and Rowe
-    1969).
+    They follow from the density of paths that exceeded no bound yet (Armitage, McPherson and Rowe 1969).
     """
     from scipy.special import ndtr
 

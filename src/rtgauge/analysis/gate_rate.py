@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Decides from pairs of runs whether a candidate exceeds a bound more often than its baseline.
 
-It is for events that are too rare for a quantile. An event is a stretch of time in which the bound was
-exceeded: a burst counts once. If both sides have the same rate, each event is the candidate's with chance 1/2
-(Przyborowski and Wilenski, Homogeneity of results in testing samples from Poisson series, Biometrika 31,
-1940). Runs that differ by more than chance have fewer independent events: counts are divided by the
-dispersion of the pairs' differences (McCullagh and Nelder, Generalized Linear Models, 1989, sec. 6.2),
-widened because it is itself estimated (Korn and Graubard 1998). If boots differ much, a few of them have most
-of the events, and the ratios within pairs show more than the counts do. So half of the error is for Student's
-t of the logarithms of these ratios, with half an event added to each count (Haldane 1956). Looks and error
-are as in `analysis.gate`. `bench/gate_simulation.py --rate` measures the error that results.
+This suits events that are too rare for a quantile. An event is a stretch of time in which the bound was
+exceeded, so a burst counts once. If both sides have the same rate, each event is the candidate's with chance
+1/2 (Przyborowski and Wilenski, Homogeneity of results in testing samples from Poisson series, Biometrika 31,
+1940). If runs differ by more than chance, fewer events are independent: counts are divided by the dispersion
+of the pairs' differences (McCullagh and Nelder, Generalized Linear Models, 1989, sec. 6.2), which is widened
+because it is estimated (Korn and Graubard 1998). If boots differ much, a few boots have most of the events,
+and the ratios within pairs show more than the counts. So half of the error goes to Student's t on the
+logarithms of these ratios, with half an event added to each count (Haldane 1956). Looks and error are as in
+`analysis.gate`. `bench/gate_simulation.py --rate` measures the resulting error.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from rtgauge.analysis.confidence import lower_bound, upper_bound
 from rtgauge.analysis.gate import ALARM, OVERLOOK, Decision, Outcome, levels, looks
 
 LEAST_EVENTS = 5
-"""Fewer events per run, on average, do not show how much the rates of runs differ."""
+"""The spread of the rates needs at least this many events per run, on average."""
 OF_RATIOS = ALARM / 2
-"""Half of the chance of a false alarm is for the ratios within pairs, the other half for the counts."""
+"""The share of the chance of a false alarm for the ratios within pairs; the rest is for the counts."""
 
 
 def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pairs: int) -> Decision:
-    """Decide from the events (baseline, candidate) of each pair so far; all runs are equally long.
+    """Decide from the numbers of events (baseline, candidate) of each pair so far. All runs are equally long.
 
-    Changes are of the rate: 1 is twice as many, infinite if the baseline has no events. `larger_than`: the
-    change that a pass rules out. The spread is of the rates; None below LEAST_EVENTS. Raises InputError as
-    `gate.looks` does.
+    Changes are relative changes of the rate: 1 is twice as many events, and infinite if the baseline has
+    none. `larger_than`: the change that a pass rules out. The spread is that of the rates, or None below
+    LEAST_EVENTS. Raises InputError as `gate.looks` does.
     """
     planned = looks(max_pairs)
     alarms, overlooks = levels(max_pairs, ALARM), levels(max_pairs, OVERLOOK)
@@ -67,8 +67,8 @@ def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pa
 
 
 def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
-    """Return the smallest number of candidate events that shows, at the last look, that the candidate is
-    worse, given the baseline's events and the dispersion of these pairs.
+    """Return the smallest number of candidate events that shows the candidate to be worse at the last look,
+    given the baseline's events and the dispersion of these pairs.
     """
     counts = np.asarray(events, dtype=np.float64)
     level = levels(max_pairs, ALARM)[-1] / 2
@@ -85,9 +85,7 @@ def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
 
 
 def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
-    """Return the divisor, at least 1, of the counts of pairs (baseline, candidate) for a bound at this
-    one-sided level.
-    """
+    """Return the divisor, at least 1, of counts (baseline, candidate) for a bound at this one-sided level."""
     from scipy.special import ndtri, stdtrit
 
     pairs = len(counts)
@@ -99,9 +97,7 @@ def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _least_change(counts: npt.NDArray[np.float64], level: float) -> float:
-    """Return the lower bound of the change of the rate at this one-sided level. Half of the level is for the
-    ratios within pairs.
-    """
+    """Return the lower bound of the rate's relative change; half of the level is for ratios within pairs."""
     effect = dispersion(counts, level / 2)
     candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
     low = lower_bound(candidate, both, 1 - level / 2) if both else 0.0
@@ -121,15 +117,15 @@ def _least_ratio(counts: npt.NDArray[np.float64], level: float) -> float:
 
 
 def _deviation(counts: npt.NDArray[np.float64]) -> float:
-    """Return the standard deviation of the logarithms of the ratios within pairs. It is at least what chance
-    alone gives, because small counts are often equal.
+    """Return the standard deviation of the logarithms of the ratios within pairs. It is at least the value
+    that chance alone gives, because small counts are often equal.
     """
     logs = np.log((counts[:, 1] + 0.5) / (counts[:, 0] + 0.5))
     return math.sqrt(max(float(logs.var(ddof=1)), float((1 / (counts + 0.5)).sum(axis=1).mean())))
 
 
 def _interval(counts: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
-    """Return the interval of the change of the rate, each end at this one-sided level."""
+    """Return the interval of the relative change of the rate, with each end at this one-sided level."""
     effect = dispersion(counts, level)
     candidate, both = float(counts[:, 1].sum()) / effect, float(counts.sum()) / effect
     high = upper_bound(candidate, both, 1 - level)

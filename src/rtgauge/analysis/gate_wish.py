@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the options of a gate, which its record keeps."""
+"""Defines the options of a gate, which are kept in its record."""
 
 from __future__ import annotations
 
@@ -9,33 +9,31 @@ from rtgauge.record.model import Run, kept_in_plan
 from rtgauge.record.strict_model import Model
 
 KEY = "gate"
-"""The key in the plan of run.json."""
+"""The key of the options in the plan of run.json."""
 QUANTILES = ("p50", "p95", "p99", "p99.9", "p99.99")
 
 
 class GateWish(Model):
-    """The endpoint and the limits of a gate."""
+    """The options of a gate: what it decides on, and its limits."""
 
     series: str | None = Field(
         default=None,
-        description="the series that decides; None: the load with the largest values in the first pairs",
+        description="the series that decides; if None, the load with the largest values in the first pairs",
     )
     quantile: str = Field(default="p99.9", pattern=r"^p(50|95|99|99\.9|99\.99)$")
-    larger_than: float = Field(default=0.1, gt=0, description="the change that matters: 0.1 is 10 %")
+    larger_than: float = Field(default=0.1, gt=0, description="the change that matters; 0.1 is 10 %")
     max_pairs: int
     require: str | None = Field(
         default=None, description="a bound; how often it is exceeded decides, instead of a quantile"
     )
     kernels: tuple[str | None, str | None] = Field(
-        default=(None, None), description="text that the kernel release of each side must contain"
+        default=(None, None), description="text that each side's kernel release must contain"
     )
     allowed_marks: list[str] = Field(
-        default_factory=list[str], description="doubtful marks with which a run still counts"
+        default_factory=list[str], description="marks that make a run doubtful but do not exclude it"
     )
 
 
 def wish_of(run: Run) -> GateWish | None:
-    """Return the options of the record's gate; None if it has none. Raises RecordError if the plan does not
-    fit GateWish.
-    """
+    """Return the options of the record's gate; None if it has none. Raises RecordError for a wrong plan."""
     return kept_in_plan(run, KEY, GateWish, "what its gate decides")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Makes the tables of Garre et al. (2014) for any records: the cost of a switch, a preemption and a hand-over
-(tab. 1, 2), and starvation at locks (sec. 3.2).
+"""Makes the tables of Garre et al. (2014) for any records: the costs of a switch, a preemption and a
+hand-over (tab. 1, 2), and starvation at locks (sec. 3.2).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rtgauge.record.reader import Record, reading
 
 
 class Cost(Model):
-    """The cost of an operation on a system (ns) over its pooled repeats."""
+    """The cost (ns) of an operation on a system, over all repeats together."""
 
-    operation: str = Field(description="e.g. 'task switch', 'preemption (timer)', 'semaphore (same-cpu)'")
+    operation: str = Field(description="such as 'task switch' or 'semaphore (same-cpu)'")
     steps: list[str]
     count: int
     mean_ns: float
-    p99_ns: int = Field(description="the largest of several repeats")
+    p99_ns: int = Field(description="the largest value of all repeats")
     max_ns: int
     worst_mark: Severity | None
 
@@ -37,13 +37,13 @@ class System(Model):
     policy: str
     load: str
     clock_cost_ns: float | None = Field(
-        description="cost of one clock reading, which each figure includes (paper sec. 3.4)"
+        description="the cost of one clock reading, which each figure includes (paper sec. 3.4)"
     )
     costs: list[Cost]
 
 
 class LockAnswer(Model):
-    """Whether the high task starved at one kind of lock, and how long it waited. Times in ns."""
+    """Whether the high task starved at one kind of lock, and how long it waited (ns)."""
 
     record: str
     name: str
@@ -59,9 +59,9 @@ class LockAnswer(Model):
 
 
 class Taken(Model):
-    """The time that one cause took from a task that was always ready to run. Times in ns."""
+    """The time (ns) that one cause took from a task that was always ready to run."""
 
-    cause: str = Field(description="task, interrupt, below; undetermined: interrupt or below")
+    cause: str = Field(description="task, interrupt, below or undetermined (interrupt or below)")
     gaps: int
     taken_ns: int
     max_ns: int | None
@@ -78,7 +78,7 @@ class Place(Model):
 
 
 class NoiseAnswer(Place):
-    """The time taken from one CPU. Times in ns."""
+    """The time (ns) taken from a task on one CPU."""
 
     cpu: int
     observed_ns: int
@@ -92,12 +92,12 @@ class NoiseAnswer(Place):
 
 
 class Happened(Place):
-    """How often the operation did what it should, warm-up included: a yield switched, a task slept."""
+    """How often the operation had its intended effect, warm-up included: a yield switched, a task slept."""
 
     operation: str
     tries: int
     met: int
-    what: str = Field(description="what should happen, and did in `met` of the `tries`")
+    what: str = Field(description="the intended effect, which happened in `met` of the `tries`")
 
 
 class Microbenchmarks(Model):
@@ -120,9 +120,7 @@ class Microbenchmarks(Model):
 
 
 def operation(step: Step) -> str | None:
-    """Return the measured operation by its name in the paper ("task switch", "semaphore (same-cpu)"), or
-    None.
-    """
+    """Return the paper's name of the measured operation ("task switch", "semaphore (same-cpu)"), or None."""
     probe = probe_of(step)
     cost = cost_of(probe)
     return None if cost is None else cost.operation(probe.own(step.key))
@@ -215,7 +213,7 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
     cost = cost_of(probe_of(step))
     for result in step.results:
         if cost is None or result.name != cost.result or result.values[cost.met] is None:
-            continue  # a co-kernel may not count it
+            continue  # a co-kernel may not count preemptions
         tries = sum(int(result.values[key] or 0) for key in cost.tries)
         counts = {"met": result.values[cost.met], "tries": tries, "what": cost.met_name}
         place = _place(record, step, names)
@@ -224,9 +222,7 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """Return the microbenchmarks of these records; they may be empty. Raises RecordError for a damaged
-    step.
-    """
+    """Return the microbenchmarks of these records, if any. Raises RecordError for a damaged step."""
     results = Microbenchmarks(systems=[], inversion=[])
     for record, names in zip(records, system_names(records), strict=True):
         results.systems.extend(_systems(record, names))

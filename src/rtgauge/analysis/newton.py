@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Minimises a smooth function of a few variables by Newton's method, and finds roots.
 
-It is for functions that are infinite outside a region and are minimised hundreds of times in a comparison.
-Importing scipy.optimize would add 0.2 s to a comparison of six records (1.2 s), and its minimisers take the
-same time (SLSQP) to 15 times as long (trust-constr).
+It suits functions that are infinite outside a region and are minimised hundreds of times in a comparison.
+Importing scipy.optimize would add 0.2 s to a comparison of six records (1.2 s), and its minimisers take as
+long (SLSQP) or up to 15 times as long (trust-constr).
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e12
 
 
 def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Return the second derivatives from differences of the gradient, forward or backward, whichever stays in
-    the region.
-    """
+    """Return the second derivatives, from forward or backward differences of the gradient in the region."""
     rows: list[FloatArray] = []
     for i in range(len(at)):
         for step in (STEP, -STEP):
@@ -42,11 +40,11 @@ def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> Floa
 
 
 def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tuple[FloatArray, float]:
-    """Return the place of the minimum (shape of `start`) and the value there, accurate to about `tolerance`
-    in the value; `start` if the function is infinite there.
+    """Return the place of the minimum, shaped like `start`, and its value, accurate to about `tolerance`. If
+    the function is infinite at `start`, return `start`.
 
-    `function` returns its value, infinite outside its region, and its gradient. Damped after Levenberg and
-    Marquardt, so that the result is never above the value at `start`.
+    `function` returns its value (infinite outside its region) and its gradient. Steps are damped as by
+    Levenberg and Marquardt, so the result is never above the value at `start`.
     """
     at = start
     value, gradient = function(at)
@@ -81,11 +79,11 @@ def root(
     *,
     tolerance: float,
 ) -> float:
-    """Return the root of a nearly straight function, to `tolerance` (relative to the root, absolute below 1).
+    """Return the root of a nearly linear function, to `tolerance` (relative, or absolute below 1).
 
-    `low` and `high` are (place, value) with values of opposite sign, which saves the two calls that brentq
-    would repeat. The Illinois rule (Dowell and Jarratt, A modified regula falsi method for computing the root
-    of an equation, BIT 11, 1971).
+    `low` and `high` are (place, value) with values of opposite sign; passing the values saves two calls that
+    brentq would make. Uses the Illinois rule (Dowell and Jarratt, A modified regula falsi method for
+    computing the root of an equation, BIT 11, 1971).
     """
     (a, at_a), (b, at_b) = low, high
     at = b

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Computes quantiles of a histogram with bounds from order statistics.
+"""Computes quantiles of a histogram, and their bounds from order statistics.
 
-David and Nagaraja, Order Statistics (2003), sec. 7.1: the interval assumes no distribution, only independent
-samples.
+David and Nagaraja, Order Statistics (2003), sec. 7.1: the interval assumes only independent samples.
 """
 
 from __future__ import annotations
@@ -22,14 +21,12 @@ IntArray = npt.NDArray[np.int64]
 
 
 def rank_below(share: float, count: int, confidence: float) -> int:
-    """Return the largest rank that the quantile is not below, at `confidence` (one-sided); 0 if there is
-    none.
-    """
+    """Return the largest rank that the quantile reaches, at `confidence` (one-sided); 0 if there is none."""
     return _first_reaching(share, count, 1 - confidence)
 
 
 def rank_above(share: float, count: int, confidence: float) -> int:
-    """Return the smallest rank that the quantile is not above (one-sided); `count` + 1 if there is none."""
+    """Return the smallest rank that bounds the quantile from above (one-sided); `count` + 1 without any."""
     return _first_reaching(share, count, confidence) + 1
 
 
@@ -38,17 +35,17 @@ def _first_reaching(share: float, count: int, probability: float) -> int:
     from scipy.special import (
         bdtrik,
         betainc,
-    )  # binom.ppf of scipy.stats is these two lines, and takes 0.5 s longer to import
+    )  # binom.ppf of scipy.stats does the same, but takes 0.5 s longer to import
 
     k = max(0, math.ceil(float(bdtrik(probability, count, share))))
-    # Rounding may have raised it by one. betainc is P(X <= k - 1), also for counts beyond 32 bits.
+    # Rounding may have raised k by one. betainc gives P(X <= k - 1), even for counts beyond 32 bits.
     return k - 1 if k and float(betainc(count - k + 1, k, 1 - share)) >= probability else k
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Times ordered by `largest`: each of the `counts` in a group lies within (smallest, largest). The last
-    `endless` times have no end.
+    """Groups of times in the order of `largest`. The `counts` times of a group lie between `smallest` and
+    `largest`. The last `endless` times are unlimited.
 
     `open_ended`: groups whose values have no known upper end.
     """
@@ -67,13 +64,11 @@ class Ranked:
         return int(self.counts.sum()) + self.endless
 
     def later_than(self, bound_ns: int) -> int:
-        """Return how many times are certainly above the bound, including those without an end."""
+        """Return how many times are certainly above the bound, unlimited times included."""
         return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
 
     def largest_at(self, rank: int) -> int | None:
-        """Return the largest value (ns) that the sample of this rank (1: the smallest) can have; None if
-        unknown.
-        """
+        """Return the largest value (ns) that the sample of this rank (from 1) can have; None if unknown."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -86,25 +81,25 @@ class Ranked:
         return value if self.max_ns is None else min(value, self.max_ns)
 
     def smallest_at(self, rank: int) -> int | None:
-        """Return the smallest value (ns) that the sample of this rank can have; None if it has no end."""
+        """Return the smallest value (ns) that the sample of this rank can have; None if unlimited."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
             return self.max_ns
-        # A sample without known bounds comes first in this order, and last in that of `largest`.
+        # A sample without known bounds comes first in this order, but last in the order of `largest`.
         order = np.argsort(self.smallest, kind="stable")
         value = int(self.smallest[order][int(np.searchsorted(np.cumsum(self.counts[order]), rank))])
         return value if self.min_ns is None else max(value, self.min_ns)
 
     def is_known(self, rank: int) -> bool:
-        """Return whether the sample's bounds lie in one bin, or it has no end."""
+        """Return whether both bounds of the sample lie in one bin, or the sample is unlimited."""
         least, most = self.smallest_at(rank), self.largest_at(rank)
         return most is None or least is None or int(signed_bin_of(least)) == int(signed_bin_of(most))
 
 
 def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) -> Ranked:
-    """Rank the samples of merged windows with the missed activations filled in. A missed one without a
-    latency (a lost answer) has no end.
+    """Rank the samples of merged windows with missed activations filled in. A lost answer, which has no
+    latency, is unlimited.
 
     `resolution_ns`: a recorded v means v ... v + resolution - 1, and is read as v. `absolute`: ignore signs.
     """
@@ -125,7 +120,7 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
     if absolute and least is not None and top is not None:
         least, top = (least if least >= 0 else None), max(top, -least)
     if top is not None and len(merged.missed_bins) and int(EDGES_NS[int(merged.missed_bins[-1])]) > top:
-        top = None  # the largest is a missed activation, and only its bin is known
+        top = None  # the largest sample is a missed activation, of which only the bin is known
     if len(merged.missed_bins):
         least = None
     endless = max(0, merged.missed - int(merged.missed_counts.sum()))
@@ -134,8 +129,7 @@ def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) ->
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile (ns) and its bounds, each one-sided at the requested confidence; None means more than any
-    number.
+    """A quantile (ns) and its bounds, each one-sided at the requested confidence; None means unlimited.
 
     `at_most`: the quantile may be anything up to `ns`.
     """
@@ -147,12 +141,10 @@ class Quantile:
 
 
 def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: float = 0.0) -> Quantile:
-    """Return the value that `share` of the non-negative samples do not exceed (nearest rank), with its
-    bounds.
+    """Return the value that a `share` of non-negative samples does not exceed (nearest rank), with bounds.
 
-    `rank_error`: the smallest distance of the bounds in ranks, because samples are not independent. If
-    `share` is 1, the lower bound is the largest sample and there is no upper bound. Raises ValueError if
-    there are no samples.
+    `rank_error`: the least distance of the bounds in ranks, for dependent samples. If `share` is 1, the lower
+    bound is the largest sample and there is no upper bound. Raises ValueError if there are no samples.
     """
     count = values.count
     if count == 0:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Gives a second opinion on rare latencies: a generalised Pareto distribution fitted to excesses over a high
+"""Gives a second opinion on rare latencies, from a generalised Pareto distribution of excesses over a
 threshold.
 
-Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 4; the likelihood is searched
-along one parameter as by Grimshaw, Computing Maximum Likelihood Estimates for the Generalized Pareto
-Distribution, Technometrics 35 (1993). Each activation counts, while the block maxima of extreme_value count a
-burst once. scipy.stats.genpareto.fit takes 30 to 100 times as long, and gives no interval for a level.
+Coles, An Introduction to Statistical Modeling of Extreme Values (2001), ch. 4. The likelihood is searched
+along one parameter, as in Grimshaw, Computing Maximum Likelihood Estimates for the Generalized Pareto
+Distribution, Technometrics 35 (1993). Each activation counts here, whereas the block maxima of extreme_value
+count a burst once. scipy.stats.genpareto.fit takes 30 to 100 times as long and gives no interval for a level.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ FloatArray = npt.NDArray[np.float64]
 
 LEAST_PEAKS, MOST_PEAKS = 50, 500
 SHARE = 500
-"""One in this many activations is a peak, within the two numbers above."""
+"""One in this many activations is a peak, but at least LEAST_PEAKS and at most MOST_PEAKS are."""
 LEAST_DIFFERENT = 10
-"""Peaks with fewer different values (bins) do not determine a shape."""
+"""Peaks with fewer different values (bins) than this do not determine a shape."""
 LEAST_SHAPE, LARGEST_SHAPE = -0.95, 3.0
 
 
 @dataclass(frozen=True)
 class Pareto:
-    """A distribution of excesses over `threshold`, a share `rate` of all activations. `spread`: (scales,
-    shapes, log-likelihood minus the largest).
+    """A distribution of the excesses over `threshold`, which a share `rate` of all activations exceeds.
+    `spread`: (scales, shapes, log-likelihood minus its maximum).
     """
 
     threshold: float
@@ -42,14 +42,14 @@ class Pareto:
     spread: tuple[FloatArray, FloatArray, FloatArray]
 
     def level(self, activations: int) -> float:
-        """Return the value exceeded once in `activations`, which must be at least 1 / rate."""
+        """Return the value exceeded once in `activations` (at least 1 / rate)."""
         return float(
             _level(self.threshold, self.rate * activations, np.float64(self.scale), np.float64(self.shape))
         )
 
     def interval(self, activations: int, confidence: float) -> tuple[float, float]:
-        """Return the profile-likelihood interval of that value: the levels of all parameters whose loss of
-        likelihood is within the chi-square quantile.
+        """Return the profile-likelihood interval of the level: the range of levels over all parameters whose
+        loss of likelihood stays within the chi-square quantile.
         """
         scales, shapes, loss = self.spread
         levels = _level(self.threshold, self.rate * activations, scales, shapes)
@@ -75,9 +75,7 @@ def _level(
 def _log_likelihood(
     excess: FloatArray, counts: FloatArray, scale: FloatArray, shape: FloatArray
 ) -> FloatArray:
-    """Return the log-likelihood for scales and shapes, both of shape (...); -inf if they exclude an
-    excess.
-    """
+    """Return the log-likelihood for scales and shapes, both of shape (...); -inf for an impossible excess."""
     bent = np.where(np.abs(shape) < 1e-6, 1e-6, shape)
     inner = 1 + (bent / scale)[..., None] * excess
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -88,9 +86,9 @@ def _log_likelihood(
 
 def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
     """Return the maximum-likelihood (scale, shape) for excesses, shape (n,), each seen `counts` times. The
-    shape is limited to -0.95 to 3.
+    shape is limited to -0.95 ... 3.
 
-    Along theta = shape / scale the best shape is mean(log(1 + theta excess)), which leaves one variable.
+    For each theta = shape / scale, the best shape is mean(log(1 + theta excess)), so only theta is searched.
     Raises ValueError if no excess is above 0.
     """
     values, weights = np.asarray(excess, dtype=np.float64), np.asarray(counts, dtype=np.float64)
@@ -121,20 +119,18 @@ def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
 
 
 def estimate(values_ns: npt.ArrayLike, counts: npt.ArrayLike) -> Pareto | None:
-    """Fit the distribution to the largest values (ns, ascending) and counts; None if they are too few or too
-    alike.
-    """
+    """Fit the distribution to the largest values (ns, ascending); None if too few or too alike."""
     values, weights = np.asarray(values_ns, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     total = float(weights.sum())
     wanted = min(MOST_PEAKS, max(LEAST_PEAKS, total / SHARE))
-    above = np.cumsum(weights[::-1])[::-1] - weights  # number of larger samples
+    above = np.cumsum(weights[::-1])[::-1] - weights  # the number of larger samples
     at = int(np.argmax(above <= wanted)) if len(values) else 0
     peaks = 0 if not len(values) else int(above[at])
     if len(values) - at - 1 < LEAST_DIFFERENT or peaks < LEAST_PEAKS / 2:
         return None
     excess, times = values[at + 1 :] - values[at], weights[at + 1 :]
     scale, shape = fit(excess, times)
-    # The likelihood around its maximum, six standard errors to each side.
+    # The likelihood is computed up to six standard errors to each side of its maximum.
     error = (1 + max(shape, -0.5)) / math.sqrt(peaks)
     shapes = shape + np.linspace(-6, 6, 101) * error
     scales = scale * np.exp(np.linspace(-6, 6, 81) * math.sqrt(2 * (1 + max(shape, -0.4)) / peaks))

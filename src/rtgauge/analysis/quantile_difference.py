@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Computes differences of a quantile between two sides, with intervals and p-values.
 
-The unit is the run, because runs of one system differ by more than their samples suggest. If a side has at
-least two runs, the interval is Welch's on the quantiles of the runs (The generalization of 'Student's'
-problem when several different population variances are involved, 1947). If one side has a single run, it is
-assumed to vary like the runs of the other side. If both sides have a single run, the interval holds only
+The unit is the run, because runs of one system differ by more than their samples suggest. If both sides have
+at least two runs, the interval is Welch's on the quantiles of the runs (The generalization of 'Student's'
+problem when several different population variances are involved, 1947). If one side has a single run, its
+runs are assumed to vary like the other side's. If both sides have a single run, the interval holds only
 between these two runs: it combines the bounds of the two quantiles by the squares of their distances (Zou and
 Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval, because one
 run does not bound them.
@@ -30,12 +30,12 @@ QUANTILES = {
     "p99.99": Fraction(9999, 10000),
 }
 MOST_ERRORS = 1e6
-"""Limits are at most this many standard errors away."""
+"""The search for a p-value stops at this many standard errors."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference (ns, side minus baseline) as an interval and p-values; an end is None if unlimited."""
+    """The interval and p-values of a difference (ns, side minus baseline). An end is None if unlimited."""
 
     low_ns: int | None
     high_ns: int | None
@@ -46,15 +46,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference (ns) with limits at any number of standard errors, `limits(errors)`; Student's t with
-    `freedom` degrees gives that number.
+    """A difference (ns). `limits(errors)` returns its limits at a number of standard errors, which follows
+    from Student's t with `freedom` degrees.
     """
 
     limits: Callable[[float], Limits]
     freedom: float
 
     def _p_of_limit(self, holds: Callable[[Limits], bool]) -> float:
-        """Return the one-sided p-value: the level at which the limits stop showing it; 1 if they never do."""
+        """Return the one-sided p-value: the level at which `holds` stops being true; 1 if it never is."""
         from scipy.special import stdtr
 
         if not holds(self.limits(0.0)):
@@ -68,19 +68,19 @@ class Difference:
         return float(stdtr(self.freedom, -low))
 
     def above(self, ns: float) -> float:
-        """Return the one-sided p-value of "it is above `ns`"."""
+        """Return the one-sided p-value of "the difference is above `ns`"."""
         return self._p_of_limit(lambda limits: limits[0] > ns)
 
     def below(self, ns: float) -> float:
-        """Return the one-sided p-value of "it is below `ns`"."""
+        """Return the one-sided p-value of "the difference is below `ns`"."""
         return self._p_of_limit(lambda limits: limits[1] < ns)
 
     def interval(self, *, alpha: float, within_ns: int) -> Interval:
-        """Return the interval at confidence 1 - alpha, and p-values of "different" (two-sided), "not within
-        `within_ns`" and "not beyond".
+        """Return the interval at confidence 1 - alpha, and the p-values of "different" (two-sided), "not
+        within `within_ns`" and "not beyond".
 
-        "Not within" is the larger of two one-sided tests (Schuirmann, 1987). "Within" includes the bound
-        itself, so that two equal figures are the same within 0.
+        "Not within" is the larger p-value of two one-sided tests (Schuirmann, 1987). "Within" includes the
+        bound, so two equal figures are the same within 0.
         """
         from scipy.special import stdtrit
 
@@ -95,7 +95,7 @@ class Difference:
 
 
 def between_two_runs(side: WindowCounts, baseline: WindowCounts, share: Fraction) -> Difference:
-    """Return the difference of the quantile between one run of each side."""
+    """Return the difference of a quantile between a single run of each side."""
     of_side, of_baseline = RunQuantile(side, share), RunQuantile(baseline, share)
 
     def limits(errors: float) -> Limits:
@@ -115,26 +115,26 @@ def between_two_runs(side: WindowCounts, baseline: WindowCounts, share: Fraction
 
 @dataclass(frozen=True)
 class RunFigures:
-    """The same figure of each run of a side; it lies between `low_ns` and `high_ns`, the ends of its bin."""
+    """One figure for each run of a side. Each lies between `low_ns` and `high_ns`, the ends of its bin."""
 
     low_ns: Sequence[float]
     high_ns: Sequence[float]
 
     @property
     def variance(self) -> float:
-        """The variance of one run (ns²), at least what rounding to bins hides."""
+        """The variance of one run (ns²), at least the variance that rounding to bins can hide."""
         low, high = np.asarray(self.low_ns, dtype=np.float64), np.asarray(self.high_ns, dtype=np.float64)
         return max(float(((low + high) / 2).var(ddof=1)), float(((high - low + 1) ** 2).mean()) / 12)
 
 
 def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
-    """Return the difference of the means over the runs. At least one side has two runs or more."""
+    """Return the difference of the means over the runs. At least one side has several runs."""
     runs = (len(side.low_ns), len(baseline.low_ns))
     known = [figures.variance for figures, number in zip((side, baseline), runs, strict=True) if number > 1]
     terms = [
         (figures.variance if number > 1 else known[0]) / number
         for figures, number in zip((side, baseline), runs, strict=True)
-    ]  # a single run varies like the other side's
+    ]  # a single run is assumed to vary like the other side's runs
     error = math.sqrt(sum(terms))
     freedom = welch_freedom(terms, runs) if len(known) == 2 else float(max(runs) - 1)
     low = float(np.mean(side.low_ns)) - float(np.mean(baseline.high_ns))
@@ -143,9 +143,7 @@ def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
 
 
 def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
-    """Return the mean difference within pairs of runs. Both sides have the same number of runs, at least two,
-    in pair order.
-    """
+    """Return the mean difference within pairs of runs. Both sides have their runs in the pairs' order."""
     side_low, side_high, base_low, base_high = (
         np.asarray(ends, dtype=np.float64)
         for ends in (side.low_ns, side.high_ns, baseline.low_ns, baseline.high_ns)
@@ -157,15 +155,13 @@ def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
 
 
 def welch_freedom(terms: Sequence[float], numbers: Sequence[int]) -> float:
-    """Return Welch's degrees of freedom for a difference of two means with these variances and numbers of
-    runs.
-    """
+    """Return Welch's degrees of freedom for the difference of two means, from variances and run counts."""
     return sum(terms) ** 2 / sum(term**2 / (number - 1) for term, number in zip(terms, numbers, strict=True))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values for their number, keeping their order (Holm, A simple sequentially rejective multiple
-    test procedure, 1979).
+    """Correct p-values for their number; the result is in the same order (Holm, A simple sequentially
+    rejective multiple test procedure, 1979).
     """
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     corrected = [0.0] * len(p_values)

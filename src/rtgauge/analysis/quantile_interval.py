@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Bounds a quantile of one run, allowing for serial dependence.
 
-The standard error of the share of samples above the quantile comes from its slow changes over the windows:
-the mean square of the first cosine transforms, with Student's t (Lazarus, Lewis, Stock and Watson, HAR
-inference: recommendations for practice, 2018). These include dependence over several windows. The quantiles
-at the bounds of the share bound the quantile (Woodruff, Confidence intervals for medians and other position
-measures, 1952). If the run has too little independent information beyond a quantile, the bound is endless.
+The standard error of the share of samples above the quantile comes from the slow changes of this share over
+the windows: the mean square of the first cosine transforms, with Student's t (Lazarus, Lewis, Stock and
+Watson, HAR inference: recommendations for practice, 2018). The transforms capture dependence over several
+windows. The quantiles at the bounds of the share bound the quantile (Woodruff, Confidence intervals for
+medians and other position measures, 1952). A quantile with too little independent information beyond it has
+an infinite bound.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.int64]
 
 LEAST_WINDOWS = 20
-"""The spread of fewer windows says little."""
+"""The spread of fewer windows than this says little."""
 LEAST_BEYOND = 10
 """An interval needs at least this many samples above its quantile."""
 ENDLESS_NS = 2**60
-"""Stands for a value without an upper end."""
+"""Stands for infinity, the upper end of an unlimited value."""
 
 
 @dataclass(frozen=True)
 class WindowCounts:
-    """A run by windows: `counts[i, j]` samples of window i have the value `values_ns[j]` (ascending).
+    """The windows of a run: `counts[i, j]` samples of window i have the value `values_ns[j]` (ascending).
 
-    Each lies between `low_ns[j]` and `high_ns[j]`, the ends of its bin (ENDLESS_NS if it has no upper end).
+    Each lies between `low_ns[j]` and `high_ns[j]`, the ends of its bin (ENDLESS_NS if there is no upper end).
     """
 
     values_ns: IntArray
@@ -59,12 +60,12 @@ class WindowCounts:
         return int(self.cumulative[-1]) if len(self.cumulative) else 0
 
     def at_rank(self, rank: int) -> int:
-        """Return the column of the sample of this rank; the smallest has rank 1."""
+        """Return the column of the sample with this rank; the smallest has rank 1."""
         return int(np.searchsorted(self.cumulative, rank))
 
 
 def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
-    """Return why there can be no interval for this quantile of this run; None if there can be one."""
+    """Return why this quantile of the run can have no interval; None if it can have one."""
     number = len(run.counts)
     if number < LEAST_WINDOWS:
         return f"only {plural(number, 'window')} of time; at least {LEAST_WINDOWS} are needed"
@@ -72,7 +73,7 @@ def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
 
 
 def too_few_beyond(samples: int, share: Fraction) -> str | None:
-    """Return the message if fewer than LEAST_BEYOND of the samples lie above the quantile, else None."""
+    """Return a message if fewer than LEAST_BEYOND samples lie above the quantile, else None."""
     beyond = math.floor((1 - share) * samples)
     if beyond >= LEAST_BEYOND:
         return None
@@ -83,9 +84,7 @@ def too_few_beyond(samples: int, share: Fraction) -> str | None:
 
 
 def cosine_terms(windows: int) -> int:
-    """Return the number of cosine transforms to average (degrees of freedom): 0.4 n^(2/3), Lazarus et al.
-    (2018).
-    """
+    """Return the number of cosine transforms to average (degrees of freedom): 0.4 n^(2/3) (Lazarus)."""
     return max(1, math.floor(0.4 * math.cbrt(windows) ** 2 + 1e-9))
 
 
@@ -99,7 +98,7 @@ def error_of_sum(scores: npt.NDArray[np.float64]) -> tuple[float, int]:
 
 
 class RunQuantile:
-    """One quantile of one run; it lies between `low_ns` and `high_ns`, the ends of its bin."""
+    """A quantile of one run. It lies between `low_ns` and `high_ns`, the ends of its bin."""
 
     def __init__(self, run: WindowCounts, share: Fraction) -> None:
         self._run = run
@@ -110,7 +109,7 @@ class RunQuantile:
         self._error, self.freedom = error_of_sum(above - float(1 - share) * run.counts.sum(axis=1))
 
     def bounds(self, errors: float) -> tuple[int, int]:
-        """Return the bounds (ns) at this many standard errors; ±ENDLESS_NS if the run has no sample there."""
+        """Return the bounds (ns) at this many standard errors, or ±ENDLESS_NS beyond the run's samples."""
         low = math.floor(self._rank - errors * self._error)
         high = math.ceil(self._rank + errors * self._error)
         run = self._run
@@ -120,21 +119,21 @@ class RunQuantile:
 
 
 MOST_WINDOWS = 1_000
-"""More windows than this are merged for intervals, which limits the cost and keeps slow changes."""
+"""Intervals use at most this many windows. Merging further windows limits the cost and keeps slow changes."""
 
 
 def values_ns(bins: npt.NDArray[np.int64], resolution_ns: int) -> npt.NDArray[np.int64]:
-    """Return the value (ns) of each bin: the largest it can hold, at the tool's resolution."""
+    """Return the largest value (ns) that each bin can hold, at the tool's resolution."""
     return upper_ns(bins) // resolution_ns * resolution_ns
 
 
 def window_counts(
     windows: Windows, stretch: Integers, resolution_ns: int, filled: Distribution
 ) -> WindowCounts:
-    """Count the samples of each window at each value, missed activations filled in.
+    """Count the samples of each window at each value, with missed activations filled in.
 
-    `windows`: the windows of one phase. `stretch`: the number of each window's stretch of time, which the
-    CPUs share. `filled`: the figures of all windows.
+    `windows`: the windows of one phase. `stretch`: for each window, the number of its stretch of time, which
+    all CPUs share. `filled`: the figures of all windows together.
     """
     number = int(stretch.max(initial=-1)) + 1
     together = max(1, -(-number // MOST_WINDOWS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names several records together, and the systems on which they were measured."""
+"""Chooses distinct names for several records and for the systems on which they were measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rtgauge.record.reader import Record
 
 
 def _made(record: Record) -> tuple[str, str] | None:
-    """Return the day and time at which the record began; None if unknown."""
+    """Return the date and time at which the record began; None if unknown."""
     try:
         moment = datetime.fromisoformat(record.run.created)
     except ValueError:
@@ -20,10 +20,10 @@ def _made(record: Record) -> tuple[str, str] | None:
 
 
 def record_names(records: Sequence[Record]) -> list[str]:
-    """Return a short distinct name for each record.
+    """Return a short name for each record, all different.
 
-    It is the user's name, numbered if several records have it; else the folder, if it was renamed; else the
-    time at which the record began, with the date if the days differ.
+    The name is the user's name, numbered if several records have it; else the folder's name, if it was
+    renamed; else the time at which the record began, with the date if the days differ.
     """
     made = [_made(record) for record in records]
     one_day = len({moment[0] for moment in made if moment is not None}) == 1
@@ -46,7 +46,7 @@ def record_names(records: Sequence[Record]) -> list[str]:
 
 
 def system_name(record: Record, step: Step) -> str:
-    """Return host and kernel, as Garre et al. (2014) name systems, and the co-kernel if one was measured."""
+    """Return host and kernel, as Garre et al. (2014) name systems, and the co-kernel if there was one."""
     target = next(iter(step.key.targets.values()), "local")
     facts = record.system(target)
     name = f"{facts.host or target}, {facts.kernel.release or 'kernel unknown'}"
@@ -55,8 +55,8 @@ def system_name(record: Record, step: Step) -> str:
 
 
 def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
-    """Return for each record the name of each step's system, by step id: the user's name for the record, else
-    `system_name`.
+    """Return for each record the name of each step's system, by step id. It is the user's name for the
+    record, else `system_name`.
 
     If systems of several records have the same name, the record's name is added.
     """

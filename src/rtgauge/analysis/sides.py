@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the sides of a comparison: each is a condition of one record, or of all records with one label."""
+"""Makes the sides of a comparison. A side is one condition of a record, or of all records with a label."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from rtgauge.units import format_duration
 EMULATED = "emulated"
 USER_SPACE = "user space"
 CONTEXT = ("context",)
-"""A parameter that only kernel space has."""
+"""A parameter that exists only in kernel space."""
 RT = ("rt",)
 EXPLAIN, EXPLAIN_EVENTS = ("explain",), ("explain_events",)
 NO_DIFFERENCE = {("space",), ("window_ns",)}
-"""Parameters that do not distinguish sides: the space has its own trait, and how a record is cut does not
+"""Parameters that do not distinguish sides. The space has its own trait, and how a record is split does not
 change what was measured.
 """
 UNIPROCESSOR = "Single"
@@ -42,7 +42,7 @@ UNIPROCESSOR = "Single"
 
 @dataclass(frozen=True, eq=False)
 class SideRun:
-    """A run of a side: a repeat, or a whole record. Missed activations are filled in."""
+    """A run of a side: a repeat or a whole record, with missed activations filled in."""
 
     number: int
     """The number of the pair if the record measured both sides alternately."""
@@ -63,11 +63,11 @@ class Side:
     steps: tuple[Step, ...]
     traits: dict[str, str]
     windows: Windows
-    """The measured windows of its series."""
+    """The measured windows of the side's series."""
     stretch: Integers
-    """The number of each window's stretch of time, which the CPUs share."""
+    """For each window, the number of its stretch of time, which all CPUs share."""
     run: Integers
-    """The number of each window's run."""
+    """For each window, the number of its run."""
     merged: Merged
     resolution_ns: int
     quantity: str = "latency"
@@ -75,17 +75,17 @@ class Side:
 
     @property
     def record(self) -> Record:
-        """The first of its records."""
+        """The side's first record."""
         return self.records[0]
 
     @property
     def machine(self) -> tuple[str, str]:
-        """Host and kernel."""
+        """The host and the kernel."""
         return self.traits["host"], self.traits["kernel"]
 
     @property
     def is_first_alternating(self) -> bool:
-        """Whether its record measured two sides alternately, and this is the first side."""
+        """Whether the record measured two sides alternately and this is the first."""
         return alternation_of(self.record.run) is not None and side_of(self.steps[0].key.repeat) == 0
 
     @cached_property
@@ -100,19 +100,17 @@ class Side:
 
     @cached_property
     def worst(self) -> Severity | None:
-        """The most severe mark on any of its steps."""
+        """The severity of the worst mark on any of the side's steps."""
         return worst_severity(step.worst for step in self.steps)
 
     @cached_property
     def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Bins and counts, missed activations filled in; unplaced samples count at the start of their
-        ranges.
-        """
+        """Bins and counts, with missed activations. Samples in no bin count at the start of their range."""
         return _histogram(self.merged)
 
     @cached_property
     def runs(self) -> list[SideRun]:
-        """Its runs that measured something, in order."""
+        """The runs that measured something, in order."""
         runs: list[SideRun] = []
         numbers: list[int] = np.unique(self.run).tolist()
         for number in numbers:
@@ -129,28 +127,27 @@ class Side:
         return values_ns(bins, self.resolution_ns)
 
     def bin_ends_ns(self, ns: int) -> tuple[int, int]:
-        """Return the ends (ns) of the bin that contains a figure, at the tool's resolution."""
+        """Return both ends (ns) of the bin that contains `ns`, at the tool's resolution."""
         low = int(lower_ns(signed_bin_of(ns))) // self.resolution_ns * self.resolution_ns
         return low, max(low, ns) + self.resolution_ns - 1
 
     @cached_property
     def window_counts(self) -> WindowCounts:
-        """The histogram of each window, missed activations filled in."""
+        """The histogram of each window, with missed activations filled in."""
         return window_counts(self.windows, self.stretch, self.resolution_ns, self.filled)
 
     @cached_property
     def magnitudes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Values (ns, unsigned, ascending) and counts of all its activations, missed ones filled in."""
+        """Values (ns, unsigned, ascending) and counts of all activations, missed ones included."""
         bins, counts = self.histogram
         values, where = np.unique(np.abs(self.values_ns(bins)), return_inverse=True)
         return values, np.bincount(where, weights=counts, minlength=len(values)).astype(np.int64)
 
     @cached_property
     def maxima(self) -> tuple[list[int], list[int], list[int]]:
-        """For each stretch of time: the largest latency (ns, unsigned), the number of activations, and the
-        run.
+        """For each stretch of time, the largest latency (ns, unsigned), the number of activations, the run.
 
-        Truncated stretches (less than half the median) are left out.
+        Stretches with less than half the median number of activations are left out.
         """
         _, first, stretch = np.unique(self.stretch, return_index=True, return_inverse=True)
         most = np.full(len(first), UNKNOWN)
@@ -173,7 +170,7 @@ def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
 
 
 def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Return every single parameter by its path of names; a list counts as one."""
+    """Return every parameter by its path of names; a list counts as one parameter."""
     leaves: dict[tuple[str, ...], Any] = {}
     for name, value in parameters.items():
         if isinstance(value, Mapping):
@@ -185,7 +182,9 @@ def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
 
 
 def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
-    """Return the parameters that distinguish a step; of explaining, only its events and whether it was on."""
+    """Return the parameters that distinguish a step. Of the explain options, two count: the events, and
+    whether explaining was on.
+    """
     leaves = _leaves(step.key.parameters.values)
     explained = leaves.get(EXPLAIN) is True
     known = {
@@ -213,7 +212,7 @@ def _parameter(name: str, value: Any) -> str:
 
 
 def _traits(record: Record, step: Step, different: Collection[tuple[str, ...]]) -> dict[str, str]:
-    """Return the traits of a step; `different`: paths of the parameters that differ between sides."""
+    """Return the traits of a step. `different`: the paths of the parameters that differ between sides."""
     target = next(iter(step.key.targets.values()), "local")
     facts = record.system(target)
     leaves = _own_leaves(step)
@@ -241,9 +240,7 @@ def _identity(step: Step, alternation: Alternation | None) -> str:
 
 
 def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """Return the paths of the parameters that differ between steps; a missing context alone is not a
-    difference.
-    """
+    """Return the paths of the parameters that differ between steps. A missing context is not a difference."""
     leaves = [_own_leaves(step) for step in steps]
     contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
     if len(contexts) == 1:
@@ -255,8 +252,8 @@ def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
 
 
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Windows, Integers, Integers]:
-    """Return the windows of the steps, one after another, with the number of each window's stretch of time
-    and run. A run is the record if there are several records, else the step.
+    """Return the windows of all steps in sequence, and for each window the numbers of its stretch of time and
+    its run. A run is a record if there are several, else a step.
     """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
     parts: list[Windows] = []
@@ -327,7 +324,7 @@ class _Condition:
 
 
 def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
-    """Return the conditions of each record, or of the records with the same label, idle first. Raises
+    """Return the conditions of each record, or of all records with the same label, idle first. Raises
     InputError if a record has no finished step with latencies.
     """
     by_name: dict[str, dict[str, list[tuple[Record, Step]]]] = {}
@@ -350,10 +347,10 @@ def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
 def sides_of(
     records: Sequence[Record], scope: Scope = EVERYTHING, *, force: bool = False, alike: bool = True
 ) -> list[Side]:
-    """Make a side for each condition in the scope, of each record or of all records with the same label; idle
-    comes first.
+    """Make one side for each condition in the scope, of each record or of all records with a label, idle
+    first.
 
-    `force`: allow emulated and real machines together. `alike` False: allow different intervals, for tables
+    `force`: allow emulated and real machines together. `alike`: refuse different intervals; False for tables
     that compare nothing. Raises InputError if two sides cannot be compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
@@ -406,7 +403,7 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
-    """Raise InputError naming the first difference in probe, quantity, unit or interval."""
+    """Raise InputError with the first difference in probe, quantity, unit or interval."""
     first_label, first = steps[0]
     for label, step in steps[1:]:
         of_first, of_other = _measured(first), _measured(step)
@@ -419,7 +416,7 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
 
 
 def _measured(step: Step) -> dict[str, str]:
-    """Return what was measured, in words; steps that are compared share it."""
+    """Return in words what was measured. Compared steps have the same words."""
     total = step.total
     interval = (step.parameters | step.key.parameters.values).get("interval_ns")
     return {
@@ -434,9 +431,9 @@ def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]
     """Return (side, its baseline) for every side that is not itself a baseline.
 
     `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). The
-    default is the deployment Single if there is one, else the first record; within one record the first
-    machine, within one machine user space, else the first side. If it names several sides, each other side is
-    compared with the one under the same load, deployment and so on. Raises InputError unless exactly one
+    default is the deployment Single if there is one, else the first record. In one record it is the first
+    machine; on one machine it is user space, else the first side. If it names several sides, each other side
+    is compared with the one under the same load, deployment and so on. Raises InputError unless exactly one
     matches.
     """
     if not sides:
@@ -465,7 +462,8 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
             return alternating
         first = [side for side in sides if side.record is sides[0].record]
         if len(first) == len(sides):
-            # One record of several machines: the first machine, each load compared with the same load.
+            # In one record of several machines, each load is compared with the same load on the first
+            # machine.
             first = [side for side in sides if side.machine == sides[0].machine]
         if len(first) == len(sides):
             first = [side for side in sides if side.traits["space"] == USER_SPACE]
@@ -481,14 +479,12 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
 
 
 def _record_words(record: Record) -> set[str | None]:
-    """Return the names by which a record may be called."""
+    """Return the words that may name a record."""
     return {record.label, record.run.id, str(record.path), record.path.resolve().name}
 
 
 def _parameter_words(side: Side) -> set[str]:
-    """Return the words of its parameters, also without the part after a colon, so that similar loops
-    match.
-    """
+    """Return the words of the side's parameters, also without the part after a colon (to match loops)."""
     words = side.traits["parameters"].split()
     return {*words, *(word.partition(":")[0] for word in words)}
 

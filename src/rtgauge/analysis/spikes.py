@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Joins spikes of several CPUs that overlap in time: one stall of the machine shows as an outlier on each
-CPU.
-"""
+"""Joins overlapping spikes of several CPUs, because a stall of the machine causes an outlier on each CPU."""
 
 from __future__ import annotations
 
@@ -12,14 +10,14 @@ from rtgauge.record.model import OVERFLOW_CYCLES, Outlier, Result, Step
 from rtgauge.units import plural
 
 FAR = 3
-"""Only latencies above this many times the p99 count: small ones coincide, because CPUs are released
-together.
+"""Only latencies above this many times the p99 count. Smaller ones coincide anyway, because the CPUs' threads
+are released together.
 """
 
 
 @dataclass(frozen=True)
 class Spike:
-    """An outlier on a CPU from its release to its end; `uncertain_ns`: the uncertainty of its times."""
+    """An outlier on a CPU, from its release to its end. `uncertain_ns`: the uncertainty of both times."""
 
     cpu: int
     start_ns: int
@@ -34,23 +32,23 @@ class Spike:
 
 @dataclass(frozen=True)
 class JointEvent:
-    """Spikes that overlap in time."""
+    """A group of spikes that overlap in time."""
 
     spikes: tuple[Spike, ...]
 
     @property
     def cpus(self) -> list[int]:
-        """The CPUs with a spike, sorted."""
+        """The CPUs that had a spike, sorted."""
         return sorted({spike.cpu for spike in self.spikes})
 
     @property
     def longest_ns(self) -> int:
-        """The longest spike (ns)."""
+        """The duration of the longest spike (ns)."""
         return max(spike.end_ns - spike.start_ns for spike in self.spikes)
 
 
 def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
-    """Join the spikes whose intervals overlap within their uncertainty; events are in order of time."""
+    """Join the spikes whose intervals overlap within their uncertainty. The events are in order of time."""
     events: list[list[Spike]] = []
     until = 0
     for spike in sorted(spikes, key=lambda known: known.start_ns - known.uncertain_ns):
@@ -80,8 +78,8 @@ def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
 def step_words(step: Step) -> str | None:
     """Describe the joint spikes of a step; None if there are none.
 
-    They are the overflow cycles that cyclictest listed, or the outliers far above the rest, if at least half
-    of them were on several CPUs at once: some coincide by chance.
+    The spikes are the overflow cycles that cyclictest listed, or else the outliers far above the rest.
+    Because some outliers coincide by chance, at least half of them must be on several CPUs at once.
     """
     listed = [result for result in step.results if result.name == OVERFLOW_CYCLES]
     if listed:
@@ -100,7 +98,7 @@ def step_words(step: Step) -> str | None:
 
 
 def _listed(result: Result) -> list[Spike]:
-    """Return the overflow cycles of a thread, whose start is uncertain: only their cycle is known."""
+    """Return the overflow cycles of a thread. Their start is uncertain: only the cycle's number is known."""
     thread, interval, text = (
         result.labels.get("thread"),
         result.values.get("interval_ns"),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Finds the highest sustained frequency (Adam et al. 2021, sec. 7.1 to 7.3): the shortest period at which no
-cycle is lost, over repeats.
+repeat loses a cycle.
 
-A period at which the master of `response` itself was late is not sustained either, because the slave then got
-fewer stimuli. The result says so.
+A period at which the master of `response` was late is not sustained either, because the slave got fewer
+stimuli. The result says so.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 
 LONG_NS = 1_000_000
-"""A longer delay counts as long (Adam et al., sec. 7.1)."""
+"""A delay above this counts as long (Adam et al., sec. 7.1)."""
 RESOLUTION = 1.1
 """A search ends when two periods differ by no more than this factor."""
 LEAST_PERIODS = 3
-"""A curve needs at least this many different periods."""
+"""The fewest different periods of a curve."""
 SEARCH_PERIODS = 6
-"""Steps with this many different periods or more are a search."""
+"""Steps with at least this many different periods are a search."""
 
 
 class Point(Model):
@@ -36,17 +36,18 @@ class Point(Model):
 
     step: str
     repeat: int
-    period_ns: int = Field(description="from one activation to the next")
-    cycles: int = Field(description="measured and lost")
-    lost: int = Field(description="activations missed, or stimuli without an answer")
+    period_ns: int = Field(description="time from one activation to the next")
+    cycles: int = Field(description="measured and lost cycles together")
+    lost: int = Field(description="missed activations, or stimuli without an answer")
     not_made: int = Field(
         default=0,
         description=(
-            "response: stimuli that the master was too late to make; they do not count against the slave"
+            "in response, the stimuli that the master was too late to send; they do not count "
+            "against the slave"
         ),
     )
-    over_half: int = Field(description="later than half a period, including lost ones")
-    long: int = Field(description="later than 1 ms, including lost answers")
+    over_half: int = Field(description="cycles later than half a period, including lost ones")
+    long: int = Field(description="cycles later than 1 ms, including lost answers")
     max_ns: int | None
     worst_mark: Severity | None
 
@@ -56,41 +57,38 @@ class RepeatResult(Model):
 
     repeat: int
     sustained_ns: int | None = Field(
-        description="the shortest period at and above which every stimulus was made and nothing was lost; "
-        "None: no measured period"
+        description="the shortest period from which on nothing was lost or not sent; None if there is none"
     )
     failing_ns: int | None = Field(
-        description="the next shorter period, at which something was lost or not made; None: "
-        "none was measured"
+        description="the next shorter period, at which a stimulus was lost or not sent; None if not measured"
     )
     by_master: bool = Field(
         default=False,
-        description="at that period only the master was late: nothing was lost, and the slave may sustain it",
+        description="at failing_ns only the master was late, so the slave may sustain this period",
     )
 
     @property
     def complete(self) -> bool:
-        """Whether the search is over: the two periods are close enough, or one of them does not exist."""
+        """Whether the search is over, because the two periods are close enough or one does not exist."""
         if self.sustained_ns is None or self.failing_ns is None:
             return True
         return self.sustained_ns <= self.failing_ns * RESOLUTION
 
 
 class Curve(Model):
-    """One probe at several periods, everything else equal."""
+    """The results of one probe at several periods, with everything else equal."""
 
     label: str
     record: str
     probe: str
     load: str
-    cycles: int = Field(description="the fewest cycles of any point")
-    points: list[Point] = Field(description="the longest period first")
+    cycles: int = Field(description="the smallest number of cycles of any point")
+    points: list[Point] = Field(description="the points, with the longest period first")
     found: list[RepeatResult]
     sustained_ns: int | None = Field(
-        description="the longest of the repeats' shortest periods, which every repeat sustained; None: a "
-        "repeat found none"
+        description="the shortest period that every repeat sustained; None if a repeat found none"
     )
-    spread_ns: tuple[int, int] | None = Field(description="the smallest and largest that the repeats found")
+    spread_ns: tuple[int, int] | None = Field(description="the shortest and longest of the repeats' periods")
     coverage: float = Field(
         description="the probability that the spread contains the median of many more repeats"
     )
@@ -98,7 +96,7 @@ class Curve(Model):
         description="upper bound of the share of cycles lost at the sustained period, at 95 % confidence"
     )
     no_end: bool = Field(
-        description="nothing was lost at the shortest period either, so a shorter one may be sustained"
+        description="nothing was lost at any measured period, so a shorter one may be sustained"
     )
 
     @property
@@ -108,7 +106,7 @@ class Curve(Model):
 
 
 def period_of(step: Step) -> int | None:
-    """Return the time from one activation to the next (ns); None if it is random, or the probe has none."""
+    """Return the time from one activation to the next (ns); None if it is random or there is no period."""
     pace = probe_of(step).pace
     if pace is None:
         return None
@@ -117,7 +115,7 @@ def period_of(step: Step) -> int | None:
 
 
 def not_made(step: Step) -> int:
-    """Return the number of stimuli that a late master did not make. Older records count them as missed."""
+    """Return the number of stimuli that a late master did not send. Older records count them as missed."""
     counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
     return sum(count for count in counts if isinstance(count, int))
 
@@ -139,7 +137,7 @@ def point_of(record: Record, step: Step) -> Point | None:
         cycles=values.count,
         lost=merged.missed,
         not_made=not_made(step),
-        # A missed activation is later than its own period, whatever latency is filled in for it.
+        # A missed activation is later than its period, whatever latency is filled in for it.
         over_half=max(values.later_than(period // 2), merged.missed),
         long=values.later_than(LONG_NS),
         max_ns=merged.max_ns,
@@ -148,9 +146,7 @@ def point_of(record: Record, step: Step) -> Point | None:
 
 
 def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
-    """Return the result of a repeat, from the longest period down until a stimulus or an answer is
-    missing.
-    """
+    """Return the result of a repeat, down from the longest period until a stimulus or answer is missing."""
     own = [point for point in points if point.repeat == repeat]
     result = RepeatResult(repeat=repeat, sustained_ns=None, failing_ns=None)
     for period in sorted({point.period_ns for point in own}, reverse=True):
@@ -172,7 +168,7 @@ def next_period(result: RepeatResult) -> int | None:
 
 
 def same_but_period(step: Step) -> str:
-    """Return a key that is equal for steps that differ only in period and repeat."""
+    """Return a key that is equal for all steps that differ only in period and repeat."""
     pace = probe_of(step).pace
     return step.key.id_without("repeat", *(() if pace is None else (pace.period,)))
 
@@ -187,7 +183,7 @@ def period_series(record: Record) -> list[list[Step]]:
 
 
 def without_searches(record: Record) -> Record:
-    """Return the record with only the longest period of each search, whose many steps each say little."""
+    """Return the record with only the longest period of each search, because other steps say little."""
     searched: set[str] = set()
     for steps in period_series(record):
         periods = {step.id: period_of(step) or 0 for step in steps}
@@ -227,7 +223,7 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
 
 
 def curves(records: Sequence[Record]) -> list[Curve]:
-    """Return every curve of these records. Raises RecordError for a damaged record."""
+    """Return all curves of these records. Raises RecordError for a damaged record."""
     series = [(record, steps) for record in records for steps in period_series(record)]
     several_paths = len({_path(steps[0]) for _, steps in series}) > 1
     drawn: list[Curve | None] = []

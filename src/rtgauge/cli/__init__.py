@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The command line. Each command is a module that parses its options, calls the rest of rtgauge, and
-prints.
-"""
+"""The command line. Each command is a module that parses options, calls the rest of rtgauge, and prints."""
 
 import os
 
 os.environ.setdefault(
     "PYDANTIC_DISABLE_PLUGINS", "__all__"
-)  # otherwise it would search everything that is installed
+)  # otherwise pydantic searches all installed packages

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge advise`: how to implement a task."""
+"""`rtgauge advise` says how to implement a task."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge bisect`: which commit made it slower?"""
+"""`rtgauge bisect` finds the commit that made a machine slower."""
 
 from __future__ import annotations
 

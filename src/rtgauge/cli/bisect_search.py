@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the search of `rtgauge bisect`, keeps it in its folder, and prints the result."""
+"""Runs the search of `rtgauge bisect`, saves it in a folder, and prints the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOG = "build.log"
 
 
 class BisectState(Model):
-    """A search as saved in its folder: the options, and every run so far."""
+    """A search as saved in its folder: the options and all runs so far."""
 
     wish: BisectWish
     decides: GateWish
@@ -51,7 +51,7 @@ class FirstBad(Model):
 
 
 class BisectDocument(Model):
-    """The document that --json prints. `error`: the probability that the search ends at a wrong commit."""
+    """The document that --json prints. `error`: the probability that the search names a wrong commit."""
 
     first_bad: list[FirstBad]
     change_of_ends: float
@@ -63,9 +63,9 @@ class BisectDocument(Model):
 
 
 def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool, json: bool) -> None:
-    """Search, keep each run in `folder`, and print the result.
+    """Search, save each run in `folder`, and print the result.
 
-    Raises InputError if nothing can be searched, RtgaugeError if the search ends without a commit.
+    Raises InputError if there is nothing to search, RtgaugeError if the search finds no commit.
     """
     wish = state.wish
     clone = GitRepository(Path(wish.repository))
@@ -120,9 +120,9 @@ def asked_search(
     measured: tuple[str, Measured],
     decides: GateWish,
 ) -> BisectState:
-    """Return a new search. `measured`: the plan's name, and the options that change the plan.
+    """Return a new search. `measured`: the plan's name and the options that change the plan.
 
-    Raises InputError if `folder` has a search already, or an option is wrong.
+    Raises InputError if `folder` already has a search or an option is wrong.
     """
     if folder.joinpath(STATE).exists():
         raise InputError(
@@ -150,7 +150,7 @@ def asked_search(
 
 
 def _plan(state: BisectState) -> Plan:
-    """Return the plan of one run. Raises InputError if it is wrong or lacks the series."""
+    """Return the plan of one run. Raises InputError if the plan is wrong or lacks the series that decides."""
     plan, series = load_plan(state.plan, state.overrides), state.decides.series
     names = series_names(plan.steps)
     if series is None and len(names) > 1:
@@ -161,7 +161,7 @@ def _plan(state: BisectState) -> Plan:
 
 
 class _Runs:
-    """Builds, boots and measures commits; runs that the folder already has are not repeated."""
+    """Builds, boots and measures commits. Runs that the folder already has are not repeated."""
 
     def __init__(
         self, folder: Path, state: BisectState, clone: GitRepository, plan: Plan, waits_s: float
@@ -170,9 +170,9 @@ class _Runs:
         self._waits_s, self._made = waits_s, 0
 
     def run(self, commit: str, why: str) -> BisectRun:
-        """Measure a commit once, or return its run if the folder already has it.
+        """Measure a commit once, or return its run if the folder already has one.
 
-        Raises MeasureError if it gives no value, RecordError if the folder's runs belong to another search.
+        Raises MeasureError if the run gives no value, RecordError if the folder belongs to another search.
         """
         self._made += 1
         if self._made <= len(self._state.runs):
@@ -206,9 +206,7 @@ class _Runs:
         return self._value(commit)
 
     def _value(self, commit: str) -> BisectRun:
-        """Measure a value, in up to three runs if some are doubtful. Raises MeasureError if no run gives
-        one.
-        """
+        """Measure a value, in up to three runs if some are doubtful. Raises MeasureError if none has one."""
         why = None
         for _ in range(3):
             path = self._record()
@@ -238,7 +236,7 @@ def _keep(folder: Path, state: BisectState) -> None:
 
 
 def kept_search(folder: Path) -> BisectState:
-    """Return the search in a folder. Raises InputError if there is none, RecordError if it is damaged."""
+    """Return the search in a folder. Raises InputError if there is none, RecordError for a damaged one."""
     try:
         return BisectState.model_validate_json((folder / STATE).read_bytes())
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge compare`: records, loads, deployments or kernels side by side."""
+"""`rtgauge compare` compares records, loads, deployments or kernels side by side."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ from rtgauge.verdict.worst import exit_status
 
 @dataclass(frozen=True)
 class Compared:
-    """One part of the records: its sides, and the result of comparing them."""
+    """A part of the records: its sides and the result of their comparison."""
 
     scope: Scope
     result: Comparison
@@ -60,9 +60,7 @@ class Compared:
 
 @contextmanager
 def _progress() -> Generator[Callable[[str, int, int], None] | None]:
-    """Show a bar in a terminal, and yield the function that moves it: (activity, done, total) -> None.
-    Without a terminal yield None.
-    """
+    """Show a bar and yield the function that moves it, (activity, done, total); None without a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
@@ -75,7 +73,7 @@ def _progress() -> Generator[Callable[[str, int, int], None] | None]:
 
 
 def _print_operations(benchmarks: Microbenchmarks) -> None:
-    """Print the cost of each operation on each system; the operations have no common scale."""
+    """Print the cost of each operation on each system."""
     console = Console()
     if (sentence := conclusion(benchmarks)) is not None:
         console.print(Text(printable(sentence), style="bold"))
@@ -97,7 +95,7 @@ def _operation_chapters(
 
 
 def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
-    """Return the chapter of frequencies; none if the records have no steps to judge against a period."""
+    """Return the chapter of frequencies; empty if the records have no step that is compared with a period."""
     chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
     return [chapter] if chapter.grids else []
 
@@ -111,7 +109,7 @@ def compare_records(
     *,
     fail_if_worse: bool,
 ) -> int:
-    """Compare, print and write; return the exit status.
+    """Compare the records, print and write the result, and return the exit status.
 
     Raises InputError if an option is wrong, nothing can be compared, or a file cannot be written; RecordError
     for a damaged record.
@@ -128,7 +126,7 @@ def compare_records(
     ]
     results = [part.result for part in compared]
     if shown.json:
-        if benchmarks is not None:  # the operations' document has no verdicts
+        if benchmarks is not None:  # a document of operations has no verdicts
             _print_verdicts(verdicts, as_json=True)
         document = compared_document(benchmarks, results, one=parts == [EVERYTHING])
         typer.echo(document.model_dump_json(indent=1))
@@ -177,7 +175,7 @@ def _compared(
 ) -> list[Compared]:
     """Compare each part that has several sides.
 
-    If no part has and nothing else is shown (`alone`), raises InputError, saying what to do.
+    If no part has several sides and nothing else is shown (`alone`), raises InputError with advice.
     """
     groups = [(part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is None]
     comparable = [(part, sides) for part, sides in groups if len(sides) > 1]
@@ -186,7 +184,7 @@ def _compared(
             if len(sides) < 2:
                 typer.echo(f"left out: {part.title}: nothing to compare it with", err=True)
     elif len(groups) > 1:
-        sides_of(records, force=asked.force)  # raises the error that names what differs
+        sides_of(records, force=asked.force)  # raises the error that names the difference
     compared: list[Compared] = []
     with _progress() as progress:
         for part, sides in comparable if comparable or not alone else groups:
@@ -198,7 +196,7 @@ def _compared(
 
 
 def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
-    """Print each record's verdict; to standard error if a JSON document is printed."""
+    """Print each record's verdict, on standard error if standard output has a JSON document."""
     console = Console(stderr=as_json)
     for name, verdict in verdicts.items():
         console.print(
@@ -210,9 +208,9 @@ def _print_verdicts(verdicts: Mapping[str, Verdict], *, as_json: bool) -> None:
 
 
 def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] | None) -> int:
-    """Return the exit status of the worst verdict; 0 if nothing was required.
+    """Return the exit status of the worst verdict; 0 if there was no requirement.
 
-    `comparisons`: what --fail-if-worse judges; the status also says whether one of them shows a worse side.
+    `comparisons`: the comparisons that --fail-if-worse judges. The status also says if a side is worse.
     """
     required = exit_status(list(verdicts.values()), [])
     if comparisons is None or required == EXIT_FAILS:

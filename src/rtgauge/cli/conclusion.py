@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ends every measuring command: judges, writes the page, prints the summary, and determines the exit
-status.
-"""
+"""Ends every measuring command: judges, writes the page, prints the summary, and returns the exit status."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ from rtgauge.verdict.worst import exit_status
 
 
 def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
-    """Write the page. Return the error if that fails, so that the summary is still printed."""
-    from rtgauge.report.page import html  # slow, and not every command needs it
+    """Write the page. If that fails, return the error, so that the summary is still printed."""
+    from rtgauge.report.page import html  # the import is slow, and not every command needs it
 
     try:
         writer.write_page(PAGE, html(record))
@@ -35,7 +33,7 @@ def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
 
 
 def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
-    """Judge the record at `path` and write its page. Return the record, and the error if it has no page."""
+    """Judge the record at `path` and write its page. Return the record, and the error if there is no page."""
     writer = RecordWriter(path, run.id)
     record = writer.record()
     if run.requirement is not None:
@@ -45,10 +43,10 @@ def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
 
 
 def judged(record: Record, require: str | None, *, allow_left_out: bool = False) -> Record:
-    """Judge the record by the requirement `require`, if there is one, and return it.
+    """Judge the record by the requirement `require`, if there is one, and return the record.
 
-    `allow_left_out`: judge by `require`, or without it by the record's own requirement, even if something was
-    left out. Raises InputError if the requirement is invalid or missing.
+    `allow_left_out`: judge even if something was left out, by `require` or else by the record's own
+    requirement. Raises InputError if the requirement is invalid or missing.
     """
     if allow_left_out:
         record.run.allow_left_out = True
@@ -66,13 +64,13 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
 
 
 def check_requirement(require: str | None) -> None:
-    """Raises InputError if the requirement is invalid."""
+    """Raise InputError if the requirement is invalid."""
     if require is not None:
         parse_requirement(require)
 
 
 def with_requirement(run: Run, require: str | None) -> Run:
-    """Return the run with the requirement that `finish` judges, if there is one."""
+    """Return the run with the requirement `require` for `finish` to judge, if there is one."""
     if require is None:
         return run
     return run.model_copy(update={"requirement": str(parse_requirement(require))})
@@ -89,9 +87,9 @@ def _cut_off(record: Record) -> list[str]:
 
 
 def status(record: Record, problem: RtgaugeError | None) -> int:
-    """Return the exit status of a record; if it was interrupted, print how to resume.
+    """Return the exit status of a record. If it was interrupted, print how to resume it.
 
-    `problem`: why the page could not be written, which is raised as a MeasureError.
+    `problem`: why the page could not be written; this is raised as a MeasureError.
     """
     if problem is not None:
         raise MeasureError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints tables and progress. The console's colours reach the terminal; escape sequences in texts do not."""
+"""Prints tables and progress. Colours reach the terminal, but escape sequences in texts do not."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ class Console(rich.console.Console):
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Escape all text; everything that rich prints goes through this method."""
+        """Escape all text. Everything that rich prints goes through this method."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(escaped(segment.text), segment.style)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge explain`: every explained latency of a record."""
+"""`rtgauge explain` shows every explained latency of a record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge export`: statistics for other tools."""
+"""`rtgauge export` writes statistics for other tools."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge fleet`: the same jobs on many boards."""
+"""`rtgauge fleet` runs the same jobs on many boards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge frequency`: how often a task can run, from measured latencies."""
+"""`rtgauge frequency` computes from measured latencies how often a task can run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge gate`: is the candidate worse than the baseline?"""
+"""`rtgauge gate` decides whether a candidate is worse than its baseline."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def gate(
 def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:
     """Measure, and return the record with its page.
 
-    Raises what `measure` raises, and RtgaugeError if the page cannot be written.
+    Raises the errors of `measure`, and RtgaugeError if the page cannot be written.
     """
     from rtgauge.cli.conclusion import settle
     from rtgauge.cli.progress import make_display
@@ -178,7 +178,7 @@ def _write(path: Path, data: bytes, option: str) -> None:
 
 
 def _final(record: Record) -> GateResult:
-    """Return the final result of a record; an open one belongs to an interrupted gate."""
+    """Return the final result of a record. An open result means that the gate was interrupted."""
     from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
     result = GateResult.of(record)
@@ -202,7 +202,7 @@ def _print(result: GateResult, record: Record, *, details: bool) -> None:
         Text.assemble((result.outcome.upper(), f"bold {style}"), f"  {printable(result.conclusion)}")
     )
     for note in notes(result):
-        # A command stays on one line, to be copied.
+        # A command stays on one line, so that it can be copied.
         console.print(Text(printable(note)), soft_wrap=note.startswith("Next: "))
     if result.primary is not None:
         console.print()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge history`: shows a series over many records, and the places where it seems to have changed."""
+"""`rtgauge history` shows a series over many records, and the places at which it seems to have changed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
 
 
 def store_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
-    """Write the pages of a store, and return the first one.
+    """Write the pages of a store, and return the path of the first page.
 
     Raises InputError if an option is wrong or the folder cannot be written, MeasureError if the disk is full.
     """

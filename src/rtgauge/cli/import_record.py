@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge import`: makes records from other tools' measurements."""
+"""`rtgauge import` makes records from other tools' measurements."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Examples:
 
 
 class Imports(TyperGroup):
-    """A group whose default command is `files`: a file's name is not a command."""
+    """A group whose default command is `files`, so that file names may follow directly."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, with the default command before them if they name none."""
+        """Parse the arguments. If they name no command, insert the default command first."""
         if not args or (args[0] not in self.commands and args[0] not in {"-h", "--help"}):
             args = ["files", *args]
         return super().parse_args(ctx, args)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge instrument`: the measuring instrument at this machine's USB port."""
+"""`rtgauge instrument` manages the instrument at this machine's USB port."""
 
 from __future__ import annotations
 

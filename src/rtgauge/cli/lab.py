@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge lab`: real kernels in virtual machines."""
+"""`rtgauge lab` boots real kernels in virtual machines."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def doctor(name: Name, json: Json = False) -> None:
 
 
 def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
-    """Print the answer, then what each co-kernel that can be measured needs, or both if none can."""
+    """Print the answer, then the needs of each co-kernel that can be measured, or of both if none can."""
     from rich.table import Table
 
     from rtgauge.cli.console import Console

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A group that imports a command only when it is called, so that help and other commands start fast."""
+"""Defines a group that imports a command only when it is called, so that help and others start fast."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class LazyGroup(TyperGroup):
-    """A base class for `typer.Typer(cls=...)`; a subclass lists and loads the commands."""
+    """A base class for `typer.Typer(cls=...)`. A subclass lists and loads the commands."""
 
     @abstractmethod
     def lines(self) -> Mapping[str, str]:
@@ -22,14 +22,14 @@ class LazyGroup(TyperGroup):
 
     @abstractmethod
     def load(self, name: str) -> Any:
-        """Import the command with that name: a function for typer, or a typer.Typer."""
+        """Import the command with this name: a function for typer, or a typer.Typer."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - signature of the base class
         """Return the commands' names."""
         return list(self.lines())
 
     def line(self, name: str) -> str | None:
-        """Return the line of one command, without reading the others; None if there is no such command."""
+        """Return the help line of a command without reading the others'; None if there is no such command."""
         return self.lines().get(name)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - signature of the base class
@@ -43,7 +43,7 @@ class LazyGroup(TyperGroup):
 
 
 class Deferred(TyperCommand):
-    """A command or group that is made when it is called."""
+    """A command or group that is made only when it is called."""
 
     def __init__(self, name: str, line: str, group: LazyGroup) -> None:
         super().__init__(name, short_help=line)
@@ -72,7 +72,7 @@ def _command(name: str, made: Any) -> Any:
 
 
 def _refuse_repeats(command: Any) -> None:
-    """Refuse a repeated option that has a single value: of two requirements, one would not be checked."""
+    """Refuse to repeat an option that has a single value. Otherwise, one of two requirements is ignored."""
     for inner in getattr(command, "commands", {}).values():
         _refuse_repeats(inner)
     make_parser = command.make_parser

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`--live`: sends the runner's progress to the terminal and to the live page."""
+"""Implements `--live`, which sends the runner's progress to the terminal and to the live page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.runner.context import Progress
 
 ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
-"""An address after --live; a plan's name never looks like this. `parse_address` checks it."""
+"""An address after --live, unlike any plan's name. `parse_address` checks it."""
 Live = Annotated[
     bool,
     typer.Option(
@@ -49,7 +49,7 @@ class Both:
             listener.run_begins(steps, expected_s)
 
     def left_out(self, what: LeftOut) -> None:
-        """Show a part of the plan that cannot be measured."""
+        """Show that a part of the plan cannot be measured."""
         for listener in self._listeners:
             listener.left_out(what)
 
@@ -64,7 +64,7 @@ class Both:
             listener.waits(reason)
 
     def phase(self, text: str) -> None:
-        """Show what the step does now."""
+        """Show the step's present activity."""
         for listener in self._listeners:
             listener.phase(text)
 
@@ -93,13 +93,13 @@ class Both:
 
 
 def where_live(*, live: bool, live_at: str | None) -> str | None:
-    """Return the live page's address from both options (empty: the default one); None if there is no page."""
+    """Return the live page's address from both options (empty: the default); None if there is no page."""
     return live_at if live_at is not None else "" if live else None
 
 
 def with_addresses(arguments: Sequence[str]) -> list[str]:
-    """Return the command line with `--live ADDRESS:PORT` as `--live-at`, since --live itself takes no value:
-    in `--live quick`, quick is a plan.
+    """Return the command line with `--live ADDRESS:PORT` replaced by `--live-at`. --live takes no value,
+    because in `--live quick`, quick is a plan.
     """
     result: list[str] = []
     for argument in arguments:
@@ -112,7 +112,7 @@ def with_addresses(arguments: Sequence[str]) -> list[str]:
 
 
 def _moving(key: StepKey) -> Moving | None:
-    """Return what the step simulates; None if it simulates nothing.
+    """Return the simulation that the step runs; None if it has none.
 
     A remote target keeps the engine's output in a file, which frames would fill.
     """
@@ -136,9 +136,9 @@ def _views() -> list[str]:
 
 @contextmanager
 def listening(display: Display, live_at: str | None) -> Generator[Progress]:
-    """Yield the object that shows the runner's progress: the display, and with an address a live page too.
+    """Yield the object that shows the runner's progress: the display and, with an address, a live page.
 
-    Raises InputError if the address is wrong or taken.
+    Raises InputError if the address is wrong or in use.
     """
     if live_at is None:
         yield display

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command `rtgauge`.
 
-Each command is a module, imported when it is called.
+Each command is a module, which is imported when the command is called.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, Rt
 from rtgauge.escape import one_line
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a wrong command line; its module depends on typer's version."""
+"""The error that typer raises for a wrong command line. Its module depends on typer's version."""
 
 HELP = """Tells whether this Linux machine meets its deadlines, by how much, and what to change if it does
 not.
@@ -90,7 +90,7 @@ COMMANDS = {
 
 @contextmanager
 def _clear_errors() -> Generator[None]:
-    """Turn an interrupt and system errors into one-line errors, since typer ends silently on some of them."""
+    """Turn interrupts and system errors into one-line errors, because typer ends silently on some of them."""
     try:
         yield
     except KeyboardInterrupt:
@@ -161,14 +161,14 @@ def _fail(message: str, status: int) -> int:
 
 
 def _usage(error: Any) -> str:
-    """Return the error in the command line, with the command whose --help explains it."""
+    """Return the error in the command line, with the --help command that explains it."""
     message = " ".join(error.format_message().split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rtgauge"
     return f"{message[:1].lower()}{message[1:]}{_instead(command, message)} (see {command} --help)"
 
 
 def _instead(command: str, message: str) -> str:
-    """Return where the unknown command or option in the message belongs; empty if nowhere."""
+    """Return where the message's unknown command or option belongs, as a hint; empty if nowhere."""
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
     from rtgauge.probe.registry import PROBES
@@ -191,11 +191,12 @@ def _instead(command: str, message: str) -> str:
 
 
 def main() -> None:
-    """Entry point: every error is one line that begins with `rtgauge: `, and an exit status.
+    """Run the command line. Every error becomes one line that begins with `rtgauge: `, and an exit status.
 
     SIGTERM and SIGHUP interrupt like Ctrl-C, unless the caller ignores them (nohup).
     """
-    # A command makes 100,000 objects that it keeps: there is no garbage to look for, not even at the end.
+    # A command makes 100,000 objects and keeps them all, so it needs no garbage collection, not even at the
+    # end.
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
     make_patient()
@@ -204,7 +205,7 @@ def main() -> None:
             for number in (signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, signal.default_int_handler)
-            # As a library typer returns the status instead of ending the process, and lets errors through.
+            # In this mode, typer returns the status instead of ending the process, and passes errors on.
             status: int | None = app(
                 with_addresses(sys.argv[1:]) or ["--help"], prog_name="rtgauge", standalone_mode=False
             )

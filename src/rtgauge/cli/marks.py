@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge marks`: what each mark means, and what to do."""
+"""`rtgauge marks` explains each mark and what to do about it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Options that several commands share, and groups of options: a command's parameter that is a dataclass."""
+"""Defines options that several commands share. A group of options is a dataclass that a command has as a
+parameter.
+"""
 
 from __future__ import annotations
 
@@ -86,12 +88,12 @@ SettingsOption = Annotated[
 
 
 def target_option(target: str) -> str:
-    """Return the --target option for a suggested command, after a space; empty for this machine."""
+    """Return " --target ..." for a suggested command; empty for this machine."""
     return "" if target == "local" else f" --target {quote(target)}"
 
 
 def grouped(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a command for typer from a function that has groups of options (dataclasses) as parameters.
+    """Make a typer command from a function with groups of options (dataclasses) as parameters.
 
     Each field of a group becomes an option, with the field's annotation and default.
     """
@@ -125,7 +127,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def given_options(group: Any) -> list[str]:
-    """Return the options of a group that differ from their defaults, as the user writes them."""
+    """Return the options of a group that differ from their defaults, in the user's notation."""
     hints = get_type_hints(cast("type[Any]", type(group)), include_extras=True)
     return [
         _written(each, hints[each.name])
@@ -145,7 +147,7 @@ def _written(field: Field[Any], annotation: Any) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """Options that say what each run of a side or a commit measures."""
+    """Options for what each run of a side or a commit measures."""
 
     target: Annotated[
         str | None,
@@ -163,7 +165,7 @@ class Measured:
     ] = None
 
     def overrides(self) -> Overrides:
-        """Return what these options change in the plan. Raises InputError if a --set is wrong."""
+        """Return the changes that these options make to the plan. Raises InputError if a --set is wrong."""
         from rtgauge.plan.plan import Overrides, parse_setting
 
         parameters = dict(parse_setting(setting, "--set") for setting in self.settings or [])
@@ -177,7 +179,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Deciding:
-    """Options that say what decides whether one side is worse than the other."""
+    """Options for how to decide whether one side is worse than the other."""
 
     series: Annotated[
         str | None,
@@ -206,7 +208,7 @@ class Deciding:
         kernels: tuple[str | None, str | None] = (None, None),
         require: str | None = None,
     ) -> GateWish:
-        """Return what decides. `larger_than`: the change that matters, `10%`.
+        """Return the gate's options. `larger_than`: the change that matters, such as `10%`.
 
         Raises InputError if an option is wrong.
         """
@@ -330,7 +332,7 @@ class PrintedComparison:
 
 
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
-    """Return the options of frequency tables and figures. Raises InputError if one is wrong."""
+    """Return the options of frequency tables and figures. Raises InputError if an option is wrong."""
     from rtgauge.analysis.frequency import Options, check_fraction
     from rtgauge.report.frequency_tables import Timing, parse_markers
 
@@ -350,7 +352,7 @@ def wait_s(text: str) -> float:
 def duration_option(option: str, text: str) -> int:
     """Return a duration such as `2us` in ns.
 
-    Raises InputError, naming the option, if it is not a duration or is negative.
+    Raises InputError with the option's name if the text is not a duration or is negative.
     """
     try:
         value_ns = parse_duration_ns(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe NAME`: one probe, no plan. The commands are made from the probes' descriptors."""
+"""`rtgauge probe NAME` runs one probe without a plan. The commands are made from the probes' descriptors."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Examples:
 
 
 class Probes(LazyGroup):
-    """A group with one command per probe."""
+    """A group with one command for each probe."""
 
     def lines(self) -> dict[str, str]:
-        """Return probe -> its help, without `watch`, which is a command of its own."""
+        """Return probe -> its help, except for `watch`, which is a separate command."""
         from rtgauge.probe.registry import PROBES
 
         return {probe.name: probe.help for probe in PROBES.values() if probe.command is not None}

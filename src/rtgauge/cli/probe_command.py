@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes a probe's command from its descriptor, with one option per parameter, and measures one step."""
+"""Makes a probe's command from its descriptor, with one option for each parameter, and measures one step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SAMPLES = "samples"
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
-"""Metavar -> type, for values that are not plain text or numbers; a field is recognised by its validator."""
+"""Metavar -> type, for values that are not plain text or numbers. The type's validator identifies a field."""
 LOAD_HELP = f"Load during the measurement: {', '.join(LOADS)}."
 TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."
 SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or binary with one file per series."
@@ -44,7 +44,7 @@ JSON_HELP = "Print one JSON document; everything else goes to standard error."
 
 
 def _metadata(annotation: Any) -> list[Any]:
-    """Return the metadata of an annotation, also inside a union."""
+    """Return the metadata of an annotation, including the members of a union."""
     if get_origin(annotation) is Annotated:
         kind, *metadata = get_args(annotation)
         return [*metadata, *_metadata(kind)]
@@ -90,7 +90,7 @@ def _range(field: FieldInfo) -> str:
 
 
 def _option(field: FieldInfo) -> Any:
-    """Make a parameter's option: a flag, a number or a text; its value is None if it is not given."""
+    """Make a parameter's option: a flag, a number or a text. Its value is None if it is not given."""
     name, text = f"--{field.alias}", str(field.description)
     metavar = _metavar(field)
     if not metavar:
@@ -103,7 +103,7 @@ def _option(field: FieldInfo) -> Any:
 
 
 def _fields(probe: AnyProbe) -> dict[str, FieldInfo]:
-    """Return every parameter that has an option: the probe's own first, then the shared ones."""
+    """Return every parameter that has an option: first the probe's own, then the shared parameters."""
     fields = probe.parameters.model_fields
     ordered = [
         name
@@ -122,7 +122,7 @@ def _files(probe: AnyProbe) -> dict[str, str]:
 
 
 def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
-    """Return name -> (type, default) of the options that do not come from the parameters."""
+    """Return name -> (type, default) of the options that are not parameters."""
     options: dict[str, tuple[Any, Any]] = {}
     if probe.command is not None:
         options["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
@@ -149,7 +149,7 @@ def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
 
 
 def _example(command: str) -> str:
-    """Indent a command, and continue it on the next line if it has more than 80 columns."""
+    """Indent a command, and break it onto the next line if it is longer than 80 columns."""
     lines = textwrap.wrap(
         command,
         76,
@@ -170,7 +170,7 @@ def _help(probe: AnyProbe, called: str) -> str:
 def with_options(
     function: Callable[..., None], probe: AnyProbe, called: str, more: Mapping[str, tuple[Any, Any]]
 ) -> Callable[..., None]:
-    """Give the function the signature and the help from which typer makes the command `called`.
+    """Give the function the signature and help from which typer makes the command `called`.
 
     Its options are the probe's parameters, the options of every probe, and `more`: name -> (type, default),
     which replace options with the same name.
@@ -208,7 +208,7 @@ def make_command(probe: AnyProbe) -> Callable[..., None]:
 
 
 def _values(probe: AnyProbe, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that were given, as a plan has them."""
+    """Return the parameters that were given, in the form of a plan."""
     values = {
         str(field.alias): given[name] for name, field in _fields(probe).items() if given[name] is not None
     }
@@ -236,7 +236,7 @@ def measure_probe(
     given: Mapping[str, Any],
     program: Callable[[], AbstractContextManager[int]] | None = None,
 ) -> int:
-    """Measure one step, print, and return the exit status.
+    """Measure one step, print the result, and return the exit status.
 
     `given`: the values of the options that `with_options` makes; `program`: starts the watched program.
     """
@@ -270,7 +270,7 @@ def measure_probe(
     with ExitStack() as stack:
         folder = given["out"]
         if not kept:
-            # Raw samples may be large, so the temporary record is next to the file that they go to.
+            # Raw samples may be large, so the temporary record is next to the file that will hold them.
             beside = next((path.parent for path in files.values()), None)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
         options = RunOptions(
@@ -305,7 +305,7 @@ def measure_probe(
 
 
 def _check_files(files: Mapping[str, Path]) -> None:
-    """Raises InputError if a file that the user asks for could not be written after the measurement."""
+    """Raise InputError if a file that the user asks for could not be written after the measurement."""
     if not files:
         return
     from rtgauge.exporters.samples_export import check_samples_path
@@ -315,7 +315,7 @@ def _check_files(files: Mapping[str, Path]) -> None:
 
 
 def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str], None]) -> None:
-    """Write the files that the user asks for, and say where. Raises InputError, MeasureError, RecordError."""
+    """Write the files that the user asks for, and print their paths. Raises the errors of the exporters."""
     from rtgauge.probe import registry as probes
 
     (step, *_) = record.steps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shows the progress of a run, or of reading a file, on standard error: plain lines, or a terminal's bar."""
+"""Shows the progress of a run or of reading a file on standard error, as plain lines or a bar."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Display:
     """Shows progress as plain lines."""
 
     def __init__(self, stream: TextIO) -> None:
-        """`stream`: standard error, which escapes its text."""
+        """`stream`: standard error, which escapes the text."""
         self.stream = stream
         self.steps: list[StepKey] = []
         self.expected_s: list[float] = []
@@ -34,18 +34,18 @@ class Display:
         self.worst_ns: dict[int, int] = {}
         self.labels: dict[str, str] = {}
         self.later_s: LaterS | None = None
-        """Estimates how long a study's later steps will take; None: not a study."""
+        """Estimates how long a study's later steps will take; None if this is not a study."""
         self.known: list[StepKey] = []
         """The steps of all rounds so far."""
         self.rest_s: float | None = 0.0
         """The expected time of a study's later rounds; None if it is unknown."""
         self.one_step = False
-        """Whether the run has only one step; if this step cannot be measured, the error says why."""
+        """Whether the run has only one step. If it cannot be measured, the error says why."""
         self.before = 0
         """The number of steps in a study's earlier rounds."""
         self.began_s = time.monotonic()
         self.late_s: dict[bool, list[float]] = {False: [], True: []}
-        """How much longer than expected each finished step took: without a load (False), and with one."""
+        """The lateness (s) of each finished step, without a load (False) and with a load (True)."""
 
     def __enter__(self) -> Self:
         return self
@@ -63,11 +63,11 @@ class Display:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Let others write to standard output inside this context."""
+        """Allow other code to write to standard output inside this context."""
         yield
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Print the number of steps and the expected time; a study's later rounds continue the count."""
+        """Print the number of steps and the expected time. A study's later rounds continue the count."""
         self.before += len(self.steps)
         self.steps, self.expected_s = steps, expected_s
         self.labels = key_labels(steps)
@@ -86,14 +86,14 @@ class Display:
         self.say(f"{plural(len(steps), f'{also}step')}, about {format_span(now_s)}{more}")
 
     def title(self, key: StepKey) -> str:
-        """Return what distinguishes the step from the run's other steps."""
+        """Return the words that distinguish the step from the run's other steps."""
         return self.labels.get(key.id, key.load)
 
     def left_s(self, number: int) -> float:
         """Estimate in seconds how long the steps from `number` on, and a study's later rounds, will take.
 
-        A step is expected to be as late as the finished steps of its kind were on average; if there are none,
-        as all finished steps were.
+        Each step is expected to be as late as the finished steps of its kind on average, or as all finished
+        steps if there are none of its kind.
         """
         late_s = 0.0
         for key in self.steps[number:]:
@@ -102,7 +102,7 @@ class Display:
         return max(0.0, sum(self.expected_s[number:]) + late_s) + (self.rest_s or 0.0)
 
     def left_out(self, what: LeftOut) -> None:
-        """Print what cannot be measured and why."""
+        """Print which part cannot be measured, and why."""
         if not self.one_step:
             self.say(f"left out: {what.what}: {what.reason} ({what.remedy})")
 
@@ -121,10 +121,10 @@ class Display:
         self.say(f"waiting: {reason}")
 
     def phase(self, text: str) -> None:
-        """Do nothing: phases are not printed as lines."""
+        """Do nothing, because phases are not printed as lines."""
 
     def series(self, lines: Sequence[SeriesLine]) -> None:
-        """Do nothing: the names of series are not shown."""
+        """Do nothing, because names of series are not shown."""
 
     def window(self, window: Window) -> None:
         """Keep the largest latency of each series."""
@@ -132,11 +132,11 @@ class Display:
             self.worst_ns[window.series] = max(self.worst_ns.get(window.series, 0), window.max_ns)
 
     def watched(self) -> bool:
-        """Return False: a terminal shows no simulation."""
+        """Return False, because a terminal shows no simulation."""
         return False
 
     def frame(self, frame: Frame) -> None:
-        """Do nothing: no frames are requested."""
+        """Do nothing, because no frames are requested."""
 
     def step_ends(self, step: Step) -> None:
         """Print the step's minimum, mean, maximum and marks."""
@@ -167,12 +167,12 @@ class LiveDisplay(Display):
             TextColumn("{task.fields[worst]}"),
             console=console,
             transient=True,
-            # drawn once a second with the windows: a refresh thread would disturb the measurement
+            # drawn once a second with the windows, because a refresh thread would disturb the measurement
             auto_refresh=False,
         )
         self.task: TaskID | None = None
         self.done_s = 0.0
-        """The expected time of the finished steps, at which the bar of the present step begins."""
+        """The expected time of all finished steps, which is the start of the present step on the bar."""
         self.phase_text = ""
 
     def __enter__(self) -> Self:
@@ -196,7 +196,7 @@ class LiveDisplay(Display):
         self.bar.console.print(Text(text), soft_wrap=True)
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Start a bar for the whole run, or extend it by a study's next round."""
+        """Start a bar for the whole run, or extend the bar by a study's next round."""
         super().run_begins(steps, expected_s)
         if self.task is None:
             self.task = self.bar.add_task("", total=sum(expected_s) + (self.rest_s or 0.0), left="", worst="")
@@ -214,12 +214,12 @@ class LiveDisplay(Display):
         self._update()
 
     def step_ends(self, step: Step) -> None:
-        """Fill the bar up to the end of the step."""
+        """Move the bar to the end of the step."""
         super().step_ends(step)
         self.done_s += self.expected_s[self.number]
 
     def phase(self, text: str) -> None:
-        """Show the phase next to the bar until the first latency."""
+        """Show the phase next to the bar until there is a latency."""
         self.phase_text = text
         self._update()
 
@@ -271,11 +271,10 @@ def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
 
 
 def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Display:
-    """Make a display with a bar if standard error is a terminal that can move its cursor, otherwise with
-    plain lines.
+    """Make a display: a bar if standard error is a terminal that can move its cursor, otherwise plain lines.
 
-    `later_s`: estimates in seconds how long a study's later steps will take (None: unknown); `one_step`: the
-    error says why a step is left out.
+    `later_s`: estimates in seconds how long a study's later steps will take (None if unknown). `one_step`:
+    whether the error says why a step is left out.
     """
     from rtgauge.cli.console import Console
 

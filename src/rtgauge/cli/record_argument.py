@@ -13,14 +13,12 @@ from rtgauge.suggest import nearest
 
 
 def open_record(named: Path) -> Record:
-    """Open the record with this name. Raises RecordError if there is none, or if it is damaged."""
+    """Open the record with this name. Raises RecordError if there is none or it is damaged."""
     return Record.open(find_record(named))
 
 
 def with_one_step(record: Record, step: str | None) -> Record:
-    """Return the record with only the step that `--step` names, or with all steps. Raises InputError if it
-    has no such step.
-    """
+    """Return the record with only the step of `--step`, if given. Raises InputError if it does not exist."""
     if step is None:
         return record
     names = [known.id for known in record.steps]
@@ -30,7 +28,7 @@ def with_one_step(record: Record, step: str | None) -> Record:
 
 
 def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]:
-    """Open each record once. `labelled`: NAME=RECORD; several records may share a name.
+    """Open each record once. `labelled`: texts NAME=RECORD, in which records may share a name.
 
     Raises InputError if no record is named or a label is wrong, RecordError if a record is damaged.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge report`: the page and figure files of a record."""
+"""`rtgauge report` writes the page and figure files of a record."""
 
 from __future__ import annotations
 

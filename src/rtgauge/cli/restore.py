@@ -16,9 +16,9 @@ from rtgauge.target.open_target import open_target, release_target
 
 
 def _put_back(target: str, *options: str) -> None:
-    """Restore stale settings and the settings that `options` select; print the outcome of each."""
+    """Restore stale settings and the settings that `options` select, and print each outcome."""
     with open_target(target, "restore", "rtgauge restore") as opened:
-        # locking the machine has already restored what dead runs left
+        # locking the machine has already restored the settings that dead runs left
         answers = [
             *opened.restored_before,
             *(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge run`: measure a plan."""
+"""`rtgauge run` measures a plan."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PLAN = "quick"
 DIRECT = ("cpu", "interval", "policy", "priority", "explain")
-"""Probe parameters that have an option each; others are given with --set."""
+"""Probe parameters with their own option. All other parameters are given with --set."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class OverPlan:
     ] = None
 
     def overrides(self) -> Overrides:
-        """Return what these options change in the plan. Raises InputError if one is wrong."""
+        """Return the changes that these options make to the plan. Raises InputError if an option is wrong."""
         from rtgauge.errors import InputError
         from rtgauge.plan.plan import Overrides, parse_setting
         from rtgauge.system.deployment.definition import split_deployments
@@ -202,8 +202,8 @@ class Alternating:
     ] = False
 
     def plan(self, name: str, overrides: Overrides) -> Plan:
-        """Return the plan with this name; if there are two sides, the plan that alternates them. Raises
-        InputError if it is wrong.
+        """Return the plan with this name or, if there are two sides, a plan that alternates between them.
+        Raises InputError if the plan is wrong.
         """
         from rtgauge.errors import InputError
         from rtgauge.plan.alternation import alternating_plan
@@ -220,7 +220,7 @@ class Alternating:
 
 @dataclass(frozen=True)
 class Shown:
-    """Options for how a run is shown, while it measures and at its end."""
+    """Options for how a run is shown while it measures and at its end."""
 
     live: Live = False
     live_at: LiveAt = None
@@ -244,7 +244,7 @@ def _hold_ns(text: str | None) -> int | None:
 
 
 def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, shown: Shown) -> int:
-    """Measure, judge and print; return the exit status."""
+    """Measure, judge and print the result, and return the exit status."""
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress import make_display
     from rtgauge.runner.interrupt import Interrupt

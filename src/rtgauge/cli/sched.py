@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge sched`: schedulability analysis of a task set."""
+"""`rtgauge sched` analyses whether a task set is schedulable."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe NAME --search`: runs the probe's study, and keeps no record."""
+"""`rtgauge probe NAME --search` runs the probe's study and keeps no record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rtgauge.verdict.worst import exit_status
 
 
 class SearchDocument(BaseModel):
-    """The one document that `--json` prints."""
+    """The document that `--json` prints."""
 
     run: Run
     results: list[SerializeAsAny[BaseModel]]
@@ -48,10 +48,10 @@ def run_search(
     details: bool,
     wait: str,
 ) -> int:
-    """Search with a probe, print, and return the exit status.
+    """Search with a probe, print the result, and return the exit status.
 
-    `parameters`: as in a plan; `wait`: the value of --wait. Raises InputError if a parameter is one that the
-    search sets itself.
+    `parameters`: as in a plan; `wait`: the value of --wait. Raises InputError for a parameter that the search
+    sets.
     """
     for name in search.decides:
         if name in parameters:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge selftest`: are the explanations right?"""
+"""`rtgauge selftest` checks whether the explanations are right."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def selftest(
 
 
 def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]]) -> None:
-    """Write a guest's stops, timed by its own clock, to the record."""
+    """Write a guest's stops to the record, with times of the guest's clock."""
     from rtgauge.explain.analysis.selftest import ALL_CPUS, OUTSIDE, OUTSIDE_LOG
     from rtgauge.lab.running_guests import find_running
     from rtgauge.lab.stops import clock_offset_ns

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Replaces standard output and error: text is escaped, and a measurement continues if their reader goes away
-(`| head -1`, a closed terminal).
+"""Replaces standard output and error, so that text is escaped and a measurement continues if the reader goes
+away (`| head -1`, a closed terminal).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, TextIO
 from rtgauge.escape import escaped
 
 GONE = (errno.EPIPE, errno.EIO)
-"""The errors of a pipe without a reader and of a closed terminal."""
+"""The error numbers of a pipe without a reader and a closed terminal."""
 
 
 class _Patient(io.FileIO):
-    """A descriptor whose output is discarded once its reader is gone."""
+    """A descriptor that discards its output once the reader is gone."""
 
     def write(self, data: object, /) -> int | None:
         """Write like FileIO.write; return the data's length even if the reader is gone."""
         try:
             return super().write(data)  # pyright: ignore[reportArgumentType] - the types that FileIO accepts
         except OSError as error:
-            # Buffered output is discarded too, so that flushing at exit does not fail again.
+            # Buffered output is discarded too, so that the flush at exit does not fail again.
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, self.fileno())
             os.close(null)
@@ -35,15 +35,15 @@ class _Patient(io.FileIO):
 
 
 class Escaping(io.TextIOWrapper):
-    """Text for standard output or error, escaped so that it cannot control the terminal.
+    """A stream for standard output or error that escapes text, so that no text can control the terminal.
 
-    `unescaped`: the same stream for text that its writer has escaped (cli/console.py).
+    `unescaped`: the same stream for text that the caller has already escaped (cli/console.py).
     """
 
     unescaped: TextIO
 
     def write(self, text: str, /) -> int:
-        """Write the text escaped, and return its length."""
+        """Escape and write the text, and return its length."""
         super().write(escaped(text))
         return len(text)
 
@@ -58,9 +58,9 @@ def _patient(stream: TextIO) -> TextIO:
 
 
 def make_patient() -> None:
-    """Replace sys.stdout and sys.stderr; everything that is printed is escaped from then on.
+    """Replace sys.stdout and sys.stderr, so that everything printed is escaped from then on.
 
-    Descriptors 0 to 2 that are closed become /dev/null, so that no file opened later gets their number.
+    Closed descriptors from 0 to 2 are opened as /dev/null, so that no later file gets these numbers.
     """
     for descriptor in range(3):
         try:

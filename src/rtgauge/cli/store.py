@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge store`: keeps the figures of many records in one database."""
+"""`rtgauge store` keeps the figures of many records in one database."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def list_store(
 
 
 def _print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]] | map[tuple[str, ...]]) -> None:
-    """Print columns as wide as their longest text; rich would take seconds for ten thousand lines."""
+    """Print columns as wide as their longest text. With rich, ten thousand lines would take seconds."""
     lines = [tuple(headings), *rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
     kept = [at for at in range(len(headings)) if any(line[at] for line in lines[1:])]
@@ -278,7 +278,9 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
 
 
 def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:
-    """Return each series' interval, and the parameters in which it differs from series with the same name."""
+    """Return for each series its interval, and the parameters that distinguish it from series with the same
+    name.
+    """
     alike: dict[str, dict[str, Mapping[str, object]]] = {}
     for row in rows:
         alike.setdefault(row.series, {})[dumps(row.parameters)] = row.parameters
@@ -352,21 +354,21 @@ def show(
 
 
 def _record_name(store: Store, named: str) -> str:
-    """Return the record's name, given its name in the store or its folder."""
+    """Return the record's name in the store. `named`: this name or the record's folder."""
     from rtgauge.record.reader import find_record, read_run
 
     if named in store.paths():
         return named
     try:
         return read_run(find_record(Path(named))).id
-    except (RecordError, OSError, ValueError):  # ValueError: it cannot be a path
+    except (RecordError, OSError, ValueError):  # ValueError: the text cannot be a path
         return named.rstrip("/").rsplit("/", 1)[-1].removesuffix(".partial")
 
 
 def unknown_name(store: Store, name: str, *, or_record: bool) -> str:
-    """Return the message that the store has no such series, with a hint at what it has.
+    """Return the message that the store has no such series, with a hint at the series that it has.
 
-    `or_record`: a record could have been named as well.
+    `or_record`: whether the user could also have named a record.
     """
     from rtgauge.store import queries
 

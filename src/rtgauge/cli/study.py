@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge run delgado2020`: shows the choice of a deployment before it is measured under load, and keeps the
+"""`rtgauge run delgado2020` shows which deployment it chose before measuring it under load, and keeps the
 comparison next to the page.
 """
 
@@ -36,7 +36,7 @@ COMPARISON_PAGE = "compare.html"
 
 
 class StudyDocument(BaseModel):
-    """The document that `--json` prints; comparison and choice are None if the study was stopped early."""
+    """The document that `--json` prints. Comparison and choice are None if the study was stopped early."""
 
     study: str
     runs: list[RunDocument] = []
@@ -45,7 +45,7 @@ class StudyDocument(BaseModel):
 
 
 def _is_chosen(run: Run) -> bool:
-    """Return whether the steps under load are already planned."""
+    """Return whether a deployment is chosen, so that the steps under load are planned."""
     return any(key.load != IDLE for key in run.planned)
 
 
@@ -67,7 +67,7 @@ def measure_study(
     live_at: str | None = None,
     details: bool = False,
 ) -> int:
-    """Measure the study delgado2020, or continue it if `resumed` is its record; return the exit status.
+    """Measure the study delgado2020, or continue it if `resumed` is its record, and return the exit status.
 
     Raises InputError if `live_at` is wrong, MeasureError if no deployment can be chosen.
     """

@@ -41,7 +41,7 @@ def system(target: Target = "local", json: Json = False) -> None:
 
 
 def _drift(profile: Path, target: str) -> int:
-    """Print what has drifted from a profile, and return the exit status: 1 if anything has."""
+    """Print the settings that have drifted from a profile. Return the exit status, 1 if there are any."""
     from rtgauge.tune.drift import drifted
 
     count, found = drifted(profile, target)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge tune`: which settings help on this machine?"""
+"""`rtgauge tune` finds the settings that help on this machine."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 PAGE = "tune.html"
 COMMAND = "rtgauge.command"
-"""The key of the words after `--` in typer's context."""
+"""The key in typer's context of the words after `--`."""
 
 
 class TuneGroup(TyperGroup):
-    """`rtgauge tune`, which may have a program after `--`, and its commands."""
+    """The group of `rtgauge tune` and its commands, which accepts a program after `--`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the arguments, and keep the words after `--` for the user's program."""
@@ -263,7 +263,7 @@ def remove_kept() -> None:
 
 @contextmanager
 def _program(command: list[str], watched: int | None, target: str) -> Generator[int | None]:
-    """Yield the pid of the watched program, or None. A command is started first, and ended afterwards."""
+    """Yield the pid of the watched program, or None. A command is started first and ended afterwards."""
     if not command:
         yield watched
         return
@@ -300,7 +300,7 @@ def cpus_option(text: str | None) -> str | None:
 
 
 def names_option(text: str | None) -> list[str]:
-    """`"thp, c-states"` -> ["thp", "c-states"]."""
+    """Split a text into names: `"thp, c-states"` -> ["thp", "c-states"]."""
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -316,7 +316,7 @@ def _plan(
     *,
     reboot: bool,
 ) -> Plan:
-    """Make the plan. `loads`: search, confirmation; `times`: budget, duration. Raises InputError."""
+    """Make the plan. `loads`: (search, confirmation); `times`: (budget, duration). Raises InputError."""
     from rtgauge.tune.wish import tune_plan
     from rtgauge.units import parse_percent
     from rtgauge.verdict.requirement import parse_requirement
@@ -370,8 +370,8 @@ def _resumed(named: Path, waits_s: float) -> Record:
 
 
 def _after_boot(record: Record, options: RunOptions) -> Record:
-    """Measure a confirmation that waits for another boot; a lab guest is booted here. Return the record
-    unchanged if none waits, or if the machine has not been booted since.
+    """Measure a confirmation that waited for a reboot; a lab guest is rebooted here. If none waits, or the
+    machine has not been rebooted, return the record unchanged.
     """
     from rtgauge.cli.gate import measured_record
     from rtgauge.runner.run import resume_run
@@ -449,7 +449,7 @@ def _print(result: TuneResult, record: Record) -> None:
         Text.assemble((result.outcome.upper(), f"bold {style}"), f"  {printable(result.conclusion)}")
     )
     for note in notes(result):
-        # A command stays on one line, to be copied.
+        # A command stays on one line, so that it can be copied.
         console.print(Text(printable(note)), soft_wrap=note.startswith("Next: "))
     if result.tests:
         console.print()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge watch`: watches the user's program."""
+"""`rtgauge watch` watches the user's program."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from rtgauge.target.address import parse_address
 from rtgauge.target.ssh_program import program_on
 
 SETTLE_S = 2.0
-"""How long a program that is started may take to begin its real-time threads."""
+"""How long a started program may take to begin its real-time threads."""
 NAMED_S = 30.0
-"""How long it may take to begin a thread that --threads names."""
+"""How long a started program may take to begin a thread that --threads names."""
 GRACE_S = 5.0
 REAL_TIME = ("1", "2", "6")
-"""SCHED_FIFO, SCHED_RR, SCHED_DEADLINE (include/uapi/linux/sched.h)."""
+"""The numbers of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE (include/uapi/linux/sched.h)."""
 
 
 def _has_begun(pid: int, threads: str | None) -> bool:
-    """Return whether the process has one of the named threads, or a real-time thread if none is named."""
+    """Return whether the process has a named thread or, if none is named, any real-time thread."""
     names = None if threads is None else threads.split(",")
     for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
         try:
@@ -47,7 +47,7 @@ def _has_begun(pid: int, threads: str | None) -> bool:
 
 
 def started(command: list[str], target: str, threads: str | None) -> AbstractContextManager[int]:
-    """Start a program on its target, and yield its pid; end it when the context is left."""
+    """Start a program on its target and yield its pid. End the program when the context is left."""
     settle_s = SETTLE_S if threads is None else NAMED_S
     if parse_address(target) is None:
         return _started_here(command, settle_s, threads)
@@ -56,10 +56,9 @@ def started(command: list[str], target: str, threads: str | None) -> AbstractCon
 
 @contextmanager
 def _started_here(command: list[str], settle_s: float, threads: str | None) -> Generator[int]:
-    """Start a program here, and yield its pid once its threads have begun; end it when the context is left.
+    """Start a program here and yield its pid once its threads have begun. End it when the context is left.
 
-    What it prints goes to standard error. Raises InputError if the program cannot be started, MeasureError if
-    it ends.
+    Its output goes to standard error. Raises InputError if it cannot be started, MeasureError if it ends.
     """
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno())

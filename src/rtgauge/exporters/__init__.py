@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Writes records in formats that other programs read, a module per format."""
+"""Writes records in formats that other programs read. Each format has a module."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Writes reports for continuous integration: JUnit XML, the Test Anything Protocol and KCIDB.
 
-Each step is a test, as are the requirement and whatever was left out. All pass if the run exits with 0.
+Each step, the requirement and each item left out is a test. All tests pass if the run exits with 0.
 """
 
 from __future__ import annotations
@@ -93,14 +93,12 @@ def junit(record: Record) -> bytes:
 
 
 def _text(text: str) -> str:
-    """Escape a description: `#` would begin a directive."""
+    """Escape a description, in which `#` would begin a directive."""
     return one_line(text).replace("#", "no.")
 
 
 def tap(record: Record) -> bytes:
-    """Return the record in the Test Anything Protocol, version 13; YAML blocks of JSON values hold each
-    test's figures.
-    """
+    """Return the record in the Test Anything Protocol, version 13, with each test's figures as YAML."""
     checks = run_checks(record)
     lines = ["TAP version 13", f"1..{len(record.steps) + len(checks)}"]
     number = 0
@@ -132,8 +130,8 @@ def tap(record: Record) -> bytes:
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The commit that the measured kernel was built from, and who submits the report (`origin`). `url`: the
-    clone address of the repository; empty if there is none.
+    """The commit of the measured kernel, and who submits the report (`origin`). `url`: the repository's clone
+    address; empty if there is none.
     """
 
     origin: str
@@ -171,12 +169,11 @@ def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str,
 
 
 def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
-    """Return the report for KCIDB, kernel CI's database; it also has a test for each figure of each step, in
-    seconds.
+    """Return the report for KCIDB, kernel CI's database. It also has a test for each figure (in seconds).
 
-    With `source` the report is a whole submission: the checkout, a build for each architecture, and the
-    tests. Without it, the origin is `rtgauge` and the build is the kernel release: the submitter replaces
-    both. Raises InputError if a kernel release names a different commit from `source`.
+    With `source`, the report is a whole submission: the checkout, a build for each architecture, and the
+    tests. Without `source`, the origin is `rtgauge` and the build is the kernel release, and the submitter
+    must replace both. Raises InputError if a kernel release names a different commit from `source`.
     """
     origin = ORIGIN if source is None else source.origin
     builds = {step.id: _build(record, step, source) for step in record.steps}
@@ -187,7 +184,7 @@ def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
             "origin": origin,
             "git_commit_hash": source.commit,
             "git_commit_name": source.describe,
-            # KCIDB accepts only this kind of address
+            # KCIDB accepts only such addresses
             **({"git_repository_url": source.url} if source.url.startswith("https://") else {}),
             "valid": True,
         }

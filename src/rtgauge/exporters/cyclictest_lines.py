@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Writes what scripts around cyclictest read: its histogram (`cyclictest -q -h`), and LAVA's result lines
-(`t0-max-latency pass 54 us`).
+"""Writes the formats that scripts around cyclictest read: its histogram (`cyclictest -q -h`), and LAVA's
+result lines (`t0-max-latency pass 54 us`).
 
-Latencies in the histogram are truncated to whole us, as cyclictest does. It has no place for missed
-activations: a comment gives their number.
+Latencies in the histogram are truncated to whole us, as in cyclictest. The format has no place for missed
+activations, so a comment gives their number.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ if TYPE_CHECKING:
     from rtgauge.record.windows import Windows
 
 LIMIT_US = 10_000
-"""The end of the histogram; below it the bins of a record are at most 1 us wide."""
+"""The end of the histogram. Below it, the bins of a record are at most 1 us wide."""
 
 
 def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
-    """Return the steps with latencies, each with the series of its threads. Raises InputError if there are
-    none.
-    """
+    """Return the steps with latencies and the series of their threads. Raises InputError without any."""
     steps = [
         (step, step.main_series)
         for step in record.steps
@@ -42,9 +40,7 @@ def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
 
 
 def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
-    """Return the number of samples at each whole us below LIMIT_US. Raises InputError if activations were
-    early.
-    """
+    """Return the number of samples at each us below LIMIT_US. Raises InputError for an early activation."""
     result = np.zeros(LIMIT_US, dtype=np.int64)
     bins, counts = windows.bins.total(windows.are_of([] if series is None else series))
     if bins.min(initial=0) < 0:
@@ -100,9 +96,9 @@ def cyclictest(record: Record) -> bytes:
 
 
 def lava(record: Record) -> bytes:
-    """Return the lines for LAVA; names begin with the step id if there are several steps.
+    """Return the lines for LAVA. If there are several steps, names begin with the step's id.
 
-    A step that fails its requirement fails in its maxima. The checks of the whole run have their own lines.
+    If a step fails its requirement, the lines of its maxima fail. Checks of the run have their own lines.
     """
     steps = _wakeups(record)
     lines: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes tables for documents, one per quantity, times in us: GitHub's Markdown, and LaTeX with booktabs."""
+"""Makes a table of each quantity (in us) for documents, in GitHub's Markdown or in LaTeX with booktabs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Row:
     name: str
     part: bool
     cells: list[Cell]
-    """The figures, beginning with count and missed."""
+    """The figures; count and missed come first."""
 
 
 def _cells(step: Step, series: SeriesSummary) -> list[Cell]:
@@ -101,7 +101,7 @@ def markdown(record: Record) -> bytes:
 
 
 def _latex_text(text: str) -> str:
-    """Escape text for LaTeX; characters that its fonts may lack become question marks."""
+    """Escape text for LaTeX. Characters that LaTeX fonts may lack become question marks."""
     return "".join(
         _LATEX.get(character, character if character.isascii() else "?") for character in one_line(text)
     )
@@ -116,7 +116,7 @@ def latex(record: Record) -> bytes:
             r"\centering",
             rf"\caption{{{_latex_text(quantity[:1].upper() + quantity[1:])} in $\mu$s}}",
         ]
-        lines.append(r"\small\setlength{\tabcolsep}{4pt}")  # nine columns fit into an article's page
+        lines.append(r"\small\setlength{\tabcolsep}{4pt}")  # nine columns fit on the page of an article
         lines += [
             rf"\begin{{tabular}}{{l{'r' * (len(HEADINGS) - 1)}}}",
             r"\toprule",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes the result of a gate as JUnit XML with one case. A failed measurement is an error, never a pass."""
+"""Writes the result of a gate as JUnit XML with one case. A failed measurement is an error, not a pass."""
 
 from __future__ import annotations
 

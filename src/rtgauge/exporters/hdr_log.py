@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Writes a log of HdrHistogram (format 1.2 of the log, V2 of the histograms): a tagged line for each window
-of each series, values in ns.
+"""Writes an HdrHistogram log (format 1.2, histograms V2) with a tagged line (ns) for each window of each
+series.
 
-A bin counts as its largest value, as it does for quantiles, but at most the window's maximum. The format has
-no place for values below 0: early activations have their own series, unsigned, tagged `early`. It has none
-for samples above an imported histogram (only the largest is logged) or missed activations either: comments
-give their numbers.
+A bin counts as its largest value, as for quantiles, but at most as the window's maximum. The format has no
+values below 0, so early activations have their own unsigned series, tagged `early`. It also has no place for
+missed activations and for samples above an imported histogram, except the largest. Comments give the numbers
+of both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import largest, least
 
 DIGITS = 3
-"""The significant figures: 0.1 %, finer than the bins of a record."""
+"""The number of significant figures. The precision of 0.1 % is finer than a record's bins."""
 
 
 def _tag(step_id: str, series: int | None, *, early: bool) -> str:
@@ -78,7 +78,7 @@ def hdr_log(record: Record) -> bytes:
                 for value, count in values
                 if -OVERFLOW_NS < value < 0
             ]
-            # All values beyond 10 s are in one bin: only the outermost is known.
+            # All values beyond 10 s are in one bin, so only the most extreme value is known.
             beyond = [
                 (side, count)
                 for value, count in values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exports the frozen trace of the only explained step of a record, for programs that show traces."""
+"""Exports the frozen trace of a record's only explained step for trace viewers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def trace_dat(record: Record) -> bytes:
-    """Return the trace as trace.dat of trace-cmd.
+    """Return the trace in the format trace.dat of trace-cmd.
 
     Raises InputError unless exactly one step has a trace, RecordError for a damaged record.
     """
@@ -58,13 +58,13 @@ def _one(record: Record) -> MomentFile:
 
 
 CPUS, LATENCIES = 1, 2
-"""The groups of lanes ("processes" of the format)."""
+"""The groups of lanes, which the format calls processes."""
 _LANES = 1_000_000
-"""Lanes per group. Perfetto uses a lane's number as a thread id, which must be unique and not 0."""
+"""The lanes in a group. Perfetto uses a lane's number as a thread id, which must be unique and not 0."""
 
 
 def perfetto_json(formats: TraceFormats, moments: Iterable[Moment]) -> bytes:
-    """Return the moments of one step as JSON; times in us of CLOCK_MONOTONIC."""
+    """Return the moments of one step as JSON, with times in us of CLOCK_MONOTONIC."""
     events: list[dict[str, Any]] = [
         _lane("process_name", CPUS, 0, "CPUs"),
         _lane("process_name", LATENCIES, 0, "explained latencies"),
@@ -73,7 +73,7 @@ def perfetto_json(formats: TraceFormats, moments: Iterable[Moment]) -> bytes:
     drawn: dict[int, int] = {}
     for moment in sorted(moments, key=lambda known: known.end_ns):
         for cpu, line in timelines(moment.table, formats.symbols).items():
-            # a ring may still hold events of the previous moment: draw each once
+            # a ring may still hold events of the previous moment, so draw each event once
             drawn[cpu] = _slices(events, cpu, line, drawn.get(cpu, 0))
             lanes.add((CPUS, cpu))
         lanes.add((LATENCIES, moment.series))
@@ -145,7 +145,7 @@ def _stack(context: Context) -> list[tuple[str, str, tuple[object, ...]]]:
 
 
 def _slices(events: list[dict[str, Any]], cpu: int, line: CpuTimeline, after_ns: int) -> int:
-    """Add the slices of a CPU that begin after a time; returns the time of its last event."""
+    """Add the slices of a CPU that begin after `after_ns`, and return the time of its last event."""
     times = [time for time in line.times_ns if time > after_ns]
     if not times:
         return after_ns
@@ -180,14 +180,12 @@ _MOST_COMM = 15
 
 
 def trace_dat_file(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]]]) -> bytes:
-    """Return the file with the raw pages of all moments, each page once. Raises RecordError for a damaged
-    page.
-    """
+    """Return the file with the raw pages of all moments, each once. Raises RecordError for a damaged page."""
     pages = _each_once(formats, moments)
     cpus = max([formats.line.cpus, *(cpu + 1 for cpu in pages)])
     head = _head(formats, _names(read_pages(formats, pages)))
     size = formats.page.bytes
-    # after the head: offset and size of each CPU's pages, which begin on a page boundary
+    # after the head come the offset and size of each CPU's pages, which begin on a page boundary
     begin = -(-(len(head) + 16 * cpus + 4 + len(_options(formats))) // size) * size
     table, data = b"", b""
     for cpu in range(cpus):
@@ -199,9 +197,7 @@ def trace_dat_file(formats: TraceFormats, moments: Iterable[Mapping[int, list[by
 
 
 def _each_once(formats: TraceFormats, moments: Iterable[Mapping[int, list[bytes]]]) -> dict[int, list[bytes]]:
-    """Return the pages of each CPU in order of time. If several moments share a page, the fullest copy
-    counts.
-    """
+    """Return the pages of each CPU in order of time. If moments share a page, the fullest copy counts."""
     known: dict[int, dict[int, tuple[int, bytes]]] = defaultdict(dict)
     for moment in moments:
         for cpu, raws in moment.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Writes OpenMetrics text for the textfile collector of Prometheus' node_exporter.
 
-Times are in seconds; lower bounds have the label `bound`. The label of a quantile is `p`, because `quantile`
-belongs to the type summary, which needs a sum (promtool check metrics).
+Times are in seconds, and lower bounds have the label `bound`. The label of a quantile is `p`, because
+`quantile` belongs to the type summary, which needs a sum (promtool check metrics).
 """
 
 from __future__ import annotations

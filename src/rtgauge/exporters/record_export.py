@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exports a record as a tidy table (CSV, Parquet), the whole document (JSON), or another program's format."""
+"""Exports a record as a tidy table (CSV, Parquet), a document (JSON), or in another program's format."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ TEXTS: dict[str, Callable[[Record], bytes]] = {
     "openmetrics": openmetrics,
     "tap": tap,
 }
-"""The function that makes each text format, as UTF-8.
+"""The function that makes each text format, in UTF-8.
 
-They raise InputError if a record has nothing for the format, RecordError for a damaged record.
+The functions raise InputError if a record has nothing for the format, RecordError for a damaged record.
 """
 
 TRACES: dict[str, Callable[[Record], bytes]] = {"perfetto": perfetto, "trace.dat": trace_dat}
-"""The formats of the only explained step: the kernel's events around its largest latencies."""
+"""The formats for the only explained step, with the kernel's events around its largest latencies."""
 BINARY = frozenset({"parquet", "trace.dat"})
 """Formats that are not text."""
 
@@ -95,7 +95,7 @@ def _figures(summary: SeriesSummary) -> dict[str, Any]:
 
 
 def _columns() -> dict[str, Any]:
-    """Return the polars type of each column by name; all records have the same columns."""
+    """Return the polars type of each column by name. All records have the same columns."""
     import polars as pl
 
     figures: dict[str, Any] = {
@@ -131,9 +131,7 @@ def _columns() -> dict[str, Any]:
 
 
 def table(record: Record) -> pl.DataFrame:
-    """Return a row of statistics and key per step and series, and one for all CPUs together (`series`
-    null).
-    """
+    """Return a row with key and statistics for each series of each step, and for all CPUs (`series` null)."""
     import polars as pl
 
     rows: list[dict[str, Any]] = []
@@ -147,9 +145,7 @@ def table(record: Record) -> pl.DataFrame:
 
 
 def windows_table(record: Record) -> pl.LazyFrame:
-    """Return the windows of all steps, after a column with the step. Raises RecordError for a damaged
-    record.
-    """
+    """Return the windows of all steps, with the step first. Raises RecordError for a damaged record."""
     import polars as pl
 
     frames = [
@@ -182,9 +178,9 @@ def export(
     """Write the record in one of FORMATS to `out`, or return the text if `out` is None (not for Parquet and
     trace.dat).
 
-    `windows` (Parquet only): export the windows instead of the statistics. `source` (KCIDB only): what the
-    kernel was built from. Raises InputError if the format does not fit the options or the record,
-    MeasureError if the disk is full, RecordError for a damaged record.
+    `windows` (Parquet only): export the windows instead of the statistics. `source` (KCIDB only): the source
+    of the kernel. Raises InputError if the format does not fit the options or the record, MeasureError if the
+    disk is full, RecordError for a damaged record.
     """
     if windows and fmt != "parquet":
         raise InputError(f"{fmt} cannot contain the lists of windows: use --format parquet")

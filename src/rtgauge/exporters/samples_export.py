@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exports raw samples as CSV, Parquet or in the engine's own format."""
+"""Exports raw samples in CSV, Parquet or the engine's own format."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ TABLES = (".csv", ".parquet")
 
 
 def check_samples_path(path: Path, option: str = "--samples") -> None:
-    """Check before measuring that `path` can be written. Raises InputError, naming the option, if it
-    cannot.
-    """
+    """Check before measuring that `path` can be written; if not, raise InputError with the option's name."""
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; name a file")
     if not path.parent.is_dir():
@@ -40,9 +38,7 @@ def check_samples_path(path: Path, option: str = "--samples") -> None:
 
 
 def samples_table(source: Source) -> pl.DataFrame:
-    """Return a row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC) and latency_ns; or time_ns,
-    value_ns.
-    """
+    """Return a row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC), latency_ns; or time_ns, value_ns."""
     header, values = read_samples(source)
     times = read_times(source) if header.timed else _releases(header, values)
     phase = np.where(times < header.start_ns + header.warm_up_ns, "warm-up", "measure")
@@ -56,15 +52,15 @@ def samples_table(source: Source) -> pl.DataFrame:
 def _releases(
     header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the release time (ns) of every sample, counting the activations missed before it."""
+    """Return the release time (ns) of every sample, with the activations missed before it counted in."""
     missed = np.where(latencies > header.interval_ns, (latencies - 1) // header.interval_ns, 0)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(missed + 1)[:-1]]) if len(latencies) else missed
     return header.start_ns + before * header.interval_ns
 
 
 def export_samples(files: Mapping[int, Source], out: Path) -> list[Path]:
-    """Write the samples of every series (series -> its file) to `out` in the format of its suffix; returns
-    the files written.
+    """Write the samples of every series (series -> its file) to `out` in the format of its suffix. Return the
+    files written.
 
     `.csv` and `.parquet` give one table. Any other suffix is the engine's own format, one file per series:
     `out` itself for one series, otherwise `out` with `-0`, `-1`, ... before the suffix. Raises InputError if

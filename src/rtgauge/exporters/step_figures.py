@@ -28,22 +28,22 @@ def step_name(step: Step) -> str:
 
 
 def series_name(series: SeriesSummary) -> str:
-    """Return the labels of a series: "cpu 3, segment irq"; "all" for all together."""
+    """Return the labels of a series, such as "cpu 3, segment irq"; "all" for all series together."""
     return one_line(", ".join(f"{name} {value}" for name, value in series.labels.items())) or "all"
 
 
 def shown_series(step: Step) -> list[SeriesSummary]:
-    """Return each series, and the total if there are several."""
+    """Return all series, and the total if there are several."""
     return [*step.series, *([step.total] if step.total is not None and len(step.series) > 1 else [])]
 
 
 def missed_of(step: Step, series: SeriesSummary) -> int | None:
-    """Return the missed activations of a series; None if its tool did not count them."""
+    """Return the number of missed activations of a series; None if the tool did not count them."""
     return None if series.missed == 0 and MarkKind.MISSED_UNKNOWN.is_in(step.marks) else series.missed
 
 
 def missed_text(step: Step, series: SeriesSummary) -> str:
-    """Return the missed activations of a series, in words."""
+    """Return the number of missed activations of a series, in words."""
     missed = missed_of(step, series)
     return "unknown" if missed is None else str(missed)
 
@@ -54,8 +54,8 @@ def verdict_of(record: Record, step: Step) -> Verdict | None:
 
 
 def failure_of(record: Record, step: Step) -> str | None:
-    """Return why a step fails: its verdict, or marks that make it invalid; None if it passes or is not
-    judged.
+    """Return why a step fails: the reason of its verdict, or the marks that make it invalid. None if it
+    passes or is not judged.
     """
     verdict = verdict_of(record, step)
     if verdict is not None and verdict.word is not VerdictWord.HOLDS:
@@ -65,9 +65,7 @@ def failure_of(record: Record, step: Step) -> str | None:
 
 
 def not_judged(record: Record, step: Step) -> str | None:
-    """Return why a step was not judged although there is a requirement; None if it was, or nothing was
-    required.
-    """
+    """Return why a step was not judged; None if it was judged or there is no requirement."""
     if (
         not record.run.verdicts
         or verdict_of(record, step) is not None
@@ -94,11 +92,11 @@ class RunCheck:
 
 
 def run_checks(record: Record) -> list[RunCheck]:
-    """Return the requirement on the whole run, whatever was left out, and whether the run was completed.
-    Together with the steps they all pass if the run exits with 0.
+    """Return checks of the requirement on the whole run, of each item left out, and of the run's completion.
+    If the run exits with 0, all checks and all steps pass.
 
-    An item left out fails, unless the requirement allows leaving it out; then it is skipped. There are no
-    checks if only some of the run's steps are exported.
+    An item left out fails, unless the requirement allows it; then it is skipped. There are no checks if only
+    some of the run's steps are exported.
     """
     run = record.run
     if len(record.steps) < len(run.steps):

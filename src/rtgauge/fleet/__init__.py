@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Runs a fleet: the same jobs on many boards, with `run` and `gate`, until each board is done or put
-aside.
-"""
+"""Runs the same jobs (`run` and `gate`) on all boards of a fleet, until each board is done or put aside."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs a fleet's jobs: each board is a thread, each job a process of its own, each state a file.
+"""Runs a fleet's jobs. Each board has a thread, each job a process, and each state a file.
 
-Every job has a folder, `BOARD/JOB`, for its record, its log and its state. A new start after a kill reads
-these: a finished job stays finished, an unfinished record is resumed. A job's process holds the lock of its
-folder, so that a process that outlived its fleet ends first.
+Every job has a folder, `BOARD/JOB`, for its record, its log and its state. After a kill, the next start reads
+them: a finished job stays finished, and an unfinished record is resumed. A job's process holds the lock of
+its folder, so a process that outlived its fleet ends first.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
 COMMAND = (sys.executable, "-m", "rtgauge")
 STATE, LOG, LOCK, ASIDE, FAILED = "state.json", "log.txt", "lock", "put-aside.txt", "failed"
 WORDS = {0: "holds", 1: "fails", 4: "cannot tell"}
-"""Exit statuses of a job that has measured; every other one is a failure of the board."""
+"""The exit statuses of a job that has measured. Any other status is a failure of the board."""
 NOT_JUDGED = "measured; nothing was required"
 GATE_WORDS = {0: "no worse", 1: "worse", 4: "cannot tell"}
 STATUS_OF_WORD = {VerdictWord.HOLDS: EXIT_OK, VerdictWord.FAILS: EXIT_FAILS}
 WAIT = "--wait=1h"
-"""Wait for a board that another run holds: the board is not at fault."""
+"""How long to wait for a board that another run holds, because the board is not at fault."""
 MOST_LOG = 4096
-"""How many bytes at the end of a log to search for its last line."""
+"""The number of bytes at the end of a log to search for its last line."""
 
 
 @dataclass
 class Fleet:
-    """A fleet in its folder. `say`: gets each line of progress. `command`: what runs a job."""
+    """A fleet in its folder. `say`: prints a line of progress. `command`: the command that runs a job."""
 
     plan: FleetPlan
     folder: Path
@@ -68,14 +68,12 @@ class Fleet:
     command: Sequence[str] = COMMAND
     statuses: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     aside: dict[str, str] = field(default_factory=dict[str, str])
-    """Board -> why it is put aside."""
+    """Board -> why it was put aside."""
     unstored: dict[str, str] = field(default_factory=dict[str, str])
-    """Folder of a job -> why its record is not in the store; the next start tries again."""
+    """Folder of a job -> why its record is not in the store. The next start tries again."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _storing: threading.Lock = field(default_factory=threading.Lock)
-    """Held while a record is stored: a database has one writer at a time, so more connections would only
-    wait.
-    """
+    """Held while a record is stored, because a database has one writer at a time."""
     _opened: Store | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
     _measured_s: list[float] = field(default_factory=list[float])
@@ -89,7 +87,7 @@ class Fleet:
     def run(self) -> int:
         """Run all unfinished jobs and return the exit status of the fleet.
 
-        Raises KeyboardInterrupt after the jobs that run have ended.
+        Raises KeyboardInterrupt after the running jobs have ended.
         """
         with ThreadPoolExecutor(self.plan.at_once) as threads:
             ends = [threads.submit(self._board, board) for board in self.plan.boards]
@@ -105,7 +103,7 @@ class Fleet:
         return EXIT_FAILS if EXIT_FAILS in worst else max(worst, default=EXIT_OK)
 
     def _stop(self) -> None:
-        """Let the running jobs end in order; no other job begins."""
+        """Let the running jobs end in order, and begin no other job."""
         self._stopped.set()
         with self._lock:
             if self._running:
@@ -142,9 +140,7 @@ class Fleet:
             self.say(f"[{done}/{len(self.tasks)}] {task.board.name} {task.name}: {what}{self._left()}")
 
     def _left(self) -> str:
-        """Return how long the rest will take, from the jobs of this start; empty before the first job has
-        ended.
-        """
+        """Return in words how long the rest will take; empty until a job has ended since this start."""
         left = len(self.tasks) - len(self.statuses)
         if not self._measured_s or not left:
             return ""
@@ -158,7 +154,7 @@ class Fleet:
         folder = self.folder / board.name / task.name
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LOCK).open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # a process of a fleet that was killed ends first
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a process that outlived a killed fleet ends first
             state = folder / STATE
             if not state.exists():
                 status = self._outlived(job, folder)
@@ -188,7 +184,7 @@ class Fleet:
 
     @staticmethod
     def _outlived(job: Job, folder: Path) -> int | None:
-        """Return the status of a run that ended after its fleet; None if there was none, or for a gate."""
+        """Return the status of a run that ended after its fleet; None for a gate, or without such a run."""
         ended = [] if job.is_gate else _complete(folder)
         if not ended:
             return None
@@ -247,7 +243,7 @@ def _complete(folder: Path) -> list[Path]:
 
 
 def _wrong_kernel(folder: Path, image: Image | None) -> str | None:
-    """Return why the records in a job's folder are not of this image; None if they are."""
+    """Return why the records in a job's folder do not belong to this image; None if they do."""
     if image is None or image.kernel is None:
         return None
     for record in _complete(folder):
@@ -259,7 +255,7 @@ def _wrong_kernel(folder: Path, image: Image | None) -> str | None:
 
 
 def _said(folder: Path, status: int) -> str:
-    """Return the run's verdict, or that nothing was required, and the loads that it left out."""
+    """Return in words the run's verdict, or that there was no requirement, and the loads that it left out."""
     runs = [read_run(record) for record in _complete(folder)]
     judged = status != EXIT_OK or any(verdict.step is None for run in runs for verdict in run.verdicts)
     missing = [reason for run in runs for reason in left_out_of(run)]
@@ -275,7 +271,7 @@ def _last_line(log: Path) -> str:
 
 
 def _put_away(folder: Path) -> None:
-    """Put the complete records of a failed try into the folder `failed`; the next try makes its own."""
+    """Move the complete records of a failed try into the folder `failed`. The next try makes its own."""
     for record in _complete(folder):
         (folder / FAILED).mkdir(exist_ok=True)
         record.rename(folder / FAILED / record.name)

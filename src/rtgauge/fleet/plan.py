@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a fleet's plan, a TOML file with the boards and what each of them measures."""
+"""Reads a fleet's plan, a TOML file with the boards and the jobs of each board."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Word = Annotated[str, Field(pattern=r"^[^-\s][^\x00\n]*$")]
-"""A value of an option; it cannot be another option."""
+"""The value of an option, which cannot begin with a hyphen."""
 
 
 class _Part(BaseModel):
@@ -30,21 +30,21 @@ class _Part(BaseModel):
 
 
 IMAGE = "{image}"
-"""Stands for the image's name in the target of a board."""
+"""The placeholder of the image's name in a board's target."""
 
 
 class Image(_Part):
-    """The software of a board. `kernel`: a pattern for its release; another kernel is a failure."""
+    """The software of a board. `kernel`: a pattern for the kernel's release. Another kernel is a failure."""
 
     name: Name
     kernel: Word | None = None
 
 
 class Board(_Part):
-    """A machine. `name`: its name in the store and in the fleet's folder; `tags`: the words by which jobs
-    choose it.
+    """A machine. `name`: its name in the store and the fleet's folder. `tags`: the words by which jobs choose
+    it.
 
-    With `{image}` in its target, it runs its jobs once with each image; `image`: the one that it has.
+    With `{image}` in the target, a board runs its jobs once with each image. `image`: the board's only image.
     """
 
     name: Name
@@ -54,14 +54,15 @@ class Board(_Part):
 
     @property
     def has_every_image(self) -> bool:
-        """Whether its target depends on the image."""
+        """Whether the board's target depends on the image."""
         return IMAGE in self.target
 
 
 class Job(_Part):
-    """A run; with `baseline` and `candidate`, a gate. `tags`: run it only on boards that have all of these.
+    """A run or, with `baseline` and `candidate`, a gate. `tags`: the job runs only on boards with all these
+    tags.
 
-    `images`: run it only with these.
+    `images`: the job runs only with these images.
     """
 
     name: Name
@@ -78,11 +79,11 @@ class Job(_Part):
 
     @property
     def is_gate(self) -> bool:
-        """Whether it compares two sides."""
+        """Whether the job compares two sides."""
         return self.baseline is not None
 
     def words(self, target: str) -> list[str]:
-        """Return the command for a board, without the options that say where its record goes."""
+        """Return the command for a board, without the options for the record's folder."""
         options = {
             "--target": target, "--duration": self.duration, "--load": self.load, "--require": self.require,
             "--baseline": self.baseline, "--candidate": self.candidate, "--max-pairs": self.max_pairs,
@@ -94,7 +95,7 @@ class Job(_Part):
 
 @dataclass(frozen=True)
 class Task:
-    """A job of a board, with an image if the plan names any."""
+    """A job of a board, with an image if the plan has images."""
 
     board: Board
     job: Job
@@ -102,20 +103,20 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The name of its folder in the board's folder; lines of progress show it too."""
+        """The name of the task's folder in the board's folder, which lines of progress also show."""
         several = self.image is not None and self.board.has_every_image
         return f"{self.job.name}-{self.image.name}" if several and self.image else self.job.name
 
     @property
     def words(self) -> list[str]:
-        """Return the command without the options that say where its record goes."""
+        """Return the command without the options for the record's folder."""
         image = "" if self.image is None else self.image.name
         return self.job.words(self.board.target.replace(IMAGE, image))
 
 
 class FleetPlan(_Part):
-    """The plan's file. `tries`: the failures in a row after which a board is put aside. `site`: the folder of
-    pages.
+    """The contents of a plan. `tries`: the number of failures in a row after which a board is put aside.
+    `site`: the folder of pages.
 
     `archive`: where to send records.
     """
@@ -130,7 +131,7 @@ class FleetPlan(_Part):
     tries: int = Field(default=3, ge=1, le=100)
 
     def tasks(self, board: Board) -> list[Task]:
-        """Return the board's tasks in their order: one job after the other, each with its images."""
+        """Return the board's tasks in order: one job after the other, each with all its images."""
         images = [each for each in self.images if board.has_every_image or each.name == board.image]
         return [
             Task(board, job, image)
@@ -142,7 +143,7 @@ class FleetPlan(_Part):
 
     @classmethod
     def read(cls, path: Path) -> FleetPlan:
-        """Read a plan. Raises InputError naming the place of the error in the file."""
+        """Read a plan. Raises InputError with the place of an error in the file."""
         try:
             plan = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:

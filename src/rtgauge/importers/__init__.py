@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Imports other tools' measurements as records; each module reads one format."""
+"""Imports other tools' measurements as records. Each module reads one format."""

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Reads the text output of cyclictest and cyclicdeadline; their JSON is in rt_tests.py.
+"""Reads the text output of cyclictest and cyclicdeadline. rt_tests.py reads their JSON.
 
-Text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions and options: the first
-separator of a row is a space and the others are tabs, or all are spaces; -H adds a last column to the rows
-and to Total, Max and Overflows, not to Min and Avg, and only with two threads or more; rows without samples
-may be missing; `Total:` may be missing; a list of overflow cycles may end in `# 00128 others`; without -q the
-lines are repeated after cursor movements. -v prints one line per sample: thread, cycle, latency. Only the
-widths in a `T:` line show whether -N was given: Act and Avg have %8ld in ns, %5ld in us.
+The text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions and options. In a row, all
+separators are spaces, or all but the first are tabs. With two threads or more, -H adds a last column to the
+rows and to Total, Max and Overflows, but not to Min and Avg. Rows without samples and `Total:` may be
+missing. A list of overflow cycles may end in `# 00128 others`. Without -q, the lines are repeated after
+cursor movements. -v prints one line per sample: thread, cycle, latency. Only the widths in a `T:` line show
+whether -N was given: Act and Avg have %8ld in ns, %5ld in us.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEFAULT_DISTANCE_US = 500
 
 
 def _number(command: str, short: str, long: str) -> int | None:
-    """Return the value of an option: -i200, -i 200, -mqi200, --interval=200, --interval 200."""
+    """Return the value of an option in any form: -i200, -i 200, -mqi200, --interval=200, --interval 200."""
     match = re.search(rf"(?:^|\s)(?:-[A-Za-z]*{short}\s*|--{long}[=\s]\s*)([0-9]{{1,12}})(?=\s|$)", command)
     return int(match[1]) if match else None
 
@@ -39,10 +39,10 @@ def _has(command: str, short: str, long: str) -> bool:
 
 
 def interval_us(command: str, thread: int) -> int | None:
-    """Return the interval of a thread by its command line: the base interval, plus `thread` times the
-    distance if there is no histogram.
+    """Return the interval (us) of a thread from the command line: the base interval or, without a histogram,
+    the base interval plus `thread` times the distance.
 
-    None if it does not use absolute release times (-r, -s, -x): then it misses no activation.
+    None if cyclictest does not use absolute release times (-r, -s, -x) and so misses no activation.
     """
     relative = (("r", "relative"), ("s", "system"), ("x", "posix_timers"))
     if any(_has(command, short, long) for short, long in relative):
@@ -55,18 +55,18 @@ def interval_us(command: str, thread: int) -> int | None:
 
 
 def histogram_limit(command: str) -> int | None:
-    """Return the first value above the histogram; None without -h and -H."""
+    """Return the first value above the histogram; None if there is neither -h nor -H."""
     sizes = [_number(command, "h", "histogram"), _number(command, "H", "histofall")]
     return next((size for size in sizes if size), None)
 
 
 def break_limit(command: str) -> int | None:
-    """Return the latency at which cyclictest stops (-b); None without it."""
+    """Return the latency at which cyclictest stops (-b); None without -b."""
     return _number(command, "b", "breaktrace") or None
 
 
 def scheduling(command: str) -> dict[str, Any]:
-    """Return the scheduling options of a cyclictest command line; without -p it measures at SCHED_OTHER."""
+    """Return the scheduling parameters in a cyclictest command line (SCHED_OTHER without -p)."""
     priority = _number(command, "p", "(?:priority|prio)") or 0
     policy = re.search(r"--policy[=\s]\s*([a-z]{1,10})", command)
     free = re.search(r"(?:^|\s)--laptop(?=\s|$)", command) is not None
@@ -92,7 +92,7 @@ _WIDTHS = re.compile(r"Act:( *-?[0-9]{1,18}) Avg:( *-?[0-9]{1,18}) Max:")
 _SMI = re.compile(r"SMI: *([0-9]{1,18})")
 _BREAK = re.compile(r"# Break (thread|value): ([0-9]{1,18})")
 LEAST_PLAUSIBLE = 1000
-"""A minimum of this many us or more shows that the values are in ns."""
+"""A minimum that would be at least this many us shows that the values are in ns."""
 _SAMPLE = re.compile(r"([0-9]{1,6}):\s*([0-9]{1,15}):\s*(-?[0-9]{1,12})")
 _DMA = re.compile(r"#\s*/dev/cpu_dma_latency set to ([0-9]{1,9})\s*us")
 _RECOGNISED = re.compile(
@@ -105,7 +105,7 @@ _RECOGNISED = re.compile(
 
 @dataclass
 class _Samples:
-    """The samples that -v printed for one thread: latency -> count, and the range of its cycles."""
+    """The samples of one thread that -v printed: latency -> count, and the range of cycles."""
 
     histogram: dict[int, int]
     first: int
@@ -113,7 +113,7 @@ class _Samples:
 
 
 def _unit_of(field: str) -> int | None:
-    """Return the unit (ns) of a field written with %5ld or %8ld; None if it may be either."""
+    """Return the unit (ns) of a field written with %5ld or %8ld; None if both are possible."""
     padded = field.startswith(" ")
     if len(field) == 5 or (len(field) in {6, 7} and not padded):
         return 1000
@@ -128,13 +128,14 @@ class ScreenText:
         self.rows: dict[int, list[int]] = {}
         self.figures: dict[str, list[int]] = {}
         self.cycle_lists: dict[int, tuple[list[int], int]] = {}
-        """Thread -> the cycles whose latency exceeded the histogram, and how many more are not listed."""
+        """Thread -> the listed cycles with a latency above the histogram, and the number of further cycles.
+        """
         self.live: dict[int, list[int]] = {}
         self.samples: dict[int, _Samples] = {}
         self.smi: dict[int, int] = {}
         """Thread -> its count of system management interrupts (--smi)."""
         self.stopped_by: int | None = None
-        """The latency that stopped it (-b)."""
+        """The latency that stopped cyclictest (-b)."""
         self.units_ns: set[int] = set()
         """Units (ns) found from the field widths of the `T:` lines."""
         self.dma_latency_us: int | None = None
@@ -142,11 +143,11 @@ class ScreenText:
         """Whether the `T:` lines have no priority, as cyclicdeadline prints them."""
 
     def damaged(self, problem: str) -> InputError:
-        """Make the error for this problem."""
+        """Make the error that reports this problem."""
         return InputError(f"{self.name} is a damaged cyclictest file: {problem}")
 
     def take(self, number: int, line: str) -> None:
-        """Parse a line that is stripped and not empty."""
+        """Parse a non-empty line without surrounding spaces."""
         if line[0].isdigit():
             self._take_numbers(number, line)
         elif line[0] == "#":
@@ -199,7 +200,9 @@ class ScreenText:
         samples.first, samples.last = min(samples.first, cycle), max(samples.last, cycle)
 
     def thread_count(self) -> int:
-        """Return the number of threads: entries on lines that have one each, or columns without the sum."""
+        """Return the number of threads, from lines with an entry for each, or from the columns without the
+        sum.
+        """
         if "Min Latencies" in self.figures:
             return len(self.figures["Min Latencies"])
         if self.cycle_lists or self.live:
@@ -211,7 +214,7 @@ class ScreenText:
         return width - 1 if width >= 3 and summed else width
 
     def column(self, name: str, threads: int) -> list[int] | None:
-        """Return one value per thread; an extra last value for all threads is dropped."""
+        """Return one value for each thread. An extra last value for all threads is dropped."""
         values = self.figures.get(name)
         if values is None:
             return None
@@ -239,7 +242,7 @@ def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
 
 
 def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
-    """Return the series of a histogram, or of its figures alone if the rows were left out (`grep '^#'`)."""
+    """Return the series of a histogram, or of its figures if the rows are missing (`grep '^#'`)."""
     threads = text.thread_count()
     minima, maxima = text.column("Min Latencies", threads), text.column("Max Latencies", threads)
     overflows, averages = text.column("Histogram Overflows", threads), text.column("Avg Latencies", threads)
@@ -274,7 +277,7 @@ def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
 
 
 def live_series(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
-    """Make a series of each thread's `T:` lines: the number of samples and the extremes.
+    """Make a series of each thread from its `T:` lines, with the number of samples and the extremes.
 
     Raises InputError for a negative latency.
     """
@@ -328,7 +331,7 @@ def stopped(tool: str, value_ns: int | None) -> Mark:
 
 
 def smi_results(counts: Mapping[int, int]) -> list[Result]:
-    """Return results with the system management interrupts that --smi counted, by thread."""
+    """Return results with the system management interrupts of each thread, which --smi counted."""
     return [
         Result(name="smi", labels={"thread": thread}, values={"smi": count})
         for thread, count in sorted(counts.items())
@@ -336,9 +339,7 @@ def smi_results(counts: Mapping[int, int]) -> list[Result]:
 
 
 def _overflow_cycles(text: ScreenText) -> list[Result]:
-    """Return results with the cycles in which a thread exceeded the histogram; times follow from its
-    interval.
-    """
+    """Return results with the cycles in which a thread exceeded the histogram, and their times."""
     results: list[Result] = []
     for thread, (cycles, others) in sorted(text.cycle_lists.items()):
         if cycles:
@@ -353,7 +354,7 @@ def _overflow_cycles(text: ScreenText) -> list[Result]:
 def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None) -> Measurement:
     """Parse the lines of the file `name`.
 
-    `unit_ns` (1 with -N, else 1000) is the user's, or follows from field widths, or is 1000. Raises
+    `unit_ns` (1 with -N, else 1000) comes from the user, else from the field widths, else it is 1000. Raises
     InputError if the text is damaged or not cyclictest's, or if `unit_ns` contradicts it.
     """
     text = ScreenText(name)

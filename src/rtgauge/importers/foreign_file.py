@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads other tools' files: regular files only, with bounded size, line length and nesting."""
+"""Reads other tools' files, which must be regular files of limited size, line length and nesting."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from rtgauge.units import NS_PER_S
 HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 16
 MAX_LINES = 10_000_000
-"""This many lines take half a minute to read: three hours of `cyclictest -v` at 1 ms on one CPU."""
+"""Reading this many lines takes half a minute. They are three hours of `cyclictest -v` at 1 ms on one CPU."""
 MAX_DOCUMENT_BYTES = 24 << 20
-"""JSON and XML take up to 30 times their size in memory."""
+"""A limit, because JSON and XML take up to 30 times their size in memory."""
 MAX_COUNT = 2**48
 """Maximum samples of one series: 9 years at 1 MHz."""
 MAX_VALUE_NS = 10**15
@@ -91,10 +91,10 @@ def _escaped(line: bytes) -> bytes:
 
 
 def json_document(path: Path) -> dict[str, Any]:
-    """Parse the object in a JSON file, skipping screen lines before it. rt-tests do not escape their command
-    line; this is repaired.
+    """Parse the object in a JSON file, after any screen lines. The command line, which rt-tests do not
+    escape, is repaired.
 
-    Raises InputError if it is not a JSON object.
+    Raises InputError if there is no JSON object.
     """
     data = document(path)
     data = data[max(data.find(b"{"), 0) :]
@@ -114,9 +114,7 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 def validated(model: type[Document], raw: Mapping[str, Any], source: str, tool: str) -> Document:
-    """Return the document as its model. Raises InputError if it does not fit; `tool`: the program that wrote
-    it.
-    """
+    """Return the document as a `model`. Raises InputError if it does not fit. `tool`: its program."""
     try:
         return model.model_validate(raw)
     except (ValidationError, RecursionError) as error:
@@ -131,9 +129,7 @@ def damaged(source: str, problem: str) -> InputError:
 
 
 def clock_ns(*parts: str) -> int:
-    """Convert a time given as numbers to ns: hours, minutes and seconds; if there are four numbers, days come
-    first.
-    """
+    """Convert hours, minutes and seconds to ns. If there are four numbers, the first is days."""
     *days, hours, minutes, seconds = map(int, parts)
     return (((sum(days) * 24 + hours) * 60 + minutes) * 60 + seconds) * NS_PER_S
 

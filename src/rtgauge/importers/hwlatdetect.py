@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Reads hwlatdetect's text: its summary and the samples above its threshold.
+"""Reads the text of hwlatdetect: its summary and the samples above its threshold.
 
 A sample is `ts: S.NS, delta:D, inner:I, outer:O, cpu:C[, count:N]` (after 2.10; D in s, `nan` for the first
 one; with --time-format the time is any text), `ts: S.NS, inner:I, outer:O[, cpu:C[, count:N]]` (before), or
 three columns: time, inner, outer (oldest); I and O in us. N is the number of gaps above the threshold in a
-window, of which it reports only the largest. There is no --json. The detector looks for only a part of each
-window (its width), and does not see what happens in the rest.
+window, but only the largest is reported. There is no --json. The detector observes only a part of each window
+(its width) and is blind in the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DURATION = re.compile(r"test duration ([0-9]{1,12}) seconds")
 
 
 def _fields(text: str) -> dict[str, int] | None:
-    """Return inner, outer, cpu and count of a sample in words or columns; None for another line."""
+    """Return inner, outer, cpu and count of a sample in words or columns; None for any other line."""
     if columns := _COLUMNS.fullmatch(text):
         return {"inner": int(columns[3]), "outer": int(columns[4])}
     if not text.startswith("ts:"):
@@ -153,9 +153,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
 
 
 def _not_listed(count: int, highest_us: int, threshold_us: int) -> ImportedSeries:
-    """Return a series for samples that the file does not list; only their maximum is known, from the
-    summary.
-    """
+    """Return a series for samples that the file does not list. Their maximum is known from the summary."""
     return ImportedSeries(
         metric="gap",
         labels={"samples": "not in the file"},

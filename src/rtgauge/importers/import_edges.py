@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Imports a file of an oscilloscope or logic analyser as responses, or half-periods of a toggled line."""
+"""Imports a file of an oscilloscope or logic analyser as responses, or as half-periods of a toggled line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.units import plural
 
 LONGEST_NS = 366 * 86_400 * 10**9
-"""Longest time from first to last edge. A longer time shows that the unit is wrong."""
+"""The longest time from the first to the last edge. A longer time shows that the unit is wrong."""
 UNKNOWN = "unknown"
 TOOL = "oscilloscope"
 
@@ -34,9 +34,9 @@ TOOL = "oscilloscope"
 class EdgeOptions:
     """How to interpret a file's edges.
 
-    With `answer` (a channel): responses from an edge of the channel `stimulus` to one of `answer`. Without
-    it: half-periods of `stimulus`, minus half of `period_ns`, or whole periods if `edges` is rising or
-    falling. `threshold`, `hysteresis`: in volts (None: from the levels in the file).
+    With `answer` (a channel), the file gives responses from an edge of `stimulus` to an edge of `answer`.
+    Without it, the file gives half-periods of `stimulus` minus half of `period_ns`, or whole periods if
+    `edges` is rising or falling. `threshold`, `hysteresis`: in volts; by default from the levels in the file.
     """
 
     stimulus: str
@@ -70,12 +70,12 @@ class EdgeOptions:
 
     @property
     def nominal_ns(self) -> int:
-        """The nominal distance of edges, with which measured distances are compared (ns)."""
+        """The nominal distance of edges (ns), with which measured distances are compared."""
         return (self.period_ns or 0) // (2 if self.edges is Edges.BOTH else 1)
 
 
 class _Measured:
-    """Collects what was measured from the edges so far."""
+    """Collects the measurements from all edges so far."""
 
     def __init__(self, options: EdgeOptions) -> None:
         self._options = options
@@ -127,7 +127,7 @@ class _Measured:
         return builder
 
     def marks(self, unreadable: int) -> list[Mark]:
-        """Return marks for the reasons why figures are doubtful."""
+        """Return a mark for each reason why figures are doubtful."""
         marks: list[Mark] = []
         if unreadable:
             rows = f"left out {plural(unreadable, 'row')} without numbers"
@@ -149,7 +149,7 @@ class _Measured:
 
     @property
     def span_ns(self) -> tuple[int, int]:
-        """The times of the first and the last edge."""
+        """The times (ns) of the first and the last edge."""
         return self._first_ns, self._last_ns
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes a record from another tool's file."""
+"""Makes a record from a file of another tool."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from rtgauge.units import NS_PER_S, format_duration
 
 MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
 SYSTEM_TEXTS = ("nodename", "release", "version", "machine")
-"""uname(2)'s names of host, kernel and architecture."""
+"""The names of host, kernel and architecture in uname(2)."""
 TIME_UNKNOWN = "the file does not contain the time of the measurement: its modification time is used"
 KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
 """Parameters that two measurements must share to be comparable."""
 
 
 def _facts(measurement: Measurement) -> Facts:
-    """Return the facts of the machine as far as the file contains them; the rest is unknown."""
+    """Return the facts about the machine that the file contains."""
     system = measurement.system
     texts = {name: None if (value := system.get(name)) is None else str(value) for name in SYSTEM_TEXTS}
     realtime = system.get("realtime") == 1 or "PREEMPT_RT" in (texts["version"] or "")
@@ -65,7 +65,7 @@ def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: i
 
 
 def modification_time(source: Path) -> str:
-    """Return when the file was last changed: UTC, ISO 8601."""
+    """Return the time at which the file was last changed (UTC, ISO 8601)."""
     return f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -77,11 +77,11 @@ def import_file(
     interval_ns: int | None = None,
     unit_ns: int | None = None,
 ) -> Path:
-    """Make a record in the folder `out` from the file `source`, a step for each measurement in it; return its
+    """Make a record in the folder `out` with a step for each measurement in the file `source`. Return the
     folder.
 
     `form`: the format's name, by default found from the file's beginning. `interval_ns` and `unit_ns` (1 with
-    cyclictest -N) supply what the file lacks. Load and deployment are `unknown`. Raises InputError for a
+    cyclictest -N) are used if the file lacks them. Load and deployment are `unknown`. Raises InputError for a
     foreign or damaged file or an impossible interval, and the errors of RecordWriter.
     """
     if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:

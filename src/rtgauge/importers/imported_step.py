@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Makes a step of a record from another tool's measurement.
 
-Values stay as they are: cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999 us. The
-step has the parameter `resolution_ns` and the mark `resolution-1us`; its quantiles are whole us, and a
+Values are not changed. cyclictest truncates latencies to whole us, so 12 us means 12.000 to 12.999 us. The
+step then has the parameter `resolution_ns` and the mark `resolution-1us`. Its quantiles are whole us, and a
 verdict assumes that a value is up to 999 ns larger. Samples above the tool's histogram are counted, but in no
-bin (docs/formats/record.md). If a tool waits for absolute release times and reports no missed activations,
-they are derived from its latencies and its interval, if that is known.
+bin (docs/formats/record.md). If a tool waits for absolute release times but does not report missed
+activations, these are derived from its latencies and its interval, if known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _name(series: ImportedSeries) -> str:
 
 
 def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
-    """Return how values are impossible or contradict each other; None if they do not."""
+    """Return why the values are impossible or contradictory; None if they are not."""
     low, high = series.minimum_ns, series.maximum_ns
     if not 0 <= series.count <= MAX_COUNT or series.overflow < 0:
         return f"{series.count} samples"
@@ -55,7 +55,7 @@ def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
         first, last = min(series.histogram), max(series.histogram)
         if first < 0:
             return f"a negative {series.metric} ({first} ns)"
-        # A value may be too small by the resolution minus 1; extremes may be finer.
+        # A value may be too small by up to the resolution minus 1. Extremes may be finer.
         if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
             return f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns"
         if high is not None and series.overflow == 0 and last != high - high % resolution_ns:
@@ -67,7 +67,7 @@ def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
 
 
 def _known(series: ImportedSeries) -> dict[int, int]:
-    """Return value (ns) -> number of samples whose value is known: in the histogram, or the maximum."""
+    """Return value (ns) -> number of samples, for known values: in the histogram, and the maximum."""
     known = _placed(series)
     if series.overflow and series.maximum_ns is not None:
         known[series.maximum_ns] = known.get(series.maximum_ns, 0) + 1
@@ -104,9 +104,7 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
-    """Return value (ns) -> samples, none below the minimum; an unsigned value above the maximum was
-    negative.
-    """
+    """Return value (ns) -> samples, not below the minimum. Unsigned values above the maximum are below 0."""
     if not series.absolute:
         low = series.minimum_ns or 0
         return {max(value, low): count for value, count in series.histogram.items()}
@@ -115,34 +113,32 @@ def _placed(series: ImportedSeries) -> dict[int, int]:
 
 
 def _complete(series: ImportedSeries) -> bool:
-    """Return whether each sample's value is known to the tool's resolution."""
+    """Return whether the value of every sample is known to the tool's resolution."""
     known = series.overflow <= (series.maximum_ns is not None)
     return bool(series.histogram) and known and not series.absolute
 
 
 def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
-    """Return whether the tool computed the mean from finer values than its histogram has, or from more
-    samples.
-    """
+    """Return whether the tool computed the mean from finer values or more samples than its histogram has."""
     finer = series.finer_average or resolution_ns > 1000 or not _complete(series)
     return series.average_ns is not None and finer
 
 
 class _Moments(NamedTuple):
-    """Sum (ns) and sum of squared deviations (ns2); None if unknown."""
+    """The sum (ns) and the sum of squared deviations (ns2); None if unknown."""
 
     sum_ns: int | None
     m2_ns2: float | None
 
 
 def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
-    """Return the tool's own figures if they are finer than its histogram or count more values."""
+    """Return the tool's own figures if they are finer than its histogram or cover more values."""
     total: int | None = None
     m2: float | None = None
     if _complete(series):
         known = _known(series)
         total = sum(value * count for value, count in known.items())
-        if resolution_ns <= 1000:  # from wide bins, it would be the deviation of the bins' edges
+        if resolution_ns <= 1000:  # from wide bins, this would be the deviation of the bins' edges
             mean = total / series.count
             m2 = float(sum((value - mean) ** 2 * count for value, count in known.items()))
     if _own_average(series, resolution_ns) and series.average_ns is not None:
@@ -152,10 +148,10 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
 
 
 def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> str | None:
-    """Explain how the tool's average contradicts its histogram; None if it does not.
+    """Return how the tool's average contradicts its histogram; None if it does not.
 
-    `cut`: the average is truncated. Each sample lies within its bin and between the extremes. Samples above
-    the histogram lie at its end or later, and only one is the maximum.
+    `cut`: whether the average is truncated. Each sample lies within its bin and between the extremes. Samples
+    above the histogram lie at its end or beyond, and only one sample need be the maximum.
     """
     average, high = series.average_ns, series.maximum_ns
     if average is None or not series.histogram or series.absolute or series.count == 0 or high is None:
@@ -167,7 +163,7 @@ def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> 
         least += (series.limit_ns or series.minimum_ns or 0) * (series.overflow - 1) + high
         most += (high + slack) * series.overflow
     lower, upper = least / series.count, most / series.count
-    # Truncated to a unit, or rounded to a hundredth of it.
+    # The average is truncated to a unit, or rounded to a hundredth of a unit.
     rounded = max(resolution_ns / 100, 10)
     if lower - (min(resolution_ns, 1000) if cut else rounded) <= average <= upper + rounded:
         return None
@@ -183,7 +179,7 @@ def _row(number: int, index: int, **more: Any) -> dict[str, Any]:
 
 
 def _windows(number: int, measurement: Measurement, interval_ns: int | None) -> list[dict[str, Any]]:
-    """Return the rows of the windows of one series; `number`: its place in the measurement."""
+    """Return the rows of the windows of one series. `number`: its index in the measurement."""
     series, resolution_ns = measurement.series[number], measurement.resolution_ns
     if series.seconds:
         return [
@@ -250,7 +246,7 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
 
 
 def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], list[Mark]]:
-    """Return the series and marks for contradictory averages; in such series, samples outside the histogram
+    """Return the series, and marks for contradictory averages. In such series, samples outside the histogram
     may lie anywhere.
     """
     found: list[str] = []
@@ -269,9 +265,7 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
 
 
 def _duration_ns(measurement: Measurement, intervals: Sequence[int | None]) -> int:
-    """Return how long the tool measured, by the file or by its activations and their interval; 0 if
-    unknown.
-    """
+    """Return how long (ns) the tool measured, from the file or the activations' interval; 0 if unknown."""
     each = zip(measurement.series, intervals, strict=True)
     computed = (series.count * interval for series, interval in each if interval is not None)
     return measurement.duration_ns or max(computed, default=0)
@@ -351,10 +345,9 @@ def imported_step(
     interval_ns: int | None = None,
     marks: Sequence[Mark] = (),
 ) -> StepAndWindows:
-    """Make the step and its windows: one per series, or one per second if the tool prints a line each second.
+    """Make the step with one window for each series, or for each second if the tool prints every second.
 
-    `interval_ns`: interval of all series, by default from the file. Raises InputError for contradictory
-    values.
+    `interval_ns`: interval of all series, by default from the file. Raises InputError for contradictions.
     """
     resolution = measurement.resolution_ns
     for series in measurement.series:

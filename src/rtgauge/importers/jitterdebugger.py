@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads jitterdebugger's results.json (version 1 without a header, version 3), its samples.raw, and
-samples.csv of jittersamples.
+"""Reads jitterdebugger's results.json (version 1, which has no header, and version 3), its samples.raw, and
+jittersamples' samples.csv.
 
-samples.raw is packed: CPU (32 bits), time (two numbers of the target's word size), latency (64 bits),
-little-endian as on nearly every target. Whether the time has 8 or 16 bytes depends on the target and is
-inferred from the values.
+samples.raw is packed: CPU (32 bits), time (two numbers of the target's word size) and latency (64 bits),
+little-endian as on nearly every target. The values show whether the time has 8 or 16 bytes.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
 
 
 def _samples(source: str, histograms: Mapping[int, Mapping[int, int]], span_ns: int) -> Measurement:
-    """Make one series per CPU from its values (us)."""
+    """Make one series for each CPU from its values (us)."""
     if not histograms:
         raise InputError(f"{source} has no sample")
     series = [
@@ -130,12 +129,12 @@ def _layout(word: int) -> np.dtype[np.void]:
 
 
 def _part(data: bytes, layout: np.dtype[np.void]) -> npt.NDArray[Any]:
-    """Return the whole samples in these bytes."""
+    """Return the complete samples in these bytes."""
     return np.frombuffer(data, layout, count=len(data) // layout.itemsize)
 
 
 def _plausible(part: npt.NDArray[Any]) -> bool:
-    """Return whether the bytes, read with this width of time, make plausible samples."""
+    """Return whether the bytes, read with this width of the time, give plausible samples."""
     ns, second = part["ns"], part["second"]
     times = np.all((ns >= 0) & (ns < 10**9)) and np.all((second >= 0) & (second < 2**34))
     return bool(len(part) and times and np.all(part["cpu"] < 65536) and np.all(part["latency"] < 10**10))
@@ -177,7 +176,7 @@ def parse_raw(path: Path) -> Measurement:
 
 
 def _recognises(head: str) -> bool:
-    # Screen lines (-v) may come before it.
+    # Screen lines (-v) may come before the data.
     return '"file_version"' not in head and re.search(r'"cpu"\s*:\s*\{\s*"[0-9]+"\s*:\s*\{', head) is not None
 
 

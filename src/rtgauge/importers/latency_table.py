@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Reads the table that Xenomai's latency and EVL's latmus print, in us, with a line for each second: RTT
-(period, priority), RTD (figures), and at the end RTS (the total).
+"""Reads the table (in us) that Xenomai's latency and EVL's latmus print: RTT (period, priority), RTD (the
+figures of each second), and at the end RTS (the total).
 
-Each RTD line has the samples of one second: 1 s divided by the period. Its last two figures are the extremes
-so far. If lines are missing, the RTS line gives the total; without one, the last line gives the extremes.
-HSD lines are histograms (-h) of values without sign, whose last cell also counts everything above it.
+An RTD line sums up the samples of one second, whose number is 1 s divided by the period. Its last two figures
+are the extremes so far. If lines are missing, the RTS line gives the total; without one, the last line gives
+the extremes. HSD lines are histograms (-h) of unsigned values. Their last cell also counts all larger values.
 latency begins with `==` lines, which also give the period and the task.
 """
 
@@ -69,7 +69,7 @@ class LatencyTable:
     duration_ns: int | None = None
     samples: int | None = None
     evl: bool = False
-    """Whether latmus printed the line: it has the CPU, or latmus's words for the task."""
+    """Whether latmus printed the line, which then has the CPU or latmus's words for the task."""
 
     @property
     def tool(self) -> tuple[str, str]:
@@ -85,8 +85,8 @@ def _ns(text: str) -> int:
 
 
 def space_of(words: str) -> dict[str, str]:
-    """Return the parameters space and context (in kernel space: a thread or the timer's handler) from a
-    tool's words; empty if they are unknown.
+    """Return the parameters space and context (in kernel space, a thread or the timer's handler) from a
+    tool's words; empty if the words are unknown.
 
     latency: "periodic user-mode task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user",
     "kernel", "irq".
@@ -141,7 +141,7 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
 
 
 class Extremes(NamedTuple):
-    """Minimum and maximum, with a mark if they are doubtful."""
+    """The minimum and maximum, with a mark if they are doubtful."""
 
     low_ns: int
     high_ns: int
@@ -151,11 +151,11 @@ class Extremes(NamedTuple):
 def with_unfinished_second(
     low_ns: int, high_ns: int, histogram: Mapping[int, int], width_ns: int, program: str
 ) -> Extremes:
-    """Return the extremes of a histogram (start of a cell in ns -> samples) whose tool prints extremes for
-    whole seconds only.
+    """Return the extremes of a histogram (start of a cell in ns -> samples), whose tool prints extremes only
+    for whole seconds.
 
-    The histogram also has the last, unfinished second: only the start of a cell beyond the printed extremes
-    is known.
+    The histogram includes the last, unfinished second. For a value beyond the printed extremes, only the
+    start of its cell is known.
     """
     first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
     # The histogram has no signs.
@@ -169,7 +169,7 @@ def with_unfinished_second(
 
 
 class TableSeries(NamedTuple):
-    """The series of a table, with marks for its doubts."""
+    """The series of a table, with marks for any doubts."""
 
     series: ImportedSeries
     resolution_ns: int
@@ -275,7 +275,7 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
 
 
 def _count(table: LatencyTable, source: str) -> int:
-    """Return the number of all samples. Raises InputError if nothing gives it."""
+    """Return the total number of samples. Raises InputError if it is unknown."""
     if not table.seconds and table.samples:  # -q -s
         return table.samples
     of_lines = sum(second.count for second in table.seconds)

@@ -3,7 +3,7 @@
 
 A -g file describes the measurement in `#` lines, followed by cells of 1 us and their counts. The last cell
 ends in `+` if the maximum lies above it. Newer versions add one to each count except the last, so that
-gnuplot can draw it on a logarithmic scale.
+gnuplot can draw the counts on a logarithmic scale.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 They give each thread's minimum, average and maximum, but no number of samples, so they become results of the
 step instead of series. Most job logs also have cyclictest's own lines `T: 0 ( 614) P:98 I:1000 C: 60000 ...`.
-The last one gives the number of samples; then each thread is a series.
+The last such line gives the number of samples, and each thread becomes a series.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _case(line: str) -> _Case | None:
 
 
 def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """Parse the results in these lines. Raises InputError if there are none or two contradict each other."""
+    """Parse the results in these lines. Raises InputError if there are none or they contradict each other."""
     threads: dict[int, dict[str, float]] = {}
     units: set[str] = set()
     failed = 0
@@ -63,7 +63,7 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
                 text.take_live(line)
             continue
         figures = threads.setdefault(case.thread, {})
-        # A log has both the line and the signal of each result.
+        # A log has each result twice, as a line and as a signal.
         if figures.setdefault(case.which, case.value) != case.value:
             two = f"thread {case.thread} has two values of {case.which}-latency"
             raise InputError(f"{source}: line {number}: {two} (two jobs in one file?)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models the measurement of another tool, independent of its file format."""
+"""Models a measurement of another tool, independently of its file format."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
 SHORT_NS = 3600 * 10**9
-"""Measurements shorter than this get a mark: they miss what happens once an hour."""
+"""Measurements shorter than this get a mark, because they miss events that occur once an hour."""
 IRQ_THREAD_PRIORITY = 50
 """The kernel's default for interrupt threads (kernel/irq/manage.c, sched_set_fifo)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Second:
-    """One line of a tool that prints every second: `count` samples and their extremes (ns)."""
+    """One line of a tool that prints a line every second: `count` samples and their extremes (ns)."""
 
     count: int
     minimum_ns: int
@@ -31,11 +31,12 @@ class Second:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedSeries:
-    """One measured quantity. Without a sample it has no extremes, average or deviation.
+    """One measured quantity. Without samples, it has no extremes, average or deviation.
 
-    Values are in ns; a histogram's value may be too small by the resolution minus 1. `histogram`: value ->
-    samples, ascending, may be empty. `overflow` samples are above it, at `limit_ns` or more. `seconds`: the
-    course over time, for a tool without a histogram. `absolute`: the histogram has magnitudes without sign.
+    Values are in ns. A value in the histogram may be too small by up to the resolution minus 1. `histogram`:
+    value -> samples, ascending; may be empty. `overflow`: the number of samples above it, at `limit_ns` or
+    more. `seconds`: the figures of each second, for a tool without a histogram. `absolute`: the histogram has
+    magnitudes without sign.
     """
 
     labels: dict[str, str | int]
@@ -49,15 +50,15 @@ class ImportedSeries:
     average_ns: Fraction | None = None
     std_ns: float | None = None
     finer_average: bool = False
-    """The tool computed its mean (and any deviation) from finer values than its histogram has."""
+    """Whether the tool computed its mean (and deviation, if any) from finer values than its histogram has."""
     minimum_is_bound: bool = False
-    """`minimum_ns` is a lower bound; the smallest value is unknown."""
+    """Whether `minimum_ns` is only a lower bound of the smallest value."""
     interval_ns: int | None = None
     seconds: list[Second] = field(default_factory=list[Second])
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        """Drop the figures that tools print even without samples."""
+        """Drop figures that tools print even without samples."""
         for name in ("minimum_ns", "maximum_ns", "average_ns", "std_ns") if not self.count else ():
             object.__setattr__(self, name, None)
 
@@ -66,11 +67,12 @@ class ImportedSeries:
 class Measurement:
     """One measurement by one tool.
 
-    `probe`: rtgauge's probe of the same quantity, else the tool's name. `parameters`: how the tool measured,
-    as far as the file says (policy, priority, dma_latency_us, context, ...). `resolution_ns`: 1000 if the
-    tool truncates to whole us. `average_is_cut`: its averages are truncated instead of rounded. `releases`:
-    it waits for absolute release times without counting missed activations, which then follow from its
-    latencies. `counts_missed`: it counts them itself, and there were none. Times are UTC, ISO 8601.
+    `probe`: rtgauge's probe of the same quantity, else the tool's name. `parameters`: the tool's parameters
+    that the file gives (policy, priority, dma_latency_us, context, ...). `resolution_ns`: 1000 if the tool
+    truncates to whole us. `average_is_cut`: the tool truncates averages instead of rounding them. `releases`:
+    the tool waits for absolute release times without counting missed activations, which then follow from the
+    latencies. `counts_missed`: the tool counts missed activations, and there were none. Times are UTC, ISO
+    8601.
     """
 
     tool: str
@@ -94,9 +96,7 @@ class Measurement:
 
 
 def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
-    """Return marks if the measuring thread had no real-time priority or ran below the kernel's interrupt
-    threads.
-    """
+    """Return marks if the measuring thread had no real-time priority or ran below the interrupt threads."""
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
         detail = f"{tool} measured without real-time priority: it was delayed like any ordinary program"
         return [MarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]
@@ -107,9 +107,10 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
 
 
 def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
-    """Make the mark of a histogram whose last bin also holds everything above.
+    """Make the mark of a histogram whose last bin also holds all larger values.
 
-    `what`: like "latmus' last cell also holds every larger latency"; `limit`: its start, like "12 us".
+    `what`: a text such as "latmus' last cell also holds every larger latency". `limit`: the start of the last
+    bin, such as "12 us".
     """
     return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}: its {overflow} samples count as {limit} or more")
 
@@ -124,7 +125,7 @@ def overruns_mark(program: str, overruns: int) -> Mark:
 
 @dataclass(frozen=True)
 class Hints:
-    """What the user supplies if the file lacks it: `unit_ns` (1: cyclictest -N), `interval_ns`."""
+    """Facts that the user supplies if the file lacks them: `unit_ns` (1: cyclictest -N), `interval_ns`."""
 
     unit_ns: int | None = None
     interval_ns: int | None = None
@@ -150,5 +151,5 @@ class Importer:
         recognises: Callable[[str], bool],
         parse: Callable[[Iterable[tuple[int, str]], str], Measurement],
     ) -> Self:
-        """Make the reader of a text with one measurement; `parse` gets its numbered lines and its path."""
+        """Make the reader of a text with one measurement. `parse` gets the numbered lines and the path."""
         return cls(name, help, recognises, lambda path, _hints: [parse(lines(path), str(path))])

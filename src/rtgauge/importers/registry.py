@@ -20,7 +20,7 @@ from rtgauge.importers.stress_ng import STRESS_NG
 from rtgauge.importers.xenomai import XENOMAI, XENOMAI_GNUPLOT
 from rtgauge.suggest import nearest
 
-# Formats that name themselves come before formats known only by the shape of their lines.
+# Formats that name themselves come before formats that only the shape of their lines identifies.
 IMPORTERS: tuple[Importer, ...] = (
     JITTERDEBUGGER_RAW, RT_TESTS, JITTERDEBUGGER, RTEVAL, RTLA, LATMUS_GNUPLOT, LATMUS, XENOMAI_GNUPLOT,
     XENOMAI, STRESS_NG, LAVA, HWLATDETECT,
@@ -32,7 +32,7 @@ BY_NAME: dict[str, Importer] = {
 
 
 def importer_of(path: Path, name: str | None = None) -> Importer:
-    """Find the importer of a file by its beginning or by `name`. Raises InputError if there is none."""
+    """Find the importer for a file by its beginning, or by `name`. Raises InputError if there is none."""
     if name is not None:
         if name not in BY_NAME:
             raise InputError(f"unknown format '{name}'{nearest(name, BY_NAME)}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads the --json files of rt-tests (file_version 1).
 
-The keys `cmdline:` and `rt_test_version:` contain a colon; `resolution_in_ns` 0 means us; overflows are
-cycles in no bin, which are not listed. Each program has its own fields below `thread`.
+The keys `cmdline:` and `rt_test_version:` contain a colon. A `resolution_in_ns` of 0 means us. Overflows are
+cycles outside the bins, which are not listed. Each program has its own fields below `thread`.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _damaged(name: str, tool: str, problem: str) -> InputError:
 
 
 def _labels(cpus: dict[int, int]) -> dict[int, dict[str, str | int]]:
-    """Label each series with its CPU if every thread has its own, else with its thread. `cpus`: by thread."""
+    """Label each series with its CPU if all threads have different `cpus`, else with its thread."""
     if min(cpus.values()) >= 0 and len(set(cpus.values())) == len(cpus):
         return {number: {"cpu": cpu} for number, cpu in cpus.items()}
     return {number: {"thread": number} for number in cpus}
@@ -194,8 +194,8 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
 
 
 def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    """Parse oslat, which counts each round of its loop: the first bin is the loop itself, the last also holds
-    everything above.
+    """Parse the output of oslat, which counts each round of its loop. The first bin is the loop itself, and
+    the last bin also holds all larger values.
     """
     threads = dict(sorted(validated(_OslatFile, raw, name, f"{tool} --json").thread.items()))
     labels = _labels({number: thread.cpu for number, thread in threads.items()})
@@ -212,7 +212,7 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         last = max(histogram, default=0)
         overflow = 0
         if histogram and last == values[-1] and maximum > last + max(width, 1):
-            # An unknown share of the last bin lies above it, possibly all.
+            # An unknown share of the last bin's samples, possibly all, lies above the bin.
             overflow = histogram.pop(last)
             clipped += overflow
         series.append(
@@ -299,7 +299,7 @@ TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]
 
 
 def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
-    """Find the program by its command line, else by the fields that only it writes.
+    """Find the program by its command line, or else by fields that no other program writes.
 
     Raises InputError for an unknown program.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Reads the output of RTAI's testsuite: latency (printed by its partner display), one RTD line each second,
-in ns; and switches, three lines at its end.
+"""Reads the output of RTAI's testsuite: an RTD line in ns each second from latency (printed by its partner
+display), and the three last lines of switches.
 
-latency uses the period that it was compiled with, 100 us by default. In RTAI 3.9 to 5.2 latency prints it, in
-5.3 display does. A periodic task's line of /proc/rtai/scheduler in the same text takes precedence, because it
-shows what RTAI does.
+The period of latency is compiled in, 100 us by default. In RTAI 3.9 to 5.2 latency prints it, in 5.3 display
+does. If the text also has a periodic task's line of /proc/rtai/scheduler, this line takes precedence, because
+it shows the period in use.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ NS_PER_MS = NS_PER_UNIT["ms"]
 DEFAULT_PERIOD_NS = 100_000
 MAX_SECONDS = 10**6
 HIGHEST = 99
-"""Linux's highest priority; rtgauge writes RTAI's priority 0 as this."""
+"""Linux's highest priority, which stands for RTAI's priority 0."""
 _NS = r"\s*(-?[0-9]{1,12})"
 _RTD = re.compile(rf"RTD\|{_NS}\|{_NS}\|{_NS}\|{_NS}\|{_NS}\|\s*([0-9]{{1,10}})")
 _PERIOD = re.compile(r"(?:#|\*\*\* {3}) period = ([1-9][0-9]{0,9}) \(ns\)")
 _AVERAGE = re.compile(r"(?:# |\*\*\* .*, {2})(?:average time|avrgtime) = ([0-9]{1,9}) \(s\)")
-"""RTAI 5.1 prints both in one line, between stars."""
+"""RTAI 5.1 prints both values in one line, between stars."""
 _TASK = re.compile(r"([0-9]{1,10}) +([1-9][0-9]{0,9}) +\S+ +\S+ +0x[0-9a-f]{1,8} .*")
 _IN_KERNEL = re.compile(r"RTAI Testsuite - KERNEL (?:space )?latency\b")
 _SWITCHES = re.compile(
@@ -114,7 +114,7 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
         detail = f"neither latency nor RTAI's list of tasks gives its period: {assumed}"
         marks.append(MarkKind.PERIOD_ASSUMED.mark(detail))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
-        # display prints a constant of its own
+        # display prints a constant instead
         printed, used = format_duration(told), format_duration(of_scheduler)
         detail = f"the program prints a period of {printed}, but its task has one of {used}"
         marks.append(MarkKind.PERIOD_OF_THE_TASK.mark(detail))
@@ -123,7 +123,7 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
 
 def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     """Make a result `rtai-switches` for each kind of switch (label `by`): `tasks`, `switches`, their total
-    time (`total_ns`, in whole ms) and the mean of one (`mean_ns`).
+    time (`total_ns`, in whole ms) and the mean time of a switch (`mean_ns`).
 
     Raises InputError if the output is damaged or has no figures.
     """

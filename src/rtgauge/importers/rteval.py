@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reads rteval's summary.xml: its measurements of cyclictest and timerlat, one series per core.
+"""Reads rteval's summary.xml: its measurements of cyclictest and timerlat, with one series for each core.
 
-rteval adds rtla timerlat's counts of interrupt, thread and user context into one histogram, and ignores what
-lies above rtla's bins.
+rteval adds up rtla timerlat's counts of interrupt, thread and user context in one histogram, and ignores
+samples above rtla's bins.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_DEPTH = 64
 
 
 def _root(data: bytes, source: str) -> ET.Element:
-    """Parse the document with a limit of depth, and return its root.
+    """Parse the document with a limit on its depth, and return its root.
 
     Raises InputError if it is not XML, is nested too deeply, or has a DTD, whose entities can be any size.
     """
@@ -54,7 +54,7 @@ def _number(element: ET.Element | None, name: str) -> Fraction | None:
 
 
 def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> ImportedSeries | None:
-    """Return the series of a core; None without samples."""
+    """Return the series of a core; None if it has no samples."""
     statistics = part.find("statistics")
     samples = _number(statistics, "samples")
     buckets: dict[int, int] = {}
@@ -93,9 +93,7 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
 
 
 def _cores(measured: ET.Element, source: str) -> list[ImportedSeries]:
-    """Return one series per core. The whole system's series repeats them; it is used only if there are no
-    cores.
-    """
+    """Return one series for each core, or the whole system's series if there are no cores."""
     series: list[ImportedSeries] = []
     for core in measured.iterfind("core"):
         identity = core.get("id", "")

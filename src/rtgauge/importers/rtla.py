@@ -2,9 +2,9 @@
 """Reads the output of rtla: timerlat hist and top, osnoise hist and top (kernel documentation, tools/rtla).
 
 A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CPU. Rows without samples are
-left out. `over:`, `count:`, `min:`, `avg:`, `max:`, and in newer versions an `ALL:` block, follow. The width
-of its bins is not printed; it is inferred from the rows. The output of top has a row for each CPU and is
-printed repeatedly; the last one counts. If a threshold stopped it, the automatic analysis follows as text.
+left out. Lines `over:`, `count:`, `min:`, `avg:`, `max:` follow, and in newer versions an `ALL:` block. The
+width of the bins is not printed but inferred from the rows. The output of top has a row for each CPU and is
+printed repeatedly; the last output counts. If a threshold stopped rtla, its analysis follows as text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TOP_ROW = re.compile(r"\s*([0-9]{1,5})\s+#([0-9]{1,18})\s+(.*)")
 _STOPPED = re.compile(r"hit stop tracing")
 _NS = {"us": 1000, "ns": 1}
 _METRIC = {"IRQ": "irq-latency", "Thr": "latency", "Usr": "user-latency"}
-"""Column of timerlat -> metric, named as for wakeup in kernel space."""
+"""Column of timerlat -> metric, with the names of wakeup in kernel space."""
 MAX_COLUMNS = 20_000
 MAX_TEXT = 20_000
 TIMES = ("runtime", "noise", "max_noise", "max_single")
@@ -45,7 +45,7 @@ Kind = Literal["timerlat hist", "timerlat top", "osnoise hist", "osnoise top"]
 
 @dataclass
 class _Table:
-    """The table so far. `columns`: context and CPU of each; `top`: CPU -> the cells after its count."""
+    """The table so far. `columns`: context and CPU of each column. `top`: CPU -> cells after the count."""
 
     kind: Kind
     columns: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
@@ -130,9 +130,7 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
 
 
 def _width(table: _Table) -> int:
-    """Return the width of the bins, inferred from the rows present; osnoise's extremes are also multiples of
-    it.
-    """
+    """Return the width of the bins, inferred from the rows; osnoise's extremes are also multiples of it."""
     extremes: list[Fraction | None] = []
     if table.kind == "osnoise hist":
         extremes = table.totals.get("min", []) + table.totals.get("max", [])
@@ -159,7 +157,7 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         count, overflow = binned, 0
     low, high, average = figure("min"), figure("max"), figure("avg")
     if width > 1 and table.kind == "osnoise hist":
-        # osnoise averages its bins' edges and truncates to whole us: the histogram is more precise.
+        # osnoise averages the edges of its bins and truncates to whole us, so the histogram is more precise.
         average = None
     return ImportedSeries(
         metric=_METRIC.get(context, "latency") if table.kind == "timerlat hist" else "gap",

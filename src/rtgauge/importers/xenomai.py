@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reads the output of Xenomai's latency: the screen, its histogram (-h), and the file for gnuplot (-g).
+"""Reads the output of Xenomai's latency: the screen, the histogram (-h), and the file for gnuplot (-g).
 
 Each line of a -g file has a value in us (the middle of a cell) and its count plus one, so that gnuplot can
-draw it on a logarithmic scale. The first and the last line are edges of the histogram, not samples.
+draw the counts on a logarithmic scale. The first and the last line are edges of the histogram, not samples.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ _LINE = re.compile(r"RTD\|\s*([0-9]{1,5})\|\s*([0-9]{1,12})\|\s*([0-9]{1,15})")
 
 
 def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """Make a result `switchtest` per CPU: its `threads`, `seconds`, `switches`, and an upper bound of the
-    mean time of a switch (`at_most_ns`).
+    """Make a result `switchtest` for each CPU: its `threads`, `seconds`, `switches`, and an upper bound on
+    the mean time of a switch (`at_most_ns`).
 
     Raises InputError if the output is damaged or has no figures.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Measures from outside: the instrument (firmware/), EVL's latmon, oscilloscopes and logic analysers."""
+"""Measures from outside with the instrument (firmware/), EVL's latmon, oscilloscopes and logic analysers."""

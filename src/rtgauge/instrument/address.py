@@ -19,9 +19,7 @@ def is_latmon(address: str) -> bool:
 
 
 def latmon_address(address: str) -> tuple[str, int]:
-    """Parse `latmon:HOST`, `latmon:HOST:PORT`, `latmon:[2001:db8::1]:2306` into (host, port). Raises
-    InputError for anything else.
-    """
+    """Parse `latmon:HOST`, `latmon:HOST:PORT`, `latmon:[2001:db8::1]:2306` into (host, port)."""
     name = address.removeprefix(LATMON)
     host, port = name, str(LATMON_PORT)
     if name.startswith("[") and "]" in name:
@@ -39,7 +37,7 @@ def latmon_address(address: str) -> tuple[str, int]:
 def check_address(address: str) -> str:
     """Return the address unchanged.
 
-    Raises InputError if it names no instrument. It does not check whether the instrument is there.
+    Raises InputError if it is not an instrument's address. It does not check whether the instrument is there.
     """
     if not address.isprintable():
         raise InputError("an instrument's address is plain text")

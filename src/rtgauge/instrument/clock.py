@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Estimates how fast the instrument's clock runs relative to the host's; the drift is shown, never subtracted
+"""Estimates how fast the instrument's clock runs relative to the host's. The drift is shown, never subtracted
 silently.
 """
 
@@ -16,7 +16,7 @@ MIN_WINDOWS = 4
 
 @dataclass(frozen=True)
 class ClockDrift:
-    """Drift in parts per million; above 0 the host's clock runs faster.
+    """The drift in parts per million. If it is above 0, the host's clock runs faster.
 
     `low_ppm` to `high_ppm` is the 95 % interval over `seconds`.
     """
@@ -37,7 +37,7 @@ class ClockComparison:
         self._first_host_ns: int | None = None
 
     def add(self, ticks: int, host_ns: int) -> None:
-        """Add the pair of `ticks` and the time `host_ns` (CLOCK_MONOTONIC) when the host received them."""
+        """Add a pair: `ticks`, and the time `host_ns` (CLOCK_MONOTONIC) at which the host received them."""
         if self._first_host_ns is None:
             self._first_host_ns = host_ns
         instrument_ns = ticks * self._tick_ns
@@ -45,9 +45,7 @@ class ClockComparison:
         self._offset_ns.append(host_ns - self._first_host_ns - instrument_ns)
 
     def drift(self) -> ClockDrift | None:
-        """Return Theil and Sen's slope through the smallest offsets of equal windows; None if there are too
-        few.
-        """
+        """Return Theil and Sen's slope through the smallest offsets of equal windows; None for too few."""
         if len(self._instrument_ns) < 2 * MIN_WINDOWS:
             return None
         times = np.asarray(self._instrument_ns)
@@ -64,7 +62,7 @@ class ClockComparison:
         ]
         if len(least) < MIN_WINDOWS:
             return None
-        from scipy import stats  # takes 65 MiB and a second, in every process that measures
+        from scipy import stats  # the import takes 65 MiB and a second in every process that measures
 
         line = stats.theilslopes(offsets[least], times[least], 0.95)  # pyright: ignore[reportUnknownMemberType]
         slope, _, low, high = (float(value) * 1e6 for value in np.asarray(line, dtype=float))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Finds the columns of an oscilloscope's or logic analyser's CSV file, from its numbers and the lines above.
+"""Finds the columns in a CSV file of an oscilloscope or logic analyser, from numbers and lines above them.
 
-Every maker writes its own form. Tektronix puts the settings next to the first rows of data, or above them.
-Rigol counts samples, and gives start and increment in the second row. Keysight names channels by their
-numbers, and has the units below. Saleae and sigrok write levels. In countries with a decimal comma,
-semicolons separate the columns. The tests have an example of each.
+Every maker has a different form. Tektronix puts the settings next to the first rows of data, or above them.
+Rigol numbers the samples, and gives start and increment in the second row. Keysight names channels by
+numbers, with the units below. Saleae and sigrok write levels. In countries with a decimal comma, semicolons
+separate the columns. The tests have an example of each form.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TIME_UNITS_NS = {
 }
 VOLTS = {"v": 1.0, "volt": 1.0, "volts": 1.0, "mv": 1e-3, "uv": 1e-6, "µv": 1e-6, "kv": 1e3}
 FREQUENCIES = {"hz": 1.0, "khz": 1e3, "mhz": 1e6, "ghz": 1e9}
-# Possessive: no backtracking, so that the time is proportional to the length of a field.
+# The quantifiers are possessive (no backtracking), so that the time is proportional to a field's length.
 NUMBER = r"[+-]?(?:[0-9]++[.,]?[0-9]*+|[.,][0-9]++)(?:[eE][+-]?[0-9]++)?"
 _NUMBER = re.compile(NUMBER)
 _QUANTITY = re.compile(rf"({NUMBER})\s*+([A-Za-zµμ]*+)")
@@ -62,22 +62,23 @@ _STYLES = {
     "Saleae": ("time[s],", "time [s],"),
     "PicoScope": ("time,channel a",),
 }
-"""Maker -> lower-case text that only its files have above the data."""
+"""Maker -> lower-case text above the data that only this maker's files have."""
 _INCREMENT_KEYS = ("sample interval", "increment", "xinc", "x increment", "tinc")
 _START_KEYS = ("start", "xorg", "t0")
 # How much of a file is read to find the layout.
 HEAD_BYTES = 256 * 1024
 MIN_DATA_LINES = 3
-LEAST_SHARE = 0.9  # of lines of numbers, from the first one on
+LEAST_SHARE = 0.9  # bytes of lines of numbers, from the first line on
 MOST_COLUMNS = 4096
-"""A mixed-signal oscilloscope has some tens; each column takes memory."""
+"""The limit is needed because each column takes memory. A mixed-signal oscilloscope has some tens of columns.
+"""
 MOST_NAME = 100
 """Maximum characters of a channel's name."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A channel: its place in a line, its name, and the factor that makes its numbers volts or levels."""
+    """A channel: its place in a line, its name, and the factor that converts numbers to volts or levels."""
 
     place: int
     name: str
@@ -86,8 +87,8 @@ class Column:
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """The layout. Times are column `time_place` times `time_scale_ns`, or `start_ns` + `increment_ns` for
-    each row.
+    """The layout of a file. A row's time is column `time_place` times `time_scale_ns`, or `start_ns` plus
+    `increment_ns` for each row before it.
     """
 
     separator: str
@@ -137,14 +138,14 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
     rows = [line.split(separator) for line in lines]
     last = rows[-1]
     places = [i for i, text in enumerate(last) if _is_number(text, decimal)]
-    # If a field is neither a number nor empty, these are not columns of numbers.
+    # If a field is neither a number nor empty, the columns are not columns of numbers.
     if not places or any(_clean(text) for i, text in enumerate(last) if i not in places):
         return None
     if len(last) > MOST_COLUMNS:
         raise InputError(f"a line has {len(last)} fields: more than {MOST_COLUMNS} are not read")
     fits = [len(row) == len(last) and all(_is_number(row[i], decimal) for i in places) for row in rows]
-    later = [0, *itertools.accumulate(reversed(fits))]  # [n]: how many of the last n lines fit
-    # From the first rows of numbers on; a row among them may be damaged.
+    later = [0, *itertools.accumulate(reversed(fits))]  # fits[n]: the number of the last n lines that fit
+    # The data begins at the first rows of numbers. A row among these may be damaged.
     for first in range(len(rows) - MIN_DATA_LINES + 1):
         if all(fits[first : first + MIN_DATA_LINES]) and later[len(rows) - first] >= LEAST_SHARE * (
             len(rows) - first
@@ -157,7 +158,7 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
 def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
     keys: dict[str, str] = {}
     above = head.rows[: head.first]
-    # Older Tektronix have the settings in the first rows, left of the data.
+    # Older Tektronix files have the settings in the first rows, to the left of the data.
     beside = [row[: head.places[0]] for row in head.data if head.places[0] >= 2 and _clean(row[0])]
     for row in above + beside:
         texts = [_clean(text) for text in row]
@@ -172,9 +173,7 @@ def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
 
 
 def _setting(line: str) -> tuple[str, str] | None:
-    """Return (name in small letters, number, unit) of `; Samplerate: 10 MHz` or `Increment = 1e-6`; or
-    None.
-    """
+    """Return (name in lower case, number, unit) of `; Samplerate: 10 MHz` or `Increment = 1e-6`; or None."""
     at = min((place for place in (line.find(":"), line.find("=")) if place >= 0), default=-1)
     if at < 0:
         return None
@@ -202,7 +201,7 @@ def _name_and_unit(name: str) -> tuple[str, str] | None:
 
 
 def _names_and_units(head: _Head) -> tuple[list[str], list[str]]:
-    """Return names and units of the fields of a data line; empty if there are none."""
+    """Return the names and units of the fields in a data line; empty if there are none."""
     width = len(head.rows[-1])
     names, units = [""] * width, [""] * width
     texts = [[_clean(text) for text in row] for row in head.rows[: head.first]]
@@ -293,7 +292,7 @@ def decode_head(data: bytes) -> tuple[str, str]:
     try:
         return data.decode("utf-8-sig"), "utf-8"
     except UnicodeDecodeError as error:
-        # A character cut at the end of the head does not mean another encoding.
+        # A character cut off at the end of the head does not mean another encoding.
         if error.start >= len(data) - 4:
             return data[: error.start].decode("utf-8-sig"), "utf-8"
         return data.decode("latin-1"), "latin-1"
@@ -301,11 +300,11 @@ def decode_head(data: bytes) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Sigrok:
-    """The content of libsigrok's comments, and the way it writes times (its src/output/csv.c).
+    """The content of libsigrok's comments, and its way of writing times (src/output/csv.c in libsigrok).
 
-    A channel's heading is "logic" or its unit, or is missing, unless channel labels were requested; a comment
-    has the names. Times are multiples of the sample period, which is truncated to a whole number of ns (or of
-    us, ms, ps, by the rate): 41 ns per sample at 24 MHz. `stretch` corrects them.
+    Without channel labels, a channel's heading is missing, "logic" or the unit, and a comment has the names.
+    Times are multiples of the sample period, which is truncated to a whole number of ns (or ps, us, ms,
+    depending on the rate): 41 ns per sample at 24 MHz. `stretch` corrects the times.
     """
 
     names: list[str]
@@ -331,9 +330,7 @@ class _Sigrok:
         return cls(channel_names, _SIGROK_UNITS[unit], whole / rate_hz / (whole // rate_hz))
 
     def channels(self, names: list[str], units: list[str], places: list[int]) -> tuple[list[str], list[str]]:
-        """Return names and units of all fields; channel names come from the comment if the headings are
-        units.
-        """
+        """Return names and units of all fields. If headings are units, the names come from the comment."""
         headings = [names[place].lower() for place in places]
         if len(self.names) != len(places) or not all(
             heading in {"", "logic"} or heading in VOLTS for heading in headings
@@ -350,7 +347,7 @@ _SIGROK_UNITS = ("samples", "ms", "us", "ns", "ps", "fs")
 
 
 def _rate_hz(comment: str) -> int | None:
-    """Return samples per second from `; Samplerate: 24 MHz`; None for another line, or a fractional rate."""
+    """Return the samples per second in `; Samplerate: 24 MHz`; None for other lines or a fractional rate."""
     setting = _setting(comment)
     value = (
         None
@@ -366,9 +363,9 @@ def _rate_hz(comment: str) -> int | None:
 def find_layout(
     head_bytes: bytes, *, whole: bool, time_unit: str | None = None, sample_rate_hz: float | None = None
 ) -> CsvLayout:
-    """Find the layout from the first HEAD_BYTES of a file. `whole`: the head is the whole file.
+    """Find the layout from the first HEAD_BYTES of a file. `whole`: whether this is the whole file.
 
-    `time_unit` and `sample_rate_hz` are for files that lack them. Raises InputError naming what is missing.
+    `time_unit` and `sample_rate_hz` are for files that lack them. Raises InputError with the missing fact.
     """
     text, encoding = decode_head(head_bytes)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -427,8 +424,8 @@ def find_layout(
         skip_lines=head.first,
         fields=len(head.rows[-1]),
         channels=channels,
-        # Times with few digits repeat if samples are close; the header's interval is exact. But files of
-        # levels have a row only where the level changes.
+        # Times with few digits repeat if samples are close, whereas the header's interval is exact. But files
+        # of levels have rows only for changes of the level.
         time_place=None
         if counted or (increment_ns is not None and time_place is not None and not _rises(head, time_place))
         else time_place,
@@ -446,7 +443,7 @@ def find_layout(
 
 
 def _start_and_increment(head: _Head, increment_ns: float | None) -> tuple[float, float | None]:
-    """Return start and increment: below their names if these are columns (Rigol), or from settings."""
+    """Return start and increment, from below their names if these are columns (Rigol), or from settings."""
     start_ns = 0.0
     for key in _START_KEYS:
         if key in head.keys:

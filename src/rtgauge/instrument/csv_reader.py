@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples: `times_ns` of shape (n,), `values` of shape (channels, n).
+    """A block of samples: `times_ns` of shape (n,) and `values` of shape (channels, n).
 
     `unreadable`: rows that were left out because a field was not a number.
     """

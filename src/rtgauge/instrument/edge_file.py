@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds edges and their distances in files of oscilloscopes and logic analysers, in bounded memory."""
+"""Finds edges and their distances in files of oscilloscopes and logic analysers, with bounded memory."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|
 
 
 def _number_in(name: str) -> int | None:
-    """Return the number at the end of a channel's name: 1 of "CH1", "Channel 1", "D1"; or None."""
+    """Return the number at the end of a channel's name: 1 for "CH1", "Channel 1" or "D1"; or None."""
     digits = name[len(name.rstrip("0123456789")) :]
     return int(digits) if digits.isascii() and 0 < len(digits) < min(len(name), 9) else None
 
 
 class EdgeBlock(NamedTuple):
-    """Edges in order of time: `times_ns` (int64), `line` (index in the requested channels), `high` (level
-    after).
+    """Edges in order of time: `times_ns` (int64), `line` (index of the channel), `high` (level after the
+    edge).
     """
 
     times_ns: NDArray[np.int64]
@@ -42,9 +42,9 @@ class EdgeBlock(NamedTuple):
 
 @dataclass
 class EdgeFile:
-    """A file with edges. `style`: the program or maker that seems to have written it.
+    """A file with edges. `style`: the program or maker that apparently wrote it.
 
-    `channels`: their names. `unreadable`: rows without numbers that `edges` has met so far.
+    `channels`: the names of the channels. `unreadable`: the rows without numbers that `edges` has met so far.
     """
 
     path: Path
@@ -71,10 +71,10 @@ class EdgeFile:
         return cls(path, layout.style, [column.name for column in layout.channels], layout)
 
     def channel(self, name: str) -> int:
-        """Find the index of a channel by its name, the last part of its name, or its number from 1 on.
+        """Find the index of a channel by its name, the last part of its name, or its number (from 1).
 
-        Raises InputError listing the names for an unknown channel, or for a number that is part of another
-        channel's name ("1" of "Channel 0", "Channel 1").
+        For an unknown channel, or a number that is also in another channel's name ("1" for "Channel 0",
+        "Channel 1"), raises InputError with a list of the names.
         """
         whole = [channel.lower() for channel in self.channels]
         last = [channel.rpartition(".")[2] for channel in whole]
@@ -111,8 +111,9 @@ class EdgeFile:
         """Yield the edges of these channels (indices in `channels`).
 
         `threshold` and `hysteresis` are in volts. By default the threshold is halfway between the file's
-        extreme levels, and the hysteresis a fifth of the swing. Levels (0 and 1) need none. `progress` is
-        called with the bytes read and the file's size. Raises InputError if the file cannot be read.
+        extreme levels, and the hysteresis is a fifth of the swing. Digital levels (0 and 1) need neither.
+        `progress` is called with the bytes read and the file's size. Raises InputError if the file cannot be
+        read.
         """
         size = self.path.stat().st_size
 
@@ -139,7 +140,7 @@ class EdgeFile:
                 np.asarray(which, dtype=np.int8),
                 np.asarray(high, dtype=bool),
             )
-            # Of simultaneous changes, the first channel's comes first.
+            # Of simultaneous changes, the change of the first channel comes first.
             order = np.lexsort((line, times_ns))
             yield EdgeBlock(times_ns[order], line[order], level[order])
 
@@ -221,11 +222,11 @@ class EdgeFile:
 class Pairing:
     """Pairs each stimulus (line 0) with its answer (line 1), across blocks.
 
-    The answer is the first fitting edge after the stimulus and before the next one.
+    The answer is the first fitting edge between the stimulus and the next stimulus.
 
-    `missed`: stimuli that the next one overtook. `extra`: edges of the answer line that answer nothing;
-    `opposite` counts the ones with the other level while a stimulus waited. `open`: the last stimulus has no
-    answer.
+    `missed`: the number of stimuli that the next stimulus overtook. `extra`: the number of edges of the
+    answer line that answer no stimulus. `opposite`: the number of edges to the other level while a stimulus
+    waited. `open`: whether the last stimulus has no answer yet.
     """
 
     stimuli: Edges = Edges.BOTH
@@ -238,11 +239,11 @@ class Pairing:
 
     @property
     def open(self) -> bool:
-        """Whether the last stimulus still waits for its answer."""
+        """Whether the last stimulus is still waiting for its answer."""
         return self._time_ns is not None
 
     def add(self, block: EdgeBlock) -> Responses:
-        """Return the stimuli that this block answered, or that the next stimulus overtook."""
+        """Return the stimuli that were answered or overtaken in this block."""
         answered: list[tuple[int, int]] = []
         overtaken: list[tuple[int, int]] = []
         for time_ns, line, high in zip(
@@ -259,7 +260,7 @@ class Pairing:
                 and self.answer is Answer.FOLLOWS
                 and high != (self.stimuli is Edges.RISING)
             ):
-                continue  # answers the stimulus line's return to its old level
+                continue  # it answers the return of the stimulus line to its old level
             elif self._time_ns is None or (self.answer is Answer.FOLLOWS and high != self._high):
                 self.extra += 1
                 self.opposite += self._time_ns is not None
@@ -275,9 +276,7 @@ class Pairing:
 
 @dataclass
 class Distances:
-    """Distances of successive edges of line 0 across blocks: half-periods, or periods if the edges are of one
-    kind.
-    """
+    """Measures distances of successive edges of line 0: half-periods, or periods if all are of one kind."""
 
     edges: Edges = Edges.BOTH
     _last_ns: int | None = None

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds edges at a threshold, pairs them into responses (stimulus to answer) and measures distances, block by
-block.
-"""
+"""Finds edges at a threshold, pairs them into responses, and measures their distances, block by block."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from rtgauge.instrument.messages import Edges, Events
 def open_edges(path: Path) -> Generator[BufferedReader]:
     """Open a file for reading.
 
-    Raises InputError if it cannot be read or is not regular; it does not wait for a pipe.
+    Raises InputError if the file cannot be read or is not regular. It does not wait for a pipe.
     """
     try:
         with open_regular(path) as file:
@@ -33,22 +31,22 @@ def open_edges(path: Path) -> Generator[BufferedReader]:
         raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-# The share of the swing between the two thresholds, and the smallest swing (volts) that counts as a signal
-# without a given threshold.
+# The distance of the two thresholds as a share of the swing, and the smallest swing (volts) that counts as a
+# signal if no threshold is given.
 HYSTERESIS_SHARE = 0.2
 LEAST_SWING = 0.2
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """A line is high from `rise` up and low from `fall` down; in between it keeps its level."""
+    """A line is high at `rise` or above and low at `fall` or below. In between, it keeps its level."""
 
     rise: float
     fall: float
 
     @classmethod
     def around(cls, threshold: float, hysteresis: float) -> Thresholds:
-        """Center the hysteresis on the threshold. Raises InputError if it is negative."""
+        """Centre the hysteresis on the threshold. Raises InputError if the hysteresis is negative."""
         if not hysteresis >= 0:
             raise InputError(f"a hysteresis of {hysteresis} is negative; give 0 or more")
         return cls(threshold + hysteresis / 2, threshold - hysteresis / 2)
@@ -57,7 +55,7 @@ class Thresholds:
     def of_levels(
         cls, low: float, high: float, name: str, threshold: float | None, hysteresis: float | None
     ) -> Thresholds:
-        """Use `threshold`, by default halfway between the extreme levels.
+        """Use `threshold`, which is by default halfway between the extreme levels.
 
         Raises InputError if the line hardly moves.
         """
@@ -70,7 +68,7 @@ class Thresholds:
 
 
 class Crossings(NamedTuple):
-    """Edges of a line: their times, in the samples' unit, and whether they rise."""
+    """The edges of a line: their times, in the samples' unit, and whether they rise."""
 
     times: NDArray[np.float64]
     rising: NDArray[np.bool_]
@@ -83,8 +81,8 @@ class Slicer:
     """
 
     def __init__(self, thresholds: Thresholds, *, interpolate: bool) -> None:
-        """Make a slicer. `interpolate`: put an edge where the line between two samples crosses the threshold,
-        not at the later sample.
+        """Make a slicer. `interpolate`: put an edge at the point where the straight line between two samples
+        crosses the threshold, instead of at the later sample.
         """
         self._thresholds = thresholds
         self._interpolate = interpolate
@@ -92,7 +90,7 @@ class Slicer:
         self._last: tuple[float, float] | None = None
 
     def add(self, times: NDArray[np.float64], values: NDArray[np.float64]) -> Crossings:
-        """Return the edges among these samples; neither times nor values may be NaN."""
+        """Return the edges among these samples. Neither times nor values may be NaN."""
         if len(times) == 0:
             return Crossings(np.empty(0), np.empty(0, dtype=bool))
         rise, fall = self._thresholds.rise, self._thresholds.fall
@@ -121,8 +119,8 @@ NOTHING = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Responses:
-    """One block's responses, in ns: when each answered stimulus was, and the time to its answer; when each
-    missed one was, and how long it went unanswered.
+    """The responses of one block, in ns: the time of each answered stimulus and the time to its answer; the
+    time of each missed stimulus and how long it stayed unanswered.
     """
 
     stimulus_ns: Times
@@ -133,7 +131,7 @@ class Responses:
 
 class ResponseFollower:
     """Pairs the instrument's accepted answers with their stimuli, across blocks. A stimulus is missed if no
-    answer comes before the next.
+    answer comes before the next stimulus.
 
     `orphans`: answers whose stimulus was in a dropped block.
     """
@@ -149,15 +147,15 @@ class ResponseFollower:
     def add(self, events: Events) -> Responses:
         """Return the stimuli that were answered or missed in this block."""
         if events.missing:
-            self._waiting = None  # its answer may be in the dropped block
+            self._waiting = None  # the answer may be in the dropped block
         ticks = events.ticks.astype(np.int64)
         is_stimulus = ~events.answer_line
         if self._stimuli is not Edges.BOTH:
             is_stimulus &= events.high == (self._stimuli is Edges.RISING)
         stimuli = ticks[is_stimulus]
         answers = ticks[events.accepted]
-        # The index of the stimulus that follows each answer; 0 is the one that has waited since the block
-        # before.
+        # The index of the stimulus that follows each answer. 0 is the stimulus that has waited since the
+        # previous block.
         place = np.searchsorted(np.flatnonzero(is_stimulus), np.flatnonzero(events.accepted))
         waiting = -1 if self._waiting is None else self._waiting
         every = np.concatenate(([waiting], stimuli))
@@ -175,7 +173,7 @@ class ResponseFollower:
         )
 
     def last_missed(self) -> Responses:
-        """Return the last stimulus, if the instrument counted it as missed; no other followed it."""
+        """Return the last stimulus if the instrument counted it as missed. No other stimulus followed it."""
         missed = np.asarray([] if self._waiting is None else [self._waiting], dtype=np.int64)
         self._waiting = None
         return Responses(
@@ -187,14 +185,16 @@ class ResponseFollower:
 
 
 class TimedDistances(NamedTuple):
-    """Distances between edges, each with the time of its later edge."""
+    """The distances between edges, each with the time of the later edge."""
 
     times_ns: Times
     distances_ns: Times
 
 
 class DistanceFollower:
-    """Distances of successive edges of the answer line: half-periods, or periods with edges of one kind."""
+    """Measures the distances of successive edges of the answer line: half-periods, or periods if all edges
+    are of one kind.
+    """
 
     def __init__(self, tick_ns: float, edges: Edges = Edges.BOTH) -> None:
         self._tick_ns = tick_ns
@@ -202,7 +202,7 @@ class DistanceFollower:
         self._last: int | None = None
 
     def add(self, events: Events) -> TimedDistances:
-        """Return the distances that end among these events; none spans a dropped block."""
+        """Return the distances that end in these events. No distance spans a dropped block."""
         if events.missing:
             self._last = None
         chosen = events.answer_line

@@ -36,7 +36,7 @@ def check_uf2(path: Path) -> None:
 
 
 def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
-    """Find mounted boot drives of an RP2040, by the INFO_UF2.TXT on them."""
+    """Find the mounted boot drives of RP2040 boards by their INFO_UF2.TXT."""
     mounted: list[Path] = []
     for line in mounts.read_text().splitlines():
         fields = line.split(" ")
@@ -52,7 +52,7 @@ def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
 
 
 def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts")) -> Path:
-    """Wait until a drive is mounted. Raises MeasureError saying how to mount it."""
+    """Wait until a drive is mounted. Otherwise raises MeasureError, which says how to mount it."""
     deadline = time.monotonic() + seconds
     while True:
         mounted = drives(mounts)
@@ -72,7 +72,7 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
 
 
 def flash(uf2: Path, drive: Path) -> None:
-    """Copy the file and wait until it is written; the board then starts it.
+    """Copy the file and wait until it is written. The board then starts the firmware.
 
     Raises InputError for a wrong file, MeasureError if copying fails.
     """
@@ -83,7 +83,7 @@ def flash(uf2: Path, drive: Path) -> None:
             target.flush()
             os.fsync(target.fileno())
     except OSError as error:
-        # The drive disappears when the board starts. The board then has the last block, but closing the file
-        # may fail.
+        # The drive disappears when the board starts. The board has the last block by then, but closing the
+        # file may fail.
         if drive.exists() and (drive / "INFO_UF2.TXT").exists():
             raise MeasureError(f"{drive} could not be written: {error.strerror}") from error

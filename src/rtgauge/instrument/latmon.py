@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Speaks the protocol of EVL's latmus to a latency monitor (latmon) such as Zephyr's, as the machine under
-test.
+"""Speaks the protocol of EVL's latmus to a latency monitor (latmon), as the machine under test.
 
-TCP, port 2306; all numbers big-endian and of 32 bits. The client asks for a period (us, 1 to 1000000) and a
-number of cells (0 to 1000). About once a second the monitor sends a bulk: sum (high and low word, ns),
-minimum and maximum (ns), overruns, samples. A second request, with period 0, ends it. Then come bulks that
-were under way, one without samples, and the cells of 1 us with the counts since the request. These facts are
-from the headers and sources of libevl (latmus) and of Zephyr (subsys/net/lib/latmon). A latency beyond the
-last cell is counted in it, and one longer than the period adds overruns. Zephyr's latmon drops the first
-second.
+The protocol uses TCP port 2306 and big-endian numbers of 32 bits. The client asks for a period (us, 1 to
+1000000) and a number of cells (0 to 1000). About once a second the monitor sends a bulk: sum (high and low
+word, ns), minimum and maximum (ns), overruns, samples. A second request, with period 0, ends the measurement.
+Then come bulks that were under way, a bulk without samples, and the cells of 1 us with the counts since the
+request. These facts are from the headers and sources of libevl (latmus) and of Zephyr
+(subsys/net/lib/latmon). A latency beyond the last cell counts in this cell, and a latency longer than the
+period adds overruns. Zephyr's latmon drops the first second.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ MAX_CELLS = 1_000
 REQUEST = struct.Struct(">II")
 BULK = struct.Struct(">6I")
 CONNECT_TIMEOUT_S = 5.0
-# A bulk comes every second, but more slowly while the monitor warms up.
+# A bulk comes every second, but less often while the monitor warms up.
 SILENCE_S = 5.0
 MOST_AT_ONCE, MOST_A_SECOND = 100, 10
-"""How many bulks a latmon may send at once and per second: normally one, and some that it kept."""
+"""How many bulks a latmon may send at once and per second: normally one, and some that it held back."""
 
 
 @dataclass(frozen=True)
 class Bulk:
-    """About a second of samples. Times in ns; `samples` is above 0."""
+    """The samples of about one second. Times are in ns, and `samples` is above 0."""
 
     sum_ns: int
     min_ns: int
@@ -47,9 +46,9 @@ class Bulk:
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts of latencies of 0 to 1 us, 1 to 2 us, and so on.
+    """The counts of latencies of 0 to 1 us, 1 to 2 us, and so on.
 
-    `clipped`: the last cell, which also counts every longer latency, is not empty.
+    `clipped`: whether the last cell, which also counts all longer latencies, is not empty.
     """
 
     counts: list[int] = field(default_factory=list[int])
@@ -61,14 +60,14 @@ class Cells:
 
 
 class LastWords(NamedTuple):
-    """The bulks that were in transit when a latmon was stopped, and its cells with all counts."""
+    """The bulks that were under way when a latmon was stopped, and the cells with all counts."""
 
     bulks: list[Bulk]
     cells: Cells
 
 
 class LatmonSession:
-    """A running latmon. Raises MeasureError if it is gone or sends something impossible."""
+    """A running latmon. Its methods raise MeasureError if the latmon is gone or sends impossible values."""
 
     def __init__(
         self, connection: socket.socket, period_us: int, cells: int, silence_s: float = SILENCE_S
@@ -91,7 +90,7 @@ class LatmonSession:
     def open(
         cls, address: str, period_us: int, cells: int = MAX_CELLS, silence_s: float = SILENCE_S
     ) -> LatmonSession:
-        """Connect to `latmon:HOST[:PORT]` and start it."""
+        """Connect to `latmon:HOST[:PORT]` and start the latmon."""
         host, port = latmon_address(address)
         try:
             connection = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
@@ -111,12 +110,12 @@ class LatmonSession:
         self._connection.close()
 
     def bulks(self) -> Iterator[Bulk]:
-        """Yield bulks, about one per second, until the monitor ends by itself (too many overruns)."""
+        """Yield about one bulk per second, until the monitor ends by itself (too many overruns)."""
         while (bulk := self._bulk()) is not None:
             yield bulk
 
     def stop(self) -> LastWords:
-        """Stop the monitor and read what it still sends."""
+        """Stop the monitor and read its remaining messages."""
         bulks: list[Bulk] = []
         if not self._stopped:
             self._send(REQUEST.pack(0, 0))

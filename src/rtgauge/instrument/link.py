@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens the serial line to an instrument, found by its path or unique id."""
+"""Finds an instrument by its path or unique id, and opens the serial line to it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Port:
 
 
 def list_instruments() -> list[Port]:
-    """List the instruments that are plugged in, by their USB descriptors; none is opened."""
+    """List the instruments that are plugged in, by their USB descriptors, without opening them."""
     return sorted(
         (
             Port(port.device, (port.serial_number or "").upper())
@@ -41,7 +41,7 @@ def resolve(address: str) -> str:
     """Return the path of `serial:/dev/ttyACM0`, `serial:E6605838831F2B27`, or `serial:` if only one
     instrument is plugged in.
 
-    Raises InputError listing the instruments.
+    Otherwise raises InputError with a list of the instruments.
     """
     name = check_address(address).removeprefix(SERIAL)
     if name.startswith("/"):
@@ -67,7 +67,7 @@ def resolve(address: str) -> str:
 
 
 class SerialLink:
-    """A port, or pseudo-terminal, that nobody else has open.
+    """A port or pseudo-terminal that no other process has open.
 
     Raises MeasureError if the port goes away.
     """
@@ -81,7 +81,7 @@ class SerialLink:
             raise MeasureError(f"{path} cannot be opened: {_reason(error, path)}") from error
 
     def read(self, timeout_s: float) -> bytes:
-        """Wait at most `timeout_s` for the first byte, and return what has come; empty if nothing came."""
+        """Wait at most `timeout_s` for the first byte, and return all bytes that have come, or none."""
         try:
             self._port.timeout = max(0.0, timeout_s)
             data = self._port.read(1)
@@ -95,7 +95,7 @@ class SerialLink:
         return data
 
     def write(self, data: bytes) -> None:
-        """Send all of the data."""
+        """Send all data."""
         try:
             self._port.write(data)
         except (serial.SerialException, OSError) as error:

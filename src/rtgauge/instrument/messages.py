@@ -16,13 +16,15 @@ from rtgauge.errors import MeasureError
 
 HEADER = struct.Struct("<BBH")
 CRC = struct.Struct("<I")
-# The instrument sends no longer frame.
+# The instrument sends no longer frames than this.
 MAX_ENCODED = 255
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame. `token`: from the command that it answers, 0 if unsolicited; `sequence`: mod 2^16."""
+    """A frame. `token`: the token of the command that it answers, 0 if unsolicited. `sequence`: counts mod
+    2^16.
+    """
 
     kind: int
     token: int
@@ -31,9 +33,9 @@ class Frame:
 
 
 def cobs_encode(raw: bytes) -> bytes:
-    """Encode without zeros (Cheshire and Baker, Consistent Overhead Byte Stuffing, 1997).
+    """Encode bytes without zeros (Cheshire and Baker, Consistent Overhead Byte Stuffing, 1997).
 
-    It accepts up to 254 bytes, the most that a frame has.
+    It accepts up to 254 bytes, the maximum size of a frame.
     """
     if len(raw) > 254:
         raise ValueError("a frame has at most 254 bytes")
@@ -55,13 +57,13 @@ def cobs_decode(encoded: bytes) -> bytes | None:
 
 
 def encode(frame: Frame) -> bytes:
-    """Encode a frame for the line, with its final zero."""
+    """Encode a frame for the line, including the final zero."""
     raw = HEADER.pack(frame.kind, frame.token, frame.sequence) + frame.body
     return cobs_encode(raw + CRC.pack(zlib.crc32(raw))) + b"\0"
 
 
 def decode(encoded: bytes) -> Frame | None:
-    """Decode a frame without its final zero; None if it is damaged."""
+    """Decode a frame without the final zero. Return None if it is damaged."""
     raw = cobs_decode(encoded)
     if raw is None or len(raw) < HEADER.size + CRC.size:
         return None
@@ -73,11 +75,10 @@ def decode(encoded: bytes) -> Frame | None:
 
 
 class FrameParser:
-    """Splits incoming bytes into frames. It accepts any bytes without raising, and holds the bytes of at most
-    one frame.
+    """Splits incoming bytes into frames. It accepts any bytes, and holds at most the bytes of one frame.
 
-    `damaged`: stretches between two zeros that were not a frame. `missing`: frames that the gaps in the
-    sequence numbers (mod 2^16) show to be lost.
+    `damaged`: the number of stretches between two zeros that were not a frame. `missing`: the number of lost
+    frames, from the gaps in the sequence numbers (mod 2^16).
     """
 
     def __init__(self) -> None:
@@ -139,7 +140,7 @@ class Mode(IntEnum):
 
 
 class Edges(IntEnum):
-    """Which edges are stimuli; in PERIODIC, which edges are compared to the previous one."""
+    """The edges that are stimuli; in PERIODIC, the edges whose distance from the previous one is measured."""
 
     BOTH = 0
     RISING = 1
@@ -147,21 +148,21 @@ class Edges(IntEnum):
 
 
 class Answer(IntEnum):
-    """Which edges answer a stimulus: to the same level, or any."""
+    """The edges that answer a stimulus: edges to the same level, or any edge."""
 
     FOLLOWS = 0
     ANY_EDGE = 1
 
 
 class Timing(IntEnum):
-    """How the next stimulus is timed: on a grid, or randomly after the answer."""
+    """The timing of the next stimulus: on a grid, or randomly after the answer."""
 
     FIXED = 0
     RANDOM = 1
 
 
 class Pull(IntEnum):
-    """The instrument's resistor at the answer line."""
+    """The resistor at the instrument's answer line."""
 
     NONE = 0
     UP = 1
@@ -174,12 +175,12 @@ MAX_TICKS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Configuration:
-    """What to measure; times are in ns. Pins are the board's GP numbers.
+    """The configuration of a measurement. Times are in ns, and pins are the board's GP numbers.
 
     RESPONSE and LOOPBACK: `period_min_ns` and `period_max_ns` bound the random time from an answer to the
-    next stimulus; with `timing` FIXED the first one is the period. `limit_ns`: a stimulus without an answer
-    by then is missed; it is shorter than a fixed period. PERIODIC: `nominal_ns`: the expected distance of two
-    edges. `count`: the number of stimuli or distances to measure; 0: until stopped.
+    next stimulus; with `timing` FIXED, `period_min_ns` is the period. `limit_ns`: the time after which a
+    stimulus without an answer is missed; it is shorter than a fixed period. PERIODIC: `nominal_ns`: the
+    expected distance of two edges. `count`: the stimuli or distances to measure; 0 means until stopped.
     """
 
     mode: Mode
@@ -199,7 +200,7 @@ class Configuration:
     loopback_inside: bool = False
 
     def encode(self, ticks_per_second: int) -> bytes:
-        """Encode the body of CONFIGURE. Raises MeasureError if a number does not fit."""
+        """Encode the body of CONFIGURE. Raises MeasureError if a number is too large."""
 
         def ticks(time_ns: int, what: str) -> int:
             value = time_ns * ticks_per_second // 10**9
@@ -234,7 +235,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Identity:
-    """The instrument's identity: a text with its firmware version, and the flash chip's unique id in hex."""
+    """The instrument's identity: a text with the firmware version, and the flash chip's unique id in hex."""
 
     protocol: int
     ticks_per_second: int
@@ -248,7 +249,7 @@ class Identity:
 
     @classmethod
     def decode(cls, body: bytes) -> Identity:
-        """Decode an identity. Raises MeasureError if this program does not know the instrument."""
+        """Decode an identity. Raises MeasureError if the instrument is unknown."""
         if len(body) < 16:
             raise MeasureError("the device at this port is not an rtgauge instrument")
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
@@ -260,7 +261,7 @@ class Identity:
 
 
 class RunState(IntEnum):
-    """What the instrument is doing."""
+    """The instrument's present activity."""
 
     IDLE = 0
     RUNNING = 1
@@ -272,13 +273,13 @@ _STATE = struct.Struct("<BBH11QII")
 
 @dataclass(frozen=True)
 class State:
-    """Counters since the start; `now` in ticks.
+    """The counters since the start. `now` is in ticks.
 
-    `late`: answers after their limit (their stimuli are in `missed`). `extra`: edges of the answer line that
-    answer nothing. `glitches`: edges of pulses so short that one of the two state machines did not see them.
-    `edges_lost` (at least), `voided` (stimuli pending then) and `capture_restarts`: a ring buffer of the
-    instrument was full. `events_dropped`: edges that were counted but not streamed, because the host did not
-    read.
+    `late`: answers after the limit (their stimuli are in `missed`). `extra`: edges of the answer line that
+    answer no stimulus. `glitches`: edges of pulses so short that one of the two state machines did not see
+    them. If a ring buffer of the instrument was full: `edges_lost` (a lower bound), `voided` (stimuli pending
+    at that time) and `capture_restarts`. `events_dropped`: edges that were counted but not streamed, because
+    the host did not read.
     """
 
     run: RunState
@@ -312,11 +313,11 @@ class State:
 
 @dataclass(frozen=True)
 class Events:
-    """Edges in order of time.
+    """A block of edges in order of time.
 
-    Arrays of equal length: `ticks` (uint64, since the start), `answer_line`, `high`, `single`, `accepted`.
-    `single`: only one state machine saw it. `accepted`: it answers the stimulus before it. `missing`: events
-    dropped between the previous block and this one.
+    The arrays have equal length: `ticks` (uint64, since the start), `answer_line`, `high`, `single`,
+    `accepted`. `single`: whether only one state machine saw the edge. `accepted`: whether it answers the
+    stimulus before it. `missing`: the number of events dropped since the previous block.
     """
 
     ticks: NDArray[np.uint64]
@@ -331,7 +332,7 @@ class Events:
 
 
 class DecodedEvents(NamedTuple):
-    """The events of a frame, and the index of the event after them (mod 2^32)."""
+    """The events of a frame, and the index (mod 2^32) of the next event."""
 
     events: Events
     next_index: int
@@ -357,7 +358,7 @@ def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
 
 @dataclass(frozen=True)
 class Outlier:
-    """One of the largest values: `value` and `time` in ticks, and its index among all, from 0."""
+    """One of the largest values: `value` and `time` in ticks, and its index among all values, from 0."""
 
     value: int
     time: int
@@ -371,11 +372,10 @@ _BIN = np.dtype([("bin", "<u2"), ("count", "<u8")])
 
 @dataclass
 class Histogram:
-    """All values that the instrument measured, in ticks: latencies, or in PERIODIC deviations from the
-    nominal distance.
+    """All measured values, in ticks: latencies or, in PERIODIC, deviations from the nominal distance.
 
-    `bins` maps the index of a bin, below 0 as `~index`, to its count. `minimum` and `maximum` are None if
-    nothing was measured.
+    `bins` maps the index of a bin to its count; a value below 0 has the index `~index`. `minimum` and
+    `maximum` are None if nothing was measured.
     """
 
     count: int = 0
@@ -399,7 +399,7 @@ class Histogram:
         return ((self.squares * self.count - self.total**2) / (self.count * (self.count - 1))) ** 0.5
 
     def take(self, kind: int, body: bytes) -> None:
-        """Add a frame of a dump. Raises MeasureError if it is damaged."""
+        """Add a frame of a dump. Raises MeasureError if the frame is damaged."""
         if kind == SUMMARY and len(body) == _SUMMARY.size:
             self.count, minimum, maximum, self.total, low, high = _SUMMARY.unpack(body)
             self.squares = low + (high << 64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Talks to the instrument: identify, configure, start, events, stop, histogram."""
+"""Talks to the instrument: configures, starts and stops it, and reads its events and histogram."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from rtgauge.instrument.messages import (
 )
 
 TICKS_PER_SECOND = 125_000_000
-"""Used until the instrument reports its own rate."""
+"""The rate to assume until the instrument reports its own."""
 ANSWER_TIMEOUT_S = 10.0
 DUMP_S = 60.0
-"""Time limit for all parts of an answer; the largest histogram takes less than a second."""
-# It sends its state ten times a second while it runs.
+"""The time limit for all parts of an answer. The largest histogram takes less than a second."""
+# A running instrument sends its state ten times a second.
 SILENCE_S = 10.0
 
 
@@ -45,10 +45,10 @@ class Link(Protocol):
 
 
 class Session:
-    """An instrument for exclusive use; leaving `with` stops it and closes the port.
+    """An instrument in exclusive use. Leaving the `with` block stops it and closes the port.
 
-    `identity` identifies it; `clock` compares its clock with the host's while it runs. Every method raises
-    MeasureError with the reason if the instrument is gone, does not answer, or refuses.
+    `identity` identifies the instrument. `clock` compares its clock with the host's while it runs. Every
+    method raises MeasureError with the reason if the instrument is gone, does not answer, or refuses.
     """
 
     def __init__(self, link: Link, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
@@ -104,18 +104,18 @@ class Session:
         return self._parser.missing
 
     def configure(self, configuration: Configuration) -> None:
-        """Set what the next `start` measures."""
+        """Set the configuration of the next `start`."""
         self._command(messages.CONFIGURE, configuration.encode(self.identity.ticks_per_second))
 
     def start(self) -> None:
-        """Start measuring: counters, histogram and time restart, and `arrivals` yields events and states."""
+        """Start measuring. Counters, histogram and time restart, and `arrivals` yields events and states."""
         self._command(messages.START, fresh=True)
         self.current_state()
 
     def arrivals(self, seconds: float | None = None) -> Iterator[Events | State]:
-        """Yield events and states as they come, until the instrument finishes or `seconds` have passed.
+        """Yield events and states as they arrive, until the instrument finishes or `seconds` have passed.
 
-        Arrivals during a command are kept.
+        Events and states that arrive during a command are kept.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
         heard = time.monotonic()
@@ -145,19 +145,19 @@ class Session:
         return state
 
     def histogram(self) -> Histogram:
-        """Request everything measured since the last start, even while it runs."""
+        """Request all values measured since the last start, even while the instrument runs."""
         histogram = Histogram()
         self._command(messages.DUMP, parts=histogram)
         return histogram
 
     def bootloader(self) -> None:
-        """Restart it into the boot ROM, a drive for UF2 files. Nothing answers, and the session is over."""
+        """Restart into the boot ROM, a drive for UF2 files. There is no answer, and the session is over."""
         self._send(messages.BOOTLOADER, b"")
         self._link.close()
 
     def _send(self, kind: int, body: bytes) -> int:
         self._token = self._token % 255 + 1
-        # A zero first separates this frame from what another program left on the line.
+        # A leading zero separates this frame from bytes that another program left on the line.
         self._link.write(b"\0" + encode(Frame(kind, self._token, self._sequence, body)))
         self._sequence = (self._sequence + 1) % 2**16
         return self._token
@@ -167,7 +167,7 @@ class Session:
     ) -> Frame:
         """Send a command and return its answer.
 
-        `fresh`: events and states before the answer belong to an old run.
+        `fresh`: whether events and states before the answer belong to an old run.
         """
         token = self._send(kind, body)
         deadline = time.monotonic() + self._timeout_s
@@ -230,9 +230,9 @@ COUNT = 10_000
 
 @dataclass(frozen=True)
 class Loopback:
-    """Result of the self-test. `resolution_ns`: the tick.
+    """The result of the self-test. `resolution_ns`: the length of a tick.
 
-    `offset_ns`: smallest and largest latency over the loop; None if no stimulus came back (no wire).
+    `offset_ns`: the smallest and largest latency over the loop; None if no stimulus came back (no wire).
     """
 
     resolution_ns: float
@@ -244,7 +244,7 @@ class Loopback:
 def self_test(
     session: Session, *, inside: bool, stimulus_pin: int = 2, answer_pin: int = 3, count: int = COUNT
 ) -> Loopback:
-    """Send `count` stimuli, 20 to 40 us apart, each due back within 10 us; this takes a second.
+    """Send `count` stimuli, 20 to 40 us apart, each due back within 10 us. This takes a second.
 
     Raises MeasureError if edges were lost.
     """

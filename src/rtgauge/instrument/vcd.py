@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reads value change dumps (IEEE 1364-2001, clause 18) of logic analysers: edges of single-bit signals, in
-blocks.
+"""Reads the edges of single-bit signals from logic analysers' value change dumps (IEEE 1364-2001, clause 18).
 
-The maintained library, vcdvcd, changes the whole process's handling of SIGPIPE on import, and never returns
-from an unterminated comment.
+The maintained library, vcdvcd, changes the process's handling of SIGPIPE on import, and hangs on an
+unterminated comment.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ MAX_TIME_NS = 2**62
 class VcdHeader:
     """The header. `signals`: (full name, code) of the one-bit wires, in order.
 
-    `data_at`: byte offset at which the values begin.
+    `data_at`: the byte offset of the values.
     """
 
     step_ns: Fraction
@@ -63,7 +62,7 @@ def _declarations(head: bytes) -> Iterator[_Declaration]:
         if keyword is None:
             keyword = word[1:] if word.startswith(b"$") and word != b"$end" else None
             words = []
-        elif word.endswith(b"$end"):  # some tools write it without a blank before it
+        elif word.endswith(b"$end"):  # some tools write $end without a blank before it
             yield _Declaration(keyword, [*words, word[:-4]] if word != b"$end" else words, match.end())
             keyword = None
         else:
@@ -71,7 +70,7 @@ def _declarations(head: bytes) -> Iterator[_Declaration]:
 
 
 def read_header(path: Path) -> VcdHeader:
-    """Read the header. Raises InputError if there is none, or it has no wires."""
+    """Read the header. Raises InputError if there is no header or it has no wires."""
     with open_edges(path) as file:
         head = file.read(HEADER_LIMIT)
     step_ns = Fraction(1)
@@ -97,7 +96,7 @@ def read_header(path: Path) -> VcdHeader:
 
 
 class Changes(NamedTuple):
-    """Changes of signals: their times, indices among the codes, and whether they go high."""
+    """Changes of signals: their times, the signals' indices among the codes, and whether they go high."""
 
     times_ns: list[int]
     signals: list[int]
@@ -112,9 +111,7 @@ def read_changes(
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Changes]:
-    """Yield the changes, block by block. A signal's first level does not count as a change. Raises InputError
-    for a damaged file.
-    """
+    """Yield the changes after each signal's first level, in blocks. Raises InputError for a damaged file."""
     changes: dict[bytes, list[tuple[int, bool]]] = {}
     for place, code in enumerate(codes):
         for value, high in ((b"0", False), (b"1", True)):
@@ -140,7 +137,8 @@ def read_changes(
                         times.append(time_ns)
                         which.append(place)
                         highs.append(high)
-                    # An unknown level keeps the previous one: an edge goes from one known level to the other.
+                    # An unknown level counts as the previous level, because an edge goes from one known level
+                    # to the other.
                     levels[place] = high
                 continue
             first = word[:1]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Finds out whether KVM works.
 
-A guest can hang although /dev/kvm exists, so it is booted once with a time limit, and the result is cached.
+A guest can hang although /dev/kvm exists, so one is booted with a time limit, and the result is cached.
 """
 
 from __future__ import annotations

@@ -40,13 +40,13 @@ from rtgauge.user_cache import private_folder
 DISK_MIB = 2048
 PANIC = b"Kernel panic - not syncing"
 SLOWEST_BOOT_S = 180.0
-"""Emulation on a busy machine is slow."""
+"""The longest time that a boot may take. Emulation on a busy machine is slow."""
 PORT_TRIES = 5
 TAKEN = re.compile("Could not set up host forwarding rule|Address already in use")
 NO_MEMORY = "cannot set up guest memory"
 LITTLE_MIB = 512
 ROOM_MIB = 128
-"""QEMU's own memory, approximately."""
+"""The approximate memory of QEMU itself."""
 
 
 class QemuEndedError(BootError):
@@ -58,8 +58,8 @@ def boot(
 ) -> Running:
     """Boot a guest and wait until its SSH server answers.
 
-    `or_running`: accept a guest that already runs, instead of raising InputError. Raises MeasureError if the
-    guest does not come up.
+    `or_running`: accept a running guest instead of raising InputError. Raises MeasureError if the guest does
+    not come up.
     """
     name, folder = guest.name, private_folder(folder_of(guest.name))
     with open_lock(folder / "lock") as lock:
@@ -73,7 +73,7 @@ def boot(
                 f"lab:{name} is already running (process {running.pid}); stop it with: rtgauge lab "
                 f"stop {name}"
             )
-        kill(name)  # a killed boot may have left one
+        kill(name)  # a killed boot may have left a QEMU
         return _boot(guest, image, options, say)
 
 
@@ -116,7 +116,7 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
 
 
 def _open_line(running: Running) -> None:
-    """Open the connection that all others share (`ssh_options`); a Ctrl-C in the terminal does not end it.
+    """Open the connection that all others share (`ssh_options`). A Ctrl-C in the terminal does not end it.
 
     Raises BootError if the guest does not answer.
     """
@@ -140,7 +140,7 @@ def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[
 
 
 class _Started(NamedTuple):
-    """How a running guest is reached."""
+    """The facts needed to reach a running guest."""
 
     port: int
     host_key: str
@@ -149,7 +149,9 @@ class _Started(NamedTuple):
 def _start_and_wait(
     guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]
 ) -> _Started:
-    """Start the guest and wait until it is up; try again if QEMU crashes. Raises MeasureError."""
+    """Start the guest and wait until it is up; retry if QEMU crashes. Raises MeasureError if the guest does
+    not come up.
+    """
     for last in (False, True):
         port = _start(guest, image, options, accelerator)
         try:
@@ -216,7 +218,7 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
 
 
 def _wait_until_ready(name: str, timeout_s: float) -> str:
-    """Wait until the guest writes its host key to its console, and return the key. Raises MeasureError."""
+    """Wait for the guest's host key on its console, and return it. Raises MeasureError after the timeout."""
     deadline = time.monotonic() + timeout_s
     while True:
         ended = process_of(name) is None
@@ -249,8 +251,8 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
 def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> Running:
     """Return the running guest; boot it first if necessary.
 
-    `engines` returns `BootOptions.engines`; only a boot calls it. Raises InputError if there is no image,
-    MeasureError if the guest does not boot.
+    `engines` returns `BootOptions.engines`, and is called only for a boot. Raises InputError if there is no
+    image, MeasureError if the guest does not boot.
     """
     guest = find_guest(name)
     running = find_running(name)
@@ -270,12 +272,10 @@ def _say(text: str) -> None:
 
 
 class Reboots:
-    """Reboots a running guest with other kernel parameters, and at the end with its original ones."""
+    """Reboots a running guest with other kernel parameters, and at the end with the original parameters."""
 
     def __init__(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> None:
-        """Find the running guest. `engines`: as in `BootOptions`. Raises InputError if the guest is not
-        running.
-        """
+        """Find the running guest. `engines`: as in `BootOptions`. Raises InputError if it is not running."""
         self._guest = find_guest(name)
         self._engines = engines
         self._image = image_of(self._guest)
@@ -290,7 +290,7 @@ class Reboots:
     def boot(self, append: str) -> None:
         """Reboot the guest with these kernel parameters and its original CPUs, memory and port.
 
-        Raises MeasureError if it does not boot.
+        Raises MeasureError if the guest does not boot.
         """
         original = self._original
         # the accelerator is known to work: the guest runs with it
@@ -307,13 +307,13 @@ class Reboots:
         boot_again(self._guest, self._image, options, self._say)
 
     def console(self) -> bytes:
-        """Return the end of the guest's console since its last boot; empty if it cannot be read."""
+        """Return the end of the guest's console since the last boot; empty if the console cannot be read."""
         return end_of_console(self._guest.name) or b""
 
     def leave(self) -> None:
         """Reboot the guest with its original kernel parameters, unless it already runs with them.
 
-        Raises MeasureError if it does not boot.
+        Raises MeasureError if the guest does not boot.
         """
         running = find_running(self._guest.name)
         if running is None or running.append != self._original.append:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes a cpio archive for the initramfs (Documentation/driver-api/early-userspace/buffer-format.rst,
-`newc`).
-"""
+"""Writes cpio archives for the initramfs (Documentation/driver-api/early-userspace/buffer-format.rst)."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ LONGEST_NAME = 4096
 
 
 class CpioWriter:
-    """Writes one archive; a file may contain several, and the kernel unpacks all of them.
+    """Writes one archive. A file may contain several archives, and the kernel unpacks all of them.
 
     All entries belong to root and have modification time 0, so the same content gives the same bytes.
     """
@@ -42,9 +40,7 @@ class CpioWriter:
         self._entry(name, stat.S_IFLNK | 0o777, points_to.encode())
 
     def tree(self, root: Path, place: str = "") -> None:
-        """Add everything below `root` to the folder `place`: folders, regular files and links, with their
-        modes.
-        """
+        """Add all folders, regular files and links below `root` to the folder `place`, with their modes."""
         for path in sorted(root.rglob("*")):
             name = str(PurePosixPath(place, path.relative_to(root)))
             if path.is_symlink():

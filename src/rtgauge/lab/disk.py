@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Creates the guests' disks: image files with ext4. Root is not needed."""
+"""Creates the guests' disks, which are image files with ext4. This does not need root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtgauge.errors import MeasureError
 
 
 def _program(name: str) -> str:
-    """Find a program of e2fsprogs, which may not be on the user's PATH. Raises MeasureError if missing."""
+    """Find a program of e2fsprogs, which may not be on the user's PATH. Raises MeasureError without it."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     program = shutil.which(name, path=path)
     if program is None:
@@ -37,18 +37,18 @@ def _mke2fs(options: Sequence[str], disk: Path, mebibytes: int) -> None:
 
 
 def make_disk_of(folder: Path, disk: Path) -> None:
-    """Create a read-only disk with the content of `folder`. Raises MeasureError."""
+    """Create a read-only disk with the content of `folder`. Raises MeasureError if this fails."""
     size = sum(path.lstat().st_size for path in folder.rglob("*"))
     _mke2fs(["-O", "^has_journal", "-m", "0", "-d", str(folder)], disk, size * 5 // 4 // (1 << 20) + 8)
 
 
 def make_empty_disk(disk: Path, mebibytes: int) -> None:
-    """Create an empty disk as a sparse file. Raises MeasureError."""
+    """Create an empty disk as a sparse file. Raises MeasureError if this fails."""
     _mke2fs(["-E", "lazy_itable_init=1,lazy_journal_init=1"], disk, mebibytes)
 
 
 def unpack_disk(disk: Path, folder: Path) -> None:
-    """Copy the content of a disk to the existing `folder`, without mounting it. Raises MeasureError."""
+    """Copy a disk's content to the existing `folder` without a mount. Raises MeasureError if this fails."""
     # debugfs cannot quote a path, so it writes to its working directory
     done = subprocess.run(
         [_program("debugfs"), "-R", "rdump / .", str(disk.absolute())],

@@ -20,11 +20,12 @@ from rtgauge.user_cache import private_folder
 
 NAME = r"[a-z0-9][a-z0-9-]{0,31}"
 SUITE = "trixie"
-"""The guests' Debian release: the first whose kernel contains PREEMPT_RT."""
+"""The guests' Debian release, the first with PREEMPT_RT in its kernel."""
 MEMORY_MIB = 1024
 HIDDEN = ("proc", "sys", "dev", "run", "tmp")
 DISKS = ("usr", "var")
-"""guest_files/init mounts file systems on `HIDDEN`, and on `DISKS` if the guest has disks."""
+"""The folders on which guest_files/init mounts file systems: `HIDDEN` and, if the guest has disks, `DISKS`.
+"""
 
 
 class Guest(BaseModel):
@@ -42,8 +43,8 @@ class Guest(BaseModel):
     append: str = ""
     """Kernel parameters for every boot."""
     serial: bool = False
-    """It has no disk and no network: its files are in the initial RAM disk, and ssh uses a second serial
-    line.
+    """Whether the guest has no disk and no network. Its files are then in the initial RAM disk, and ssh uses
+    a second serial line.
     """
 
 
@@ -63,9 +64,9 @@ class Running:
     asked_port: int | None = None
     """The port given with --port, if any."""
     icount: bool = False
-    """Its clock counts instructions."""
+    """Whether the guest's clock counts instructions."""
     serial: bool = False
-    """`port` leads to a serial line, not to a network."""
+    """Whether `port` leads to a serial line instead of a network."""
 
 
 def _debian(name: str, architecture: Architecture, package: str, about: str) -> Guest:
@@ -92,7 +93,7 @@ def _file(name: str) -> Path:
 
 
 def guests() -> dict[str, Guest]:
-    """Return every guest by name. Raises MeasureError if a guest's file is damaged."""
+    """Return all guests by name. Raises MeasureError if a guest's file is damaged."""
     known = dict(built_in())
     for path in sorted((paths.home() / "guests").glob("*.json")):
         try:
@@ -104,7 +105,7 @@ def guests() -> dict[str, Guest]:
 
 
 def find_guest(name: str) -> Guest:
-    """Return the guest of this name. Raises InputError if there is none."""
+    """Return the guest with this name. Raises InputError if there is none."""
     known = guests()
     if name not in known:
         raise InputError(f"the lab has no guest '{name[:40]}'{nearest(name, known)}")
@@ -133,7 +134,7 @@ def add(guest: Guest) -> None:
 
 
 def _check_overlay(overlay: Path, hidden: Iterable[str]) -> None:
-    """Raise InputError if the overlay has files that the guest would hide by mounting a file system."""
+    """Raise InputError if the overlay has files that a mounted file system would hide in the guest."""
     for name in hidden:
         if (overlay / name).is_dir() and any((overlay / name).iterdir()):
             raise InputError(
@@ -166,7 +167,7 @@ def check_name(name: str) -> str:
 
 
 def forget(guest: Guest) -> bool:
-    """Remove the user's guest; return False if it is a built-in one."""
+    """Remove the user's guest. Return False for a built-in guest."""
     if guest.name in built_in():
         return False
     _file(guest.name).unlink(missing_ok=True)

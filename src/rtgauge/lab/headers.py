@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds kernel modules for Debian kernels: make runs in a chroot with their headers and a compiler."""
+"""Builds kernel modules for Debian kernels with make, in a chroot with kernel headers and a compiler."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOOLS = (
     "sed",
     "sparse",
 )
-"""Programs that the kernel's makefiles call, except the compiler; sparse is for `C=2`."""
+"""Programs that the kernel's makefiles call, except the compiler. sparse is for `C=2`."""
 CROSS = {"x86_64": "x86_64-linux-gnu-", "aarch64": "aarch64-linux-gnu-"}
 KERNEL_ARCH = {"x86_64": "x86", "aarch64": "arm64"}
 COMPILER = re.compile(r"\$\(CROSS_COMPILE\)(gcc-[0-9]+)")
@@ -54,15 +54,13 @@ class BuiltModules(NamedTuple):
 
 @dataclass(frozen=True)
 class HeadersTree:
-    """Headers of the stock and the PREEMPT_RT kernel of a Debian release, with a compiler that runs on this
-    machine.
-    """
+    """Headers of a Debian release's stock and PREEMPT_RT kernels, with a compiler for this machine."""
 
     folder: Path
     architecture: Architecture
 
     def releases(self) -> list[str]:
-        """Return the kernels' releases, as `uname -r` prints them."""
+        """Return the kernels' releases in the form of `uname -r`."""
         ending = DEBIAN[self.architecture]
         return sorted(
             path.name.removeprefix("linux-headers-")
@@ -72,8 +70,8 @@ class HeadersTree:
     def make(self, release: str, sources: Path, into: Path, words: Sequence[str] = ()) -> BuiltModules:
         """Build the modules in `sources`, a folder with a Kbuild, and copy them to the folder `into`.
 
-        `words`: more arguments of make. Several processes may build at the same time. Raises MeasureError
-        with the end of make's output.
+        `words`: further arguments of make. Several processes may build at the same time. If make fails,
+        raises MeasureError with the end of its output.
         """
         if release not in self.releases():
             raise MeasureError(
@@ -138,7 +136,7 @@ def unpack(packages: Sequence[str], suite: str, architecture: Architecture, plac
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
         archive = fetch_archive(packages, suite, architecture, Path(folder), lambda _: None)
         place.mkdir(exist_ok=True)
-        # not tarfile: a symbolic link of one package can be a folder in another
+        # tarfile is unsuitable, because a symbolic link of one package can be a folder in another
         options = ("--exclude=./dev", "--keep-directory-symlink", "--no-same-owner")
         subprocess.run(
             ["tar", "-C", str(place), *options, "-xf", str(archive)], check=True, stdin=subprocess.DEVNULL
@@ -158,7 +156,7 @@ def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
     shutil.copytree(foreign / "usr/src", new / "usr/src", symlinks=True)
     shutil.rmtree(foreign)
     folders = sorted((new / "usr/src").glob(f"linux-headers-*-{DEBIAN[architecture]}"))
-    # `scripts` links into the package of build programs, which must be of the host's architecture
+    # `scripts` links into the package of build programs, which must have the host's architecture
     programs = {(folder / "scripts").readlink().parts[-2] for folder in folders}
     compilers = {
         found[1]
@@ -179,7 +177,7 @@ def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as folder:
         new = place.parent / folder / "tree"  # `folder` is an absolute path
         _unpack_tree(suite, architecture, new)
-        # the packages' scripts would make these, but they are not run
+        # the packages' scripts would make these links, but are not run
         for link, points_to in (("usr/bin/awk", "gawk"), ("bin/sh", "dash")):
             if not (new / link).exists():
                 (new / link).symlink_to(points_to)
@@ -191,7 +189,7 @@ def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
 def headers_tree(
     architecture: Architecture, say: Callable[[str], None], *, suite: str = SUITE, fresh: bool = False
 ) -> HeadersTree:
-    """Return the tree for a Debian release. Fetch it if it is missing, or if `fresh` asks for the newest one.
+    """Return the tree for a Debian release. Fetch it if it is missing, or if `fresh` asks for the newest.
 
     Raises MeasureError if it cannot be fetched.
     """
@@ -210,7 +208,7 @@ def headers_tree(
 def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -> HeadersTree:
     """Return the tree for the built-in guests' kernels; missing guests are built first.
 
-    If the tree lacks a guest's kernel, both are fetched again. Raises MeasureError if that fails.
+    If the tree lacks a guest's kernel, both are fetched again. Raises MeasureError if this fails.
     """
     guests = [guest for guest in built_in().values() if guest.architecture == architecture]
     tree = headers_tree(architecture, say)
@@ -223,7 +221,8 @@ def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -
 
 
 if __name__ == "__main__":
-    # The Makefile fetches here what modules for guests of an architecture (x86_64, aarch64) are built with.
+    # The Makefile calls this to fetch the tree that builds modules for guests of an architecture (x86_64,
+    # aarch64).
     import sys
 
     headers_for_guests(cast("Architecture", sys.argv[1]), print)

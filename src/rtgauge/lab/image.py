@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds a guest's boot image: kernel, initramfs and disk of programs, cached under a digest of their
-sources.
-"""
+"""Builds a guest's boot image (kernel, initramfs, disk of programs), cached under its sources' digest."""
 
 from __future__ import annotations
 
@@ -32,33 +30,33 @@ from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
 from rtgauge.user_cache import check_private, private_folder
 
 KERNEL_TOOLS = "tiny-initramfs"
-"""Debian's kernel packages depend on an initramfs generator; this is the smallest one, and it is not used."""
+"""The smallest initramfs generator, which Debian's kernel packages depend on, is installed but not used."""
 SOURCES = ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab", "guest_files/serve-line")
 BUILDING = ".build-"
 SERIAL_LINE = "ttyS1"
 CONFIG = "config-"
 KERNEL, ABOUT, USR, BUSYBOX = "kernel", "about.json", "usr.ext4", "busybox"
 ENGINES = "opt/rtgauge"
-"""The folder of engines in a guest that has only serial lines; their names are SHA-256 sums."""
+"""The folder of engines in a guest that has only serial lines. The engines' names are SHA-256 sums."""
 ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
 
 @dataclass(frozen=True)
 class Image:
-    """A built image: its folder, and the kernel's release."""
+    """A built image: its folder and the kernel's release."""
 
     folder: Path
     release: str
 
     @property
     def kernel(self) -> Path:
-        """For QEMU's `-kernel`."""
+        """The kernel for QEMU's `-kernel`."""
         return self.folder / KERNEL
 
     @property
     def initrd(self) -> Path:
-        """For QEMU's `-initrd`."""
+        """The initial RAM disk for QEMU's `-initrd`."""
         return self.folder / INITRD
 
     @property
@@ -72,7 +70,7 @@ def _digest(content: object) -> str:
 
 
 def _listing(path: Path | None) -> list[Any]:
-    """Return path, size and modification time of the user's files, so that the digest follows them."""
+    """Return path, size and modification time of the user's files, so that the digest changes with them."""
     if path is None:
         return []
     files = (
@@ -116,7 +114,7 @@ def _place(guest: Guest) -> Path:
 
 
 def find_image(guest: Guest) -> Image | None:
-    """Return the image of a guest; None if it is not built or its sources have changed."""
+    """Return the image of a guest; None if there is none or its sources have changed."""
     folder = _place(guest)
     try:
         about = json.loads((folder / ABOUT).read_text())
@@ -127,9 +125,7 @@ def find_image(guest: Guest) -> Image | None:
 
 @contextmanager
 def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
-    """Yield a temporary folder. One build runs at a time, others wait; leftovers of killed builds are removed
-    first.
-    """
+    """Yield a temporary folder. Builds run one at a time. Leftovers of killed builds are removed first."""
     private_folder(parent)
     with paths.open_lock(parent / ".lock") as lock:
         try:
@@ -236,8 +232,8 @@ def _write_initrd(
 
 
 def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
-    """Return the image of a guest, built if it is missing, or rebuilt with Debian's newest packages
-    (`fresh`).
+    """Return the image of a guest. Build it if missing; with `fresh`, rebuild it with Debian's newest
+    packages.
 
     Raises MeasureError.
     """
@@ -284,7 +280,7 @@ def write_initrd_with(image: Image, engines: Iterable[Path], place: Path) -> Non
 
 
 def remove_images(name: str) -> bool:
-    """Remove the images of a guest; return False if there were none."""
+    """Remove the images of a guest. Return False if there were none."""
     candidates = (paths.cache() / "images").glob(f"{name}-*")
     images = [
         folder
@@ -297,7 +293,7 @@ def remove_images(name: str) -> bool:
 
 
 def image_of(guest: Guest) -> Image:
-    """Return the image of a guest. Raises InputError if it is not built."""
+    """Return the image of a guest. Raises InputError if there is none."""
     image = find_image(guest)
     if image is None:
         raise InputError(f"lab:{guest.name} is not built; build it with: rtgauge lab build {guest.name}")

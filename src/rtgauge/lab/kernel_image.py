@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the architecture of kernel files, and unpacks them to the form that QEMU boots fastest."""
+"""Finds the architecture of a kernel file, and unpacks the file to the form that QEMU boots fastest."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ PHYS32_ENTRY = "18"
 
 
 def architecture_of(kernel: Path) -> Architecture | None:
-    """Return the architecture of a kernel file that QEMU can boot; None for any other file. Raises
-    OSError.
-    """
+    """Return the architecture of a kernel file that QEMU can boot; None for other files. Raises OSError."""
     with kernel.open("rb") as file:
         head = file.read(2 * SECTOR)
     if head[0x202:0x206] == b"HdrS" or (head.startswith(ELF) and head[18:20] == ELF_X86_64):
         return "x86_64"
-    # Documentation/arch/arm64/booting.rst; QEMU unpacks a compressed one
+    # Documentation/arch/arm64/booting.rst; QEMU unpacks a compressed kernel
     if (
         head[0x38:0x3C] == b"ARM\x64"
         or (head[:2] == b"MZ" and head[4:8] == b"zimg")
@@ -41,8 +39,8 @@ def architecture_of(kernel: Path) -> Architecture | None:
 
 
 def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:
-    """Copy the kernel to `place`, unpacked if possible: an emulated processor needs seconds to unpack it at
-    each boot.
+    """Copy the kernel to `place`, unpacked if possible, because an emulated processor needs seconds to unpack
+    it at each boot.
     """
     content = kernel.read_bytes()
     unpacked = _unpack_x86(content) if architecture == "x86_64" else _unpack_arm(content)
@@ -50,9 +48,7 @@ def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:
 
 
 def _unpack_x86(content: bytes) -> bytes | None:
-    """Return the kernel in a bzImage (Documentation/arch/x86/boot.rst), None if it has none with a direct
-    entry point.
-    """
+    """Return a bzImage's kernel (Documentation/arch/x86/boot.rst); None without a direct entry point."""
     if len(content) < 2 * SECTOR or content[0x202:0x206] != b"HdrS":
         return None
     sectors = content[0x1F1] or 4
@@ -64,9 +60,7 @@ def _unpack_x86(content: bytes) -> bytes | None:
 
 
 def _unpack_arm(content: bytes) -> bytes | None:
-    """Return the kernel in a compressed EFI image (drivers/firmware/efi/libstub/zboot-header.S), None for
-    other files.
-    """
+    """Return a compressed EFI image's kernel (drivers/firmware/efi/libstub/zboot-header.S), or None."""
     if len(content) < ZBOOT_HEADER or content[:2] != b"MZ" or content[4:8] != b"zimg":
         return None
     offset, length = struct.unpack_from("<II", content, 8)

@@ -23,9 +23,9 @@ WANTED = (
     "ext4",
     "veth",
 )
-"""Modules for disk, network and loads; a kernel may have them built in."""
+"""Modules for disk, network and loads, which may also be built into a kernel."""
 STRIP = ("strip", "--strip-debug")
-"""Most of a module is debug information, which would take minutes over a serial line."""
+"""The command that strips debug information, which would take minutes over a serial line."""
 
 
 def find_modules(folder: Path) -> dict[str, Path]:
@@ -88,7 +88,7 @@ def module_content(path: Path) -> bytes:
 
 
 def module_information(content: bytes) -> dict[str, str]:
-    """Return what modinfo shows: key -> value, the last one of a repeated key. Raises ELFError."""
+    """Return the fields that modinfo shows: key -> value, the last if a key repeats. Raises ELFError."""
     section = _elf(content).get_section_by_name(".modinfo")
     words: list[bytes] = section.data().split(b"\0") if section is not None else []
     return {
@@ -99,10 +99,10 @@ def module_information(content: bytes) -> dict[str, str]:
 
 
 def module_needs(content: bytes) -> list[str]:
-    """Return the names of the modules that this one depends on. Raises ELFError."""
+    """Return the names of the modules that this module depends on. Raises ELFError."""
     return [name for name in module_information(content).get("depends", "").split(",") if name]
 
 
 def module_name(path: Path) -> str:
-    """Return `virtio_rng` for `virtio-rng.ko.xz`: the kernel treats `-` and `_` as equal."""
+    """Return `virtio_rng` for `virtio-rng.ko.xz`, because the kernel treats `-` and `_` as equal."""
     return path.name.partition(".ko")[0].replace("-", "_")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names the lab's folders: images are in the user's cache, guests and their state in the user's data."""
+"""Names the lab's folders. Images are in the user's cache, guests and their state in the user's data."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def folder_of(name: str) -> Path:
 
 
 def open_lock(path: Path) -> IO[str]:
-    """Open the lock file `path`, or create it; never follow a link. Raises OSError."""
+    """Open or create the lock file `path`, without following a link. Raises OSError."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "w")

@@ -22,24 +22,21 @@ Accelerator = Literal["tcg", "kvm"]
 PROGRAMS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}
 PACKAGES = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
 ONE_THREAD = "tcg,thread=single"
-"""With one thread per emulated x86 CPU, QEMU 7.2 occasionally ran code that the kernel had just patched
-(`Oops: int3`).
-"""
+"""With a thread per x86 CPU, QEMU 7.2 occasionally ran code that the kernel had just patched (`int3`)."""
 STEADY_CLOCK = "tsc=nowatchdog"
-"""On a busy host the guest's kernel would find the emulated TSC unstable and change the clock source during a
-measurement; the other emulated clocks are no better.
+"""On a busy host, the guest's kernel would find the emulated TSC unstable and change the clock source during
+a measurement. The other emulated clocks are no better.
 """
 SAME_ADDRESSES = "norandmaps"
-"""With random addresses, QEMU translates a program again each time it starts, and keeps every translation
-with the page of memory that holds the program. QEMU 7.2 searches all of them at each write to such a page:
-after some 20 minutes of tests the kernel could not unpack itself over that memory after a power cut.
+"""With random addresses, QEMU translates a program again at each start, and keeps every translation with the
+program's page of memory. QEMU 7.2 searches all translations at each write to such a page. After some 20
+minutes of tests and a power cut, the kernel could not unpack itself over this memory.
 """
 ICOUNT_SHIFT = 2
-"""With an instruction clock, an instruction takes 2 ** shift ns (QEMU's manual, "TCG Instruction
-Counting").
+"""With an instruction clock, an instruction takes 2 ** shift ns (QEMU's manual, "TCG Instruction Counting").
 """
 ICOUNT_PARAMETER = "rtgauge.icount"
-"""Shows the clock in the guest's facts; the kernel ignores parameters of unknown modules."""
+"""Shows the clock in the guest's facts. The kernel ignores parameters of unknown modules."""
 CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
 PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
     # Five-level page tables and architected pointer authentication are slow to emulate, and no guest needs
@@ -49,19 +46,19 @@ PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
     ("aarch64", "tcg"): "max,pauth-impdef=on",
     ("aarch64", "kvm"): "host",
 }
-# No guest needs system management mode; with it, QEMU 7.2 occasionally crashed while starting several
+# No guest needs system management mode, with which QEMU 7.2 occasionally crashed while starting several
 # emulated CPUs.
 MACHINES = {"x86_64": "q35,smm=off", "aarch64": "virt,gic-version=max"}
 TOPOLOGY = {"x86_64": "4,cores=2,threads=2", "aarch64": "4"}
 SMP = r"[0-9]{1,3}(,(sockets|dies|clusters|cores|threads|cpus|maxcpus)=[0-9]{1,3}){0,6}"
 LONGEST_APPEND = 1500
 LONGEST_SOCKET = 100
-"""The most bytes in a Unix socket's path; the kernel's limit is 107."""
+"""The most bytes allowed in a Unix socket's path. The kernel's limit is 107."""
 
 
 @dataclass(frozen=True)
 class BootOptions:
-    """How to boot a guest. `append`: kernel parameters; `smp`: CPUs as for QEMU's -smp; None: the default."""
+    """How to boot a guest. `append`: kernel parameters; `smp`: CPUs for QEMU's -smp. None is the default."""
 
     append: str = ""
     smp: str | None = None
@@ -69,9 +66,9 @@ class BootOptions:
     port: int | None = None
     accelerator: Accelerator | None = None
     icount: bool = False
-    """The guest's clock counts its instructions."""
+    """Whether the guest's clock counts instructions."""
     engines: tuple[Path, ...] = ()
-    """Engines in the image of a guest with only serial lines, which would take a minute to transfer one."""
+    """Engines for the image of a guest with only serial lines, which need a minute to transfer an engine."""
 
 
 def check_append(text: str) -> str:
@@ -95,12 +92,12 @@ def program(architecture: Architecture) -> str:
 
 
 def _escaped(path: Path) -> str:
-    """Return a path for QEMU's options, with commas doubled."""
+    """Return a path for QEMU's options, with each comma doubled."""
     return str(path).replace(",", ",,")
 
 
 def _monitor(folder: Path) -> list[str]:
-    """Return the options for QEMU's monitor socket. Tests press an Arm guest's power button there, a GPIO."""
+    """Return the options for QEMU's monitor socket, where tests press an Arm guest's power button."""
     path = folder / "qmp"
     if len(str(path).encode()) > LONGEST_SOCKET:
         return []
@@ -141,7 +138,9 @@ def with_engines(guest: Guest, options: BootOptions) -> bool:
 
 
 def cpus(guest: Guest, options: BootOptions) -> str:
-    """Return the guest's CPUs as for -smp; by default one if an instruction clock makes CPUs take turns."""
+    """Return the guest's CPUs for -smp. The default is 1 with an instruction clock, which makes CPUs take
+    turns.
+    """
     return options.smp or ("1" if options.icount else TOPOLOGY[guest.architecture])
 
 
@@ -193,7 +192,7 @@ def command(
 
 
 def same_architecture(architecture: Architecture) -> bool:
-    """Return whether this machine has the guest's architecture."""
+    """Return whether this machine has this architecture."""
     return (
         platform.machine() in {"x86_64": ("x86_64", "amd64"), "aarch64": ("aarch64", "arm64")}[architecture]
     )

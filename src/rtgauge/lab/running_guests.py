@@ -29,12 +29,12 @@ MOST_CONSOLE_BYTES = 1 << 20
 
 
 def console_of(name: str) -> Path:
-    """Return the path of the guest's console log, which begins at its last boot."""
+    """Return the path of the guest's console log, which begins at the last boot."""
     return folder_of(name) / "console.log"
 
 
 def process_of(name: str) -> int | None:
-    """Return the pid of the guest's QEMU; None if it does not run or another process now has that pid."""
+    """Return the pid of the guest's QEMU; None if it does not run or another process now has this pid."""
     with contextlib.suppress(OSError, ValueError):
         pid = int((folder_of(name) / "pid").read_text())
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -54,7 +54,7 @@ def find_running(name: str) -> Running | None:
 
 
 def keep(running: Running) -> None:
-    """Save what `find_running` returns."""
+    """Save `running` for `find_running`."""
     write_whole(folder_of(running.name) / "running.json", (json.dumps(asdict(running)) + "\n").encode())
 
 
@@ -70,7 +70,7 @@ def all_running() -> Iterator[Running]:
 def run_in(
     running: Running, script: str, timeout_s: float = SSH_S
 ) -> subprocess.CompletedProcess[str] | None:
-    """Run a script in the guest's shell; return None on a timeout. Raises MeasureError if ssh is missing."""
+    """Run a script in the guest's shell. Return None on a timeout. Raises MeasureError if ssh is missing."""
     try:
         return subprocess.run(
             [*ssh_command(running), script],
@@ -98,7 +98,7 @@ def _gone(name: str, timeout_s: float) -> bool:
 
 
 def stop(name: str) -> bool:
-    """Shut the guest down, or kill QEMU if the guest does not answer; return False if it was not running.
+    """Shut the guest down, or kill QEMU if the guest does not answer. Return False if it was not running.
 
     Raises MeasureError if QEMU does not end.
     """
@@ -126,7 +126,7 @@ def kill(name: str) -> None:
 
 
 def cut_power(running: Running) -> None:
-    """Reset the guest, as by a power cut: unwritten data is lost. The guest reboots by itself."""
+    """Reset the guest as in a power cut, which loses unwritten data. The guest reboots by itself."""
     run_in(running, "echo b >/proc/sysrq-trigger", 2.0)
     if running.serial:  # later commands share the connection and would wait for the earlier boot
         *ssh, host = ssh_command(running)
@@ -169,7 +169,7 @@ def running_guest(name: str) -> Running:
 
 
 def remove(guest: Guest) -> list[str]:
-    """Remove a guest's images and disk, and the guest itself if the user added it; return what was removed.
+    """Remove a guest's images and disk, and the guest itself if the user added it. Return what was removed.
 
     Raises InputError if it runs.
     """
@@ -193,7 +193,7 @@ class BootError(MeasureError):
 
     guest = ""
     console: bytes | None = None
-    """The end of its console: another boot starts a new file."""
+    """The end of the guest's console, kept because another boot starts a new file."""
     _problem = _last_lines = ""
 
     @classmethod

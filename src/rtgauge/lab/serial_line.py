@@ -2,9 +2,9 @@
 """Connects ssh to a guest that has only serial lines: `python -m rtgauge.lab.serial_line PORT FOLDER` is a
 ProxyCommand with ProxyUseFdpass (ssh_config(5)).
 
-A serial line neither begins nor ends a connection, so an earlier client's server may still run. A line with a
-random word is sent until the guest's `serve-line` returns it; an earlier server reads that line as a broken
-packet and ends. One more line then starts the new server.
+A serial line has no connections that end, so an earlier client's server may still run. A line with a random
+word is sent until the guest's `serve-line` returns it. An earlier server reads this line as a broken packet
+and ends. One more line then starts the new server.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from rtgauge.lab.ssh import trust_last_boot
 
 HELLO, READY, GO, BEGIN = (f"rtgauge-{word}" for word in ("hello", "ready", "go", "begin"))
 AGAIN_S = 0.5
-"""Time between two words: the earlier server may be ending, or the guest booting."""
+"""The time between two words, because the earlier server may be ending or the guest booting."""
 PATIENCE_S = 60.0
 
 
 def synchronise(line: socket.socket, patience_s: float = PATIENCE_S) -> None:
-    """Return once the guest's server begins to serve this client; nothing that the server sends is read.
+    """Return once the guest's server begins to serve this client, without reading any of its output.
 
     Raises TimeoutError if nobody answers, OSError if the line fails.
     """
@@ -46,7 +46,7 @@ def synchronise(line: socket.socket, patience_s: float = PATIENCE_S) -> None:
 
 
 def _skip_to(line: socket.socket, mark: bytes) -> None:
-    """Read to the end of `mark`, and no further. Raises OSError if the line fails."""
+    """Read up to the end of `mark`, but no further. Raises OSError if the line fails."""
     answer = b""
     while answer != mark:
         byte = line.recv(1)
@@ -58,7 +58,7 @@ def _skip_to(line: socket.socket, mark: bytes) -> None:
 def main(port: str, folder: str | None = None) -> None:
     """Connect, wait for the guest's server, and pass the connection to ssh, whose socket is standard output.
 
-    The guest may have been reset: its new host key is then on its console, in its `folder`.
+    The guest may have been reset. Its new host key is then on its console, in its `folder`.
     """
     try:
         with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as line:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Logs in to guests with ssh: the lab's key, ssh's options and command line, and the guests' host keys.
+"""Logs in to guests with ssh: makes the lab's key and ssh's command line, and reads guests' host keys.
 
-A guest writes its host key to its console, to which nobody else writes; ssh trusts no other key.
+A guest writes its host key to its console, to which nothing else can write. ssh trusts no other key.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def public_key() -> str:
 def ssh_options(running: Running) -> dict[str, str]:
     """Return ssh options that trust only this guest and ignore the user's configuration.
 
-    All commands of all processes share one connection over a serial line. Raises MeasureError if that
-    connection's socket would have too long a path, or as `private_key` does.
+    All commands of all processes share one connection over a serial line. Raises MeasureError if the path of
+    this connection's socket would be too long, or as `private_key` does.
     """
     folder = paths.folder_of(running.name)
 
@@ -81,8 +81,8 @@ def _over_serial_line(folder: Path) -> dict[str, str]:
         "ProxyCommand": f"{line} %p {shlex.quote(str(folder)).replace('%', '%%')}",
         "ProxyUseFdpass": "yes",
         "Compression": "yes",
-        # A serial line does not end with its guest: a guest that no longer answers is gone, but it may only
-        # be slow.
+        # A serial line does not end with its guest. A guest that no longer answers is gone, or perhaps only
+        # slow.
         "ServerAliveInterval": "20",
         "ServerAliveCountMax": "3",
         "ControlMaster": "auto",
@@ -109,18 +109,18 @@ READY = re.compile(rb"rtgauge-lab: ready (ssh-ed25519 [A-Za-z0-9+/=]{40,200})\r?
 
 
 def key_on(console: bytes) -> str | None:
-    """Return the host key that the guest wrote to its console last; None if it has not come up."""
+    """Return the last host key that the guest wrote to its console; None if it has not come up."""
     keys: list[bytes] = READY.findall(console)
     return keys[-1].decode() if keys else None
 
 
 def trust(folder: Path, key: str) -> None:
-    """Make ssh trust this host key of the guest with this folder. Raises OSError."""
+    """Make ssh trust this host key for the guest with this folder. Raises OSError."""
     write_whole(folder / "known_hosts", f"rtgauge-lab-{folder.name} {key}\n".encode())
 
 
 def trust_last_boot(folder: Path) -> None:
-    """Make ssh trust the last host key on the guest's console: a guest without a disk makes one at each boot.
+    """Make ssh trust the last host key on the guest's console; without a disk, each boot makes a new key.
 
     Raises OSError.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stops a guest's CPUs from outside now and then, as a busy hypervisor does, for `rtgauge selftest`."""
+"""Stops a guest's CPUs from outside now and then, like a busy hypervisor, for `rtgauge selftest`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rtgauge.units import NS_PER_S
 
 EVERY_S = 1.0
 LOOKS = 10
-"""The number of readings of the guest's clock; the one that arrived fastest is the best."""
+"""The number of readings of the guest's clock. The fastest reading is used."""
 STOP = """
 import os, signal, sys, time
 pid, length_s = int(sys.argv[1]), float(sys.argv[2])
@@ -32,11 +32,11 @@ finally:
     os.kill(pid, signal.SIGCONT)
 print(start_ns, end_ns)
 """
-"""It runs in a process of its own, so that the guest continues even if rtgauge is killed."""
+"""This program runs in a separate process, so that the guest continues even if rtgauge is killed."""
 
 
 def clock_offset_ns(running: Running) -> int:
-    """Return how far the guest's CLOCK_MONOTONIC is ahead of this machine's, to within about 10 ms
+    """Return how far (ns) the guest's CLOCK_MONOTONIC is ahead of this machine's, to about 10 ms
     (/proc/uptime).
 
     Raises MeasureError if the guest does not answer.
@@ -55,7 +55,7 @@ def clock_offset_ns(running: Running) -> int:
 
 @contextmanager
 def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int, int]]]:
-    """Stop the guest about every `EVERY_S`, each time for `length_s`, until the context ends.
+    """Stop the guest about every `EVERY_S` seconds, each time for `length_s`, until the context ends.
 
     Yields the (start, end) of each stop, in ns of this machine's CLOCK_MONOTONIC.
     """

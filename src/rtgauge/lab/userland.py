@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collects the programs of a guest: BusyBox, an ssh server and the loads, with the libraries they need."""
+"""Collects the programs of a guest (BusyBox, an ssh server and the loads) and the libraries they need."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr
 
 
 def needed_libraries(content: bytes) -> list[str]:
-    """Return the shared libraries of a program or library, and its loader; empty if it is static or not an
-    ELF file.
-    """
+    """Return the shared libraries and loader of a program or library; empty if static or not an ELF file."""
     if not content.startswith(ELF):
         return []
     from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]
@@ -61,7 +59,7 @@ def needed_libraries(content: bytes) -> list[str]:
 
 
 def resolve(tree: Path, name: str) -> list[str]:
-    """Return a path in an unpacked system, followed by the targets of its links; [] if it does not exist.
+    """Return a path in an unpacked system, followed by the targets of its links; empty if it does not exist.
 
     Names are relative to `tree`; links never lead out of it. Debian's merged /usr (`lib` is `usr/lib`) is
     handled.
@@ -101,7 +99,7 @@ def _find_library(tree: Path, name: str) -> list[str]:
 def pick(tree: Path, place: Path) -> None:
     """Copy the programs and their libraries from unpacked packages to the new folder `place`.
 
-    Raises MeasureError if one is missing.
+    Raises MeasureError if a program is missing.
     """
     waiting = [(name, resolve(tree, name)) for name in (*PROGRAMS, *FILES)]
     taken: set[str] = set()

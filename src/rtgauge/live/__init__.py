@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The live page: a small server sends a run's state to browsers."""
+"""Serves the live page: a small server sends a run's state to browsers."""

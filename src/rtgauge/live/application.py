@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The routes of the live page's server: the page, a WebSocket for documents, and one for a simulation's
-frames.
-"""
+"""Defines the routes of the live page's server: the page, and WebSockets for documents and frames."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 MOST_BROWSERS = 32
 MOST_UNREAD = 4
-"""Frames that were sent to a browser and not yet answered; a slow browser gets fewer frames, but none
-late.
+"""The most frames that a browser may leave unanswered. A slow browser gets fewer frames, but no late frames.
 """
 TEMPLATE = Path(__file__).parent / "templates" / "live.html"
 VIEWS = "<!-- views -->"
@@ -36,7 +33,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSED = (WebSocketDisconnect, RuntimeError)
-"""What Starlette raises if the browser has gone."""
+"""The errors that Starlette raises if the browser has gone."""
 
 
 @dataclass(eq=False)
@@ -44,19 +41,18 @@ class _Browser:
     """A browser that gets documents or frames."""
 
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set by a new document or frame, or the browser's answer."""
+    """Set by a new document, a new frame, or the browser's answer."""
     unread: int = 0
-    """The number of frames that it has not answered."""
+    """The number of frames that the browser has not answered."""
 
 
 class LiveApplication:
-    """The routes, with the document and frame that they show.
+    """The routes, with the document and the frame that they serve.
 
-    On loopback the Host of a request must be this machine's; on other addresses the request must have the
-    token.
+    On loopback, a request must have this machine's Host. On other addresses, it must have the token.
 
-    `views` are the scripts that draw frames. `tell` is called with the numbers of browsers that get documents
-    and frames, at each change.
+    `views`: the scripts that draw frames. `tell`: called at each change with the numbers of browsers that get
+    documents and frames.
     """
 
     def __init__(
@@ -83,7 +79,7 @@ class LiveApplication:
         )
 
     def set_document(self, content: bytes, *, ended: bool) -> None:
-        """Show a document; `ended` says that it is the last one."""
+        """Show a document. `ended`: whether it is the last document."""
         self._document, self.ended = content.decode(), ended
         for browser in self._followers:
             browser.news.set()
@@ -111,7 +107,7 @@ class LiveApplication:
         finally:
             browsers.remove(browser)
             if not self._followers:
-                self._document = ""  # it would be old for the next browser
+                self._document = ""  # the document would be old for the next browser
             self._gone.set()
             self._tell(len(self._followers), len(self._watchers))
 
@@ -122,7 +118,9 @@ class LiveApplication:
         return secrets.compare_digest(connection.query_params.get("token", "").encode(), self._token.encode())
 
     async def _accept(self, socket: WebSocket, present: int) -> bool:
-        """Accept the WebSocket if the browser may look, or close it. Return whether it was accepted."""
+        """Accept the WebSocket if the browser may see the page, or else close it. Return whether it was
+        accepted.
+        """
         origin, host = socket.headers.get("origin"), socket.headers.get("host", "")
         if (
             not self._allowed(socket)
@@ -172,9 +170,7 @@ class LiveApplication:
                 sender.cancel()
 
     async def _send_frames(self, socket: WebSocket, browser: _Browser) -> None:
-        """Send the newest frame each time. The browser sees from the numbers that frames between were
-        dropped.
-        """
+        """Send the newest frame each time. The numbers show the browser which frames were dropped."""
         sent = self._frame
         with contextlib.suppress(*CLOSED):
             while True:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Limits the connections, time and memory that anyone who can reach the address can use in the page's
-process.
-"""
+"""Limits the connections, time and memory that a client can use in the page's process."""
 
 from __future__ import annotations
 
@@ -16,19 +14,19 @@ if TYPE_CHECKING:
     import h11
 
 MOST_CONNECTIONS = 80
-"""Two WebSockets for each of 32 browsers, and some for pages."""
+"""Enough for two WebSockets for each of 32 browsers, and some pages."""
 MOST_HEADER_BYTES = 16 << 10
 MOST_MESSAGE_BYTES = 1 << 10
-"""A browser sends only answers to frames, of a few bytes."""
+"""A browser sends only answers of a few bytes to frames."""
 MOST_QUEUED = 64
-"""Received messages that are not read yet: a page answers each frame, and at most four are on their way."""
+"""The most messages that wait to be read. A page answers each frame, and at most four are under way."""
 MOST_UNSENT_BYTES = 4 << 20
 ACCEPTED_AT_ONCE = 8
-"""Connections that wait in the kernel: this many are accepted before the first of them can be refused."""
+"""The most connections that wait in the kernel. This many are accepted before the first can be refused."""
 
 
 class Connections:
-    """Counts the connections, HTTP and WebSocket together.
+    """Counts the HTTP and WebSocket connections together.
 
     `request_s`: the time within which a connection must become a WebSocket or end.
     """
@@ -42,7 +40,7 @@ class Connections:
         connections = self
 
         class Http(H11Protocol):
-            """Closes a connection above the limit at once, and one without a request after a while."""
+            """Closes a connection above the limit at once, and one without a request after `request_s`."""
 
             _end: asyncio.TimerHandle | None = None
 
@@ -69,15 +67,15 @@ class Connections:
                     self._end = None
 
         class Socket(WebSocketsSansIOProtocol):
-            """Is counted as the HTTP connection from which it was made."""
+            """A WebSocket, which counts as the HTTP connection from which it was made."""
 
             def connection_lost(self, exc: Exception | None) -> None:
                 connections.count -= 1
                 super().connection_lost(exc)
 
             def data_received(self, data: bytes) -> None:
-                # One read may hold tens of thousands of messages, each an object; pings are answered even if
-                # nobody reads the answers.
+                # One read may hold tens of thousands of messages, each of which becomes an object. Pings are
+                # answered even if nobody reads the answers.
                 for at in range(0, len(data), MOST_MESSAGE_BYTES):
                     if self.transport.is_closing():
                         return

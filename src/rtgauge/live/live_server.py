@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Starts and feeds the live page's server: Starlette under uvicorn, in its own process of the lowest
-priority.
+"""Starts and feeds the live page's server: Starlette under uvicorn, in a process of the lowest priority.
 
 The process that measures sends at most two documents a second, and frames, however many requests come.
 
-Anyone on this machine may open a loopback address; any other address needs a token. On loopback the Host of a
-request must be this machine's, so that no foreign page can read this page through a browser (DNS rebinding),
+Anyone on this machine may open a loopback address; any other address needs a token. On loopback, a request
+must have this machine's Host, so that no foreign page can read this page through a browser (DNS rebinding),
 and a WebSocket must come from this page.
 """
 
@@ -36,16 +35,14 @@ DEFAULT_PORT = 8377
 EACH_S = 0.5
 """The time between two documents."""
 REQUEST_S = 10.0
-"""The time for a connection to become a WebSocket or end: the page has some KB, so only a slow one needs
-more.
-"""
+"""The time within which a connection must become a WebSocket or end. Only a slow one needs more."""
 LAST_WORD_S = 2
 """The time for browsers to get the last document."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """The address to listen on; port 0 is any free port."""
+    """The address to listen on. Port 0 means any free port."""
 
     host: str
     port: int
@@ -104,9 +101,9 @@ def _listen_on(address: Address) -> socket.socket:
 class LiveServer:
     """Serves the page while the context is open.
 
-    `views` are scripts of the page that draw what steps simulate; `request_s` is the time a connection has
-    for its request. Entering raises InputError if the address is in use or not this machine's, and
-    MeasureError if the server does not start.
+    `views`: the page's scripts that draw simulations. `request_s`: the time that a connection has for its
+    request. Entering raises InputError if the address is in use or not on this machine, MeasureError if the
+    server does not start.
     """
 
     def __init__(
@@ -120,7 +117,7 @@ class LiveServer:
         self._port = address.port
         self._browsers = 0
         self._news = threading.Event()
-        """Set by a new frame, a browser that comes or goes, and the end of the run."""
+        """Set when a frame arrives, a browser comes or goes, or the run ends."""
 
     @property
     def url(self) -> str:
@@ -138,7 +135,7 @@ class LiveServer:
             descriptors = (listening.fileno(), told.fileno())
             command = [sys.executable, "-P", "-m", "rtgauge.live.page_process", *map(str, descriptors)]
             null = subprocess.DEVNULL
-            # Signals from the terminal belong to the run.
+            # Signals from the terminal are for the run.
             self.process = subprocess.Popen(
                 command, stdin=null, stdout=null, stderr=null, pass_fds=descriptors, start_new_session=True
             )
@@ -188,7 +185,7 @@ class LiveServer:
     def _feed(self) -> None:
         """Send documents and the newest frames while a browser is connected.
 
-        A page's process that does not read blocks only this thread.
+        If the page's process does not read, only this thread blocks.
         """
         sent, due_s = 0, 0.0
         while not self.state.ended:

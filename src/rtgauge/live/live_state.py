@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Collects the state of a run, and gives it to browsers as one document.
+"""Collects the state of a run, and makes the document that browsers show.
 
-The runner's thread only appends windows to a list. Another thread counts them when it makes a document, which
-it does only while a browser is connected.
+The runner's thread only appends windows to a list. Another thread counts the windows when it makes a
+document, and it makes documents only while a browser is connected.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import Frame, SeriesLine, Window
 
 COLUMNS_NS: npt.NDArray[np.int64] = np.unique(np.round(np.logspace(2, 10, 8 * 16 + 1)).astype(np.int64))
-"""Lower edges of the histogram's columns: 16 per decade from 100 ns to 10 s. The first column also has
-everything below, the last everything above.
+"""Lower edges of the histogram's columns: 16 per decade from 100 ns to 10 s. The first column also has all
+smaller values, the last all larger values.
 """
 _COLUMN_OF_BIN = np.clip(np.searchsorted(COLUMNS_NS, EDGES_NS, side="right") - 1, 0, len(COLUMNS_NS) - 1)
 MOST_MAXIMA = 600
-"""The maximum number of points of the curve over time; if there are more, they are merged in pairs."""
+"""The maximum number of points of the curve over time. More points than this are merged in pairs."""
 MOST_WAITING = 100_000
-"""Windows that may wait until a document is made; if there are more, they are counted."""
+"""The most windows that may wait for the next document. More windows than this are counted at once."""
 
 
 @dataclass(frozen=True)
 class Moving:
-    """What a step simulates and the page can draw."""
+    """A step's simulation, which the page can draw."""
 
     view: str
-    """The name of the script that draws it on the page."""
+    """The name of the script that draws the simulation on the page."""
     message: Callable[[int, Frame], bytes]
-    """Makes the message to browsers from a frame and its number, from 1. Raises RecordError if it is not a
-    frame.
+    """Makes the message to browsers from a frame's number (from 1) and the frame. Raises RecordError if it is
+    not a frame.
     """
     elsewhere: bool = False
-    """Whether it runs on a machine that sends no frames."""
+    """Whether the simulation runs on a machine that sends no frames."""
 
 
 class LiveState:
-    """Listens to a run, as the runner's `Progress` does, and makes documents and frames.
+    """Implements the runner's `Progress`, and makes documents and frames.
 
-    `title` names a step; `moving` returns what it simulates, or None.
+    `title`: names a step. `moving`: returns the step's simulation, or None.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class LiveState:
         self._waiting = []
         self._names: dict[int, str] = {}
         self._counts: set[int] = set()
-        """The series whose values are counts, not times."""
+        """The series whose values are counts instead of times."""
         self._metric = "latency"
         self._drawn: set[int] | None = None
-        """The series in the histogram and the curve: every series of the first metric. None: all, until that
-        is known.
+        """The series in the histogram and the curve: all series of the first metric. None means all, until
+        the metric is known.
         """
         self._columns = np.zeros(len(COLUMNS_NS), dtype=np.int64)
         self._series: dict[int, dict[str, int | None]] = {}
@@ -96,19 +96,19 @@ class LiveState:
         """The number of windows (seconds) that one point of the curve covers."""
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Add the steps that will be measured; a study calls it again for each round."""
+        """Add the steps that will be measured. A study calls this again for each round."""
         with self._lock:
             self._before = len(self._steps)
             self._steps += [{"title": self._title(key), "state": "waits", "marks": []} for key in steps]
             self._expected_s = expected_s
 
     def left_out(self, what: LeftOut) -> None:
-        """Note a part of the plan that cannot be measured."""
+        """Note that a part of the plan cannot be measured."""
         with self._lock:
             self._left_out.append(f"{what.what}: {what.reason}")
 
     def step_begins(self, number: int, key: StepKey) -> None:
-        """Begin a step; `number` counts from the last `run_begins`."""
+        """Begin a step. `number` counts from the last `run_begins`."""
         with self._lock:
             self._begin_step()
             self._moving = self._moving_of(key)
@@ -121,7 +121,7 @@ class LiveState:
         self.phase(f"waits: {reason}")
 
     def phase(self, text: str) -> None:
-        """Show what the step does now."""
+        """Show the step's present activity."""
         with self._lock:
             self._phase = text
 
@@ -155,9 +155,7 @@ class LiveState:
         self.on_frame()
 
     def frame_message(self) -> tuple[int, bytes | None]:
-        """Return the number of the newest frame, from 1, and its message; None if there is none, or it is
-        damaged.
-        """
+        """Return the newest frame's number (from 1) and message; None if there is none or it is damaged."""
         number, frame = self._frame
         moving = self._moving
         if frame is not None and moving is not None and number != self._message[0]:
@@ -217,9 +215,7 @@ class LiveState:
                     self._note_maximum(window.index // self._together, max(window.max_ns, -window.min_ns))
 
     def _note_maximum(self, at: int, value_ns: int) -> None:
-        """Add a value to the curve of the largest value in each second, over all series of the first
-        metric.
-        """
+        """Add a value to the curve, which shows the first metric's largest value in each second."""
         if self._maxima and self._maxima[-1][0] >= at:
             place = next(
                 (place for place in range(len(self._maxima) - 1, -1, -1) if self._maxima[place][0] <= at), 0

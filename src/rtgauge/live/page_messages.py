@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The messages between the process that measures and the one that serves its live page."""
+"""Defines the messages between the process that measures and the process that serves its live page."""
 
 from __future__ import annotations
 
 HEAD = "<BI"
-"""The head of each message to the page's process: its kind, and its length in bytes."""
+"""The head of each message to the page's process: the kind, and the length in bytes."""
 GIVEN, DOCUMENT, LAST, FRAME = range(4)
-"""The kinds: JSON with host, token, views and time limits, which comes first; a document; the last document;
-a frame.
-"""
+"""The kinds: JSON with host, token, views and time limits (first); document; last document; frame."""
 COUNTS = "<HH"
-"""A message from the page's process: the numbers of browsers that get documents, and frames. It comes when
-the process is ready, and at each change.
+"""A message from the page's process: the numbers of browsers that get documents and that get frames. It is
+sent when the process is ready, and at each change.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The process that serves the live page.
+"""Runs the process that serves the live page.
 
-The process that measures starts it, and sends it documents and frames through a socket. Requests cost time
-and memory of this process only. It has the lowest priority, ends with its parent, and sends it only the
-numbers of connected browsers.
+The process that measures starts this process, and sends it documents and frames through a socket. Requests
+cost time and memory only here. This process has the lowest priority, ends with its parent, and sends the
+parent only the numbers of connected browsers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rtgauge.live.page_messages import COUNTS, DOCUMENT, FRAME, HEAD, LAST
 
 
 async def _listen(parent: asyncio.StreamReader, application: LiveApplication) -> None:
-    """Receive from the parent until its last document, or until it has ended."""
+    """Receive from the parent until its last document or its end."""
     with contextlib.suppress(asyncio.IncompleteReadError, OSError):
         while not application.ended:
             kind, length = struct.unpack(HEAD, await parent.readexactly(struct.calcsize(HEAD)))
@@ -74,9 +74,7 @@ def _lowest_priority() -> None:
 
 
 def main() -> None:
-    """Serve on the socket of the first descriptor on the command line; the second is the socket to the
-    parent.
-    """
+    """Serve on the first of the command line's descriptors. The second is the socket to the parent."""
     listening, told = (socket.socket(fileno=int(word)) for word in sys.argv[1:3])
     asyncio.run(_serve(listening, told))
 

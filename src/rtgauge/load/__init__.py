@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Makes loads: interference during a measurement. Each load is a module."""
+"""Makes loads, which interfere with a measurement. Each load is a module."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`brown2010` or `brown2010:DEVICE`: copy, read and swarm together (Brown & Martin 2010, sec. 3.8)."""
+"""The load `brown2010[:DEVICE]`: copy, read and swarm together (Brown & Martin 2010, sec. 3.8)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_READ = (
 
 
 class Brown2010(Load):
-    """All three loads at once; it reads only if a device or file is named."""
+    """Runs all three loads at once. It reads only if a device or file is named."""
 
     name = "brown2010"
     programs: ClassVar[tuple[str, ...]] = (*Copy.programs, "nice")
@@ -29,7 +29,9 @@ class Brown2010(Load):
         self._read = None if source is None else Read(source)
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Return the parts of all loads. The copy comes first: its preparation is slow next to 500 others."""
+        """Return the parts of all loads. The copy comes first, because its preparation is slow while 500
+        other programs run.
+        """
         parts = [
             *Copy().parts(context),
             *(self._read.parts(context) if self._read is not None else []),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`copy`: copies a file again and again, with scp over the loopback, or with dd if there is no SSH server
-(Brown & Martin 2010, sec. 3.8).
+"""The load `copy`, which copies a file again and again, with scp over the loopback, or with dd if there is no
+SSH server (Brown & Martin 2010, sec. 3.8).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from rtgauge.load.network import free_port
 MIB = 32
 SSHD = "/usr/sbin/sshd"
 
-# The load removes the folder at its end, the keys first; the next one removes what a killed load left. The
-# server accepts only a key made for it, and listens only on 127.0.0.1.
+# At its end, the load removes the folder, the keys first. The next load removes the remains of a killed load.
+# The server accepts only a key made for it, and listens only on 127.0.0.1.
 PREPARE = """
 set -eu
 for old in "${TMPDIR:-/tmp}"/rtgauge-copy.*; do
@@ -52,7 +52,7 @@ while :; do dd if="$folder/file" of="$folder/copy" bs=1M 2>/dev/null; echo copie
 
 
 def copies(log: str) -> dict[str, Any]:
-    """Return the number of complete copies, and their bytes."""
+    """Return the number of complete copies and of their bytes."""
     count = len(re.findall(r"^copied$", log, re.MULTILINE))
     return {"copies": count, "bytes": count * MIB << 20}
 
@@ -65,7 +65,7 @@ class Copy(Load):
     packages: ClassVar[dict[str, str]] = {"dd": "coreutils", "mktemp": "coreutils"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Return one shell that copies; `wanted` says with which program."""
+        """Return one shell that copies. `wanted` says with which program."""
         target = context.target
         server = target.which("sshd") or target.which(SSHD)
         over_ssh = server is not None and all(target.which(program) for program in ("scp", "ssh-keygen"))

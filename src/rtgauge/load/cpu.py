@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`cpu`: stress-ng computes on every CPU, with all its methods in turn (Delgado et al. 2020, section V)."""
+"""The load `cpu`: stress-ng computes on every CPU, all methods in turn (Delgado et al. 2020, section V)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`idle`: no load."""
+"""The load `idle`, which does nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a load: starts it, warms it up, watches and measures it, and ends it with all its children."""
+"""Runs a load: starts it, warms it up, watches it, measures its effect, and ends it with all its children."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
-from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+from typing_extensions import TypedDict  # before Python 3.12, pydantic needs this TypedDict
 
 from rtgauge.errors import MeasureError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec, PartState
@@ -34,7 +34,7 @@ from rtgauge.units import NS_PER_S
 
 
 class KeptPart(TypedDict):
-    """One program of a load, for another process that picks it up."""
+    """One program of a load, saved for a process that picks it up."""
 
     kept: ProgramPlace
     argv: list[str]
@@ -45,7 +45,7 @@ class KeptPart(TypedDict):
 
 
 class KeptLoad(TypedDict):
-    """A step's load, for a process that picks it up; times in ns of the target's CLOCK_MONOTONIC."""
+    """A step's load, saved for a process that picks it up. Times are ns of the target's CLOCK_MONOTONIC."""
 
     started_ns: int | None
     warm_ns: int | None
@@ -94,11 +94,11 @@ class RunningLoad:
     ) -> Self:
         """Start every part of the load.
 
-        `log_path`: the file for the programs' output, written when the load ends, unless it has no part.
-        `expected_s`: how long the load will be needed, with its warm-up; each program gets a safety limit
-        well above that. `peer`: HOST:PORT of an iperf3 server for the network load.
+        `log_path`: the file for the programs' output, written when the load ends, unless the load has no
+        part. `expected_s`: how long the load will be needed, including its warm-up. Each program gets a much
+        higher safety limit. `peer`: HOST:PORT of an iperf3 server for the network load.
 
-        Raises InputError or MeasureError if the load cannot be started; then nothing is left running.
+        If the load cannot be started, raises InputError or MeasureError and leaves nothing running.
         """
         context = make_context(target, expected_s, peer)
         running = cls(target, load, context, log_path)
@@ -124,7 +124,7 @@ class RunningLoad:
     ) -> Self:
         """Continue a load that another process started on the target, from the `state` that it left.
 
-        Raises MeasureError if the load is gone, or is not the record's.
+        Raises MeasureError if the load is gone or does not belong to the record.
         """
         context = make_context(target, expected_s)
         running = cls(target, load, context, log_path)
@@ -183,15 +183,15 @@ class RunningLoad:
         self.stop()
 
     def wait_warm(self, warm_up_s: float = WARM_UP_S, ready_s: float = READY_S) -> None:
-        """Wait until the programs really run, then `warm_up_s` seconds more. Then begin to measure what the
-        load achieves.
+        """Wait until the programs really run, then for `warm_up_s` seconds, then measure what the load
+        achieves.
 
         Raises MeasureError if a program ends meanwhile or is not ready within `ready_s` seconds.
         """
         deadline = time.monotonic() + ready_s
         waiting = list(
             self._parts
-        )  # Each must be seen running once: programs that come and go need not run at the same time.
+        )  # Each program must be seen running once. Programs that come and go need not run at the same time.
         while waiting:
             self._raise_if_died()
             processes = parse_all(self._target.read([STAT_GLOB]))
@@ -224,10 +224,9 @@ class RunningLoad:
         self._read_memory()
 
     def check(self) -> list[str]:
-        """Return one line with the reason for each part that died while it was needed; empty if all are
-        alive.
+        """Return for each part that died while it was needed a line with the reason; empty if all are alive.
 
-        It is cheap: call it about once a second.
+        A call is cheap. Call this about once a second.
         """
         for part in self._parts:
             status = part.handle.poll() if part.ended_early is None else None
@@ -286,9 +285,7 @@ class RunningLoad:
             raise MeasureError("; ".join(died))
 
     def _read_memory(self) -> None:
-        """For a load on memory, read the resident memory of the processes that existed when measuring
-        began.
-        """
+        """For a load on memory, read the resident memory of the processes alive when measuring began."""
         self._memory_read_at = time.monotonic()
         for part in self._parts:
             if part.spec.watch_memory and part.pids and part.ended_early is None:
@@ -309,7 +306,7 @@ class RunningLoad:
                 part.ended_early = f"{wanted - alive} of its {wanted} processes ended while they were needed"
 
     def _end_parts(self) -> None:
-        """End all parts in reverse order, even if one of them cannot be ended."""
+        """End all parts in reverse order, even if some cannot be ended."""
         failed: BaseException | None = None
         for part in reversed(self._parts):
             try:
@@ -354,7 +351,7 @@ class RunningLoad:
         )
 
     def _version(self, spec: PartSpec) -> str | None:
-        """Return the first version number that the program prints; hackbench has it in its help."""
+        """Return the first version number that the program prints. hackbench prints it in its help."""
         for option in ("--version", "--help"):
             match = re.search(
                 r"[0-9]+\.[0-9]+(?:\.[0-9]+)?",
@@ -381,7 +378,7 @@ def _tail(log: BinaryIO, limit: int) -> str:
 
 
 def _why(part: PartState, status: int) -> str:
-    """Say in one line why a part ended: its status, and the last line with words that it printed."""
+    """Return in one line why a part ended: its status, and the last line with words in its output."""
     lines = [line.strip() for line in _tail(part.log, 4096).splitlines() if re.search(r"[A-Za-z]", line)]
     how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
     return f"{how}: {lines[-1][:200]}" if lines else how

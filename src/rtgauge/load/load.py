@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models a load, and what loads need from the target that they run on."""
+"""Models a load, and the methods that a load needs from its target."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 
 
 class Handle(Protocol):
-    """A program on a target with all its children, under a guard that ends them all."""
+    """A program on a target with all its children, and a guard that ends them all."""
 
     @property
     def pid(self) -> int:
-        """Process id of the guard or the program on the target; every process of the load descends
-        from it.
-        """
+        """The process id of the guard or program on the target, from which all processes descend."""
         ...
 
     @property
@@ -37,7 +35,7 @@ class Handle(Protocol):
 
     def stop(self, grace_s: float) -> int | None:
         """Send SIGTERM to the group and, after `grace_s` seconds, SIGKILL to every descendant. Return the
-        exit status; None if it is not known.
+        exit status; None if unknown.
         """
         ...
 
@@ -46,9 +44,7 @@ class LoadTarget(Protocol):
     """The methods of a target that loads use."""
 
     def start(self, argv: Sequence[str], log: BinaryIO) -> Handle:
-        """Start a program with empty standard input; its output and errors go to `log`, a file on the
-        host.
-        """
+        """Start a program with empty standard input. Output and errors go to `log`, a file on the host."""
         ...
 
     def attach(self, kept: ProgramPlace, log: BinaryIO) -> Handle:
@@ -56,7 +52,7 @@ class LoadTarget(Protocol):
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end. Its status is not 0 if it cannot start or does not end in time."""
+        """Run a short command to its end. The status is not 0 if it cannot start or end in time."""
         ...
 
     def which(self, program: str) -> str | None:
@@ -73,17 +69,17 @@ class LoadTarget(Protocol):
 
 
 def nothing_more(_log: str) -> dict[str, Any]:
-    """Return nothing, for a part whose own output has no figures."""
+    """Return nothing, for a part whose output has no figures."""
     return {}
 
 
 def nothing_short(_reached: Mapping[str, Any]) -> str | None:
-    """Return no note, for a part that always reaches its amount, or whose figures show that it did not."""
+    """Return no note, for a part that always reaches its amount, or whose figures show otherwise."""
     return None
 
 
 def no_more_to_wait_for(_target: LoadTarget, _processes: Sequence[ProcessStat]) -> bool:
-    """Return True, for a part that runs as soon as its processes do."""
+    """Return True, for a part that is ready as soon as its processes run."""
     return True
 
 
@@ -91,10 +87,10 @@ def no_more_to_wait_for(_target: LoadTarget, _processes: Sequence[ProcessStat]) 
 class PartSpec:
     """One program of a load.
 
-    `ready`: (prefix, number) of the processes that must run. `settled`: whether they have settled, as the
-    target shows. `lasting`: these processes live as long as the load, and if some are missing at its end,
-    they died. `reached`: parses what the part achieved from its output. `shortfall`: a note if that
-    (LoadPart.reached) is too little.
+    `ready`: (prefix, number) of the processes that must run. `settled`: finds out on the target whether they
+    have settled. `lasting`: whether these processes live as long as the load, so that a process missing at
+    its end has died. `reached`: parses from the output what the part achieved. `shortfall`: returns a note if
+    this (LoadPart.reached) is too little.
     """
 
     program: str
@@ -113,7 +109,7 @@ class PartSpec:
 class LoadContext:
     """The facts that a load may use to choose its programs. Sizes are in bytes.
 
-    `bound_s` is a safety limit in seconds: after it every program ends itself, if everything else has failed.
+    `bound_s`: a safety limit in seconds, after which every program ends itself if all else has failed.
     """
 
     target: LoadTarget
@@ -125,18 +121,18 @@ class LoadContext:
 
 
 class Load(ABC):
-    """A kind of interference. A new kind is a module with a subclass, and a line in the registry."""
+    """A kind of interference. A new kind needs a module with a subclass, and a line in the registry."""
 
     name: ClassVar[str]
     programs: ClassVar[tuple[str, ...]]
     packages: ClassVar[dict[str, str]] = {}
     parameter: ClassVar[str] = ""
-    """The parameter after the name and a colon, which the constructor takes; empty if there is none."""
+    """The name of the constructor's parameter, which follows a colon; empty if there is none."""
 
     def left_out(self, target: LoadTarget) -> LeftOut | None:
-        """Return why the load cannot run on this target, and what to do; None if it can.
+        """Return why the load cannot run on this target and what to do; None if it can.
 
-        By default it cannot if the target lacks a program.
+        By default, a load cannot run if the target lacks a program.
         """
         missing = [program for program in self.programs if target.which(program) is None]
         if not missing:
@@ -157,7 +153,7 @@ class Load(ABC):
 
 @dataclass
 class PartState:
-    """One started part, and what it has done so far."""
+    """A started part and its state so far."""
 
     spec: PartSpec
     handle: Handle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`memory`: five virtual memory stressors use 70 % of memory (Delgado et al. 2020, section V)."""
+"""The load `memory`: five virtual memory stressors use 70 % of memory (Delgado et al. 2020, section V)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from rtgauge.load.load import Load, LoadContext, PartSpec
 WORKERS = 5
 SHARE = 0.70
 SHARE_OF_AVAILABLE = 0.85
-"""The largest share of the available memory that the load uses, so that the target does not run out of
-memory.
-"""
+"""The largest share of the available memory to use, so that the target does not run out of memory."""
 ENOUGH = 0.9
 PAGE = 4096
 

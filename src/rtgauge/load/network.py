@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`network`: 100 clients request blocks of 64 KB from one server at 1 Mbit/s each, with iperf3 (Delgado et
+"""The load `network`: 100 iperf3 clients request blocks of 64 KB from one server at 1 Mbit/s each (Delgado et
 al. 2020, section V).
 """
 
@@ -24,11 +24,11 @@ DEFAULT_PORT = 5201
 LONGEST_S = 86400
 """The longest time that iperf3 accepts."""
 
-# Two network namespaces without a name, joined by a veth pair: all vanish with their last process, however it
-# ends. The inner shell fetches its end of the pair by its own process id. 198.18.0.0/15 is reserved for
-# benchmarks (RFC 2544). The server has its own session, so that the SIGTERM that ends the load reaches the
-# client first, which then prints its result; --one-off ends the server after it. The programs have full
-# paths, because in BusyBox's shell a bare name may be its own ip or unshare, which do less.
+# Two unnamed network namespaces, joined by a veth pair, vanish with their last process, however it ends. The
+# inner shell fetches its end of the pair by its process id. 198.18.0.0/15 is reserved for benchmarks (RFC
+# 2544). The server has its own session, so that the SIGTERM that ends the load reaches the client first. The
+# client then prints its result, and --one-off ends the server. Programs have full paths, because a bare name
+# in BusyBox's shell may be BusyBox's ip or unshare, which do less.
 VETH = """
 set -eu
 ip=$1 nsenter=$2 setsid=$3 unshare=$4 port=$5
@@ -53,7 +53,7 @@ port=$1; shift
 setsid iperf3 --server --one-off --bind 127.0.0.1 --port "$port" >/dev/null &
 server=$!
 """
-# /proc/PID/net/tcp shows PID's namespace: the client starts when the server listens (state 0A) on its port.
+# /proc/PID/net/tcp shows PID's namespace. The client starts once the server listens (state 0A) on its port.
 CLIENT = """
 hex=$(printf ':%04X' "$port")
 tries=0
@@ -66,7 +66,7 @@ done
 exec iperf3 "$@" --port "$port"
 """
 
-# BusyBox's ip makes a pair too, but ignores the name of its other end.
+# BusyBox's ip also makes a pair, but ignores the name of the other end.
 VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" link show rtg-server'
 NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 TOOLS = ("ip", "nsenter", "setsid", "unshare")
@@ -76,9 +76,7 @@ COSTS_LITTLE = (
 
 
 def parse_peer(text: str) -> tuple[str, int]:
-    """Parse `"box:5201"` or `"[fe80::1%eth0]:5201"` into host and port. Raises InputError for anything
-    else.
-    """
+    """Parse `"box:5201"` or `"[fe80::1%eth0]:5201"` into host and port. Raises InputError for other text."""
     match = re.fullmatch(
         r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))(?::(?P<port>[0-9]{1,5}))?",
         text,
@@ -115,7 +113,7 @@ def traffic(log: str) -> dict[str, Any]:
 
 
 def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
-    """Return a test of whether iperf3 has every client's connection to `port`, and the control connection."""
+    """Return a test of whether iperf3 has every client's connection to `port` and the control connection."""
 
     def ask(target: LoadTarget, processes: Sequence[ProcessStat]) -> bool:
         # /proc/PID/net/tcp shows PID's namespace; 01 is ESTABLISHED.
@@ -127,23 +125,21 @@ def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
 
 
 def free_port(context: LoadContext) -> int:
-    """Return a TCP port above the ephemeral range that nothing on the target uses now."""
+    """Return a free TCP port of the target above the ephemeral range."""
     files = context.target.read(["/proc/net/tcp", "/proc/net/tcp6"])
     used = {int(port, 16) for text in files.texts() for port in re.findall(r":([0-9A-F]{4}) ", text)}
     return secrets.choice([port for port in range(61000, 65536) if port not in used])
 
 
 class Network(Load):
-    """Runs iperf3 between two network namespaces, over the loopback if those are not allowed, or with a
-    peer.
-    """
+    """Runs iperf3 between two network namespaces, over the loopback if these are refused, or with a peer."""
 
     name = "network"
     programs: ClassVar[tuple[str, ...]] = ("iperf3",)
     packages: ClassVar[dict[str, str]] = {"iperf3": "iperf3"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Return one part: server and clients, or only the clients of a peer.
+        """Return one part: a server and clients, or only the clients of a peer.
 
         Raises InputError if the peer is not HOST:PORT.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`papers`: cpu, memory and network together (Delgado et al. 2020, section V and table 8)."""
+"""The load `papers`: cpu, memory and network together (Delgado et al. 2020, section V and table 8)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from rtgauge.load.network import Network
 
 
 class Papers(Load):
-    """All three loads at once."""
+    """Runs all three loads at once."""
 
     name = "papers"
     programs: ClassVar[tuple[str, ...]] = ("stress-ng", "iperf3")
     packages: ClassVar[dict[str, str]] = Cpu.packages | Memory.packages | Network.packages
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Return the parts of all loads. The network comes first: its set-up is slow next to the others."""
+        """Return the parts of all loads. The network comes first, because its set-up is slow while the other
+        loads run.
+        """
         return [part for load in (Network(), Cpu(), Memory()) for part in load.parts(context)]

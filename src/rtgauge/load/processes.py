@@ -11,12 +11,12 @@ from rtgauge.target.file_batch import Files
 
 STAT_GLOB = "/proc/[0-9]*/stat"
 USER_HZ = 100
-"""Ticks per second in /proc on every architecture that Linux 4 and later support, except Alpha (1024)."""
+"""Ticks per second in /proc on all architectures of Linux 4 and later, except Alpha (1024)."""
 
 
 @dataclass(frozen=True)
 class ProcessStat:
-    """One process. `ticks`: the CPU time of itself and of the children that it has waited for (USER_HZ)."""
+    """One process. `ticks`: its CPU time (USER_HZ), including the children that it has waited for."""
 
     pid: int
     name: str
@@ -42,14 +42,14 @@ def parse_stat(text: str) -> ProcessStat | None:
 
 
 def parse_all(files: Files) -> dict[int, ProcessStat]:
-    """Parse every process of a batch; processes that ended during the read are missing."""
+    """Parse every process of a batch. Processes that ended during the read are missing."""
     stats = map(parse_stat, files.texts())
     return {process.pid: process for process in stats if process is not None}
 
 
 def descendants(processes: Mapping[int, ProcessStat], root: int) -> list[ProcessStat]:
-    """Return the process `root` and all its descendants, including zombies: their CPU time is not yet their
-    parent's.
+    """Return the process `root` and all its descendants. Zombies are included, because their CPU time does
+    not count for their parent yet.
     """
     children: dict[int, list[int]] = {}
     for process in processes.values():
@@ -70,11 +70,11 @@ def count_alive(processes: Iterable[ProcessStat], prefix: str) -> int:
 
 
 def total_ticks(processes: Iterable[ProcessStat]) -> int:
-    """Return the CPU time of all (USER_HZ)."""
+    """Return the CPU time of all processes (USER_HZ)."""
     return sum(process.ticks for process in processes)
 
 
 def resident_bytes(files: Files) -> int:
-    """Add up the resident memory in a batch of /proc/PID/status; shared pages count for each process."""
+    """Add up the resident memory in a batch of /proc/PID/status. Shared pages count for each process."""
     matches = (re.search(r"^VmRSS:\s+([0-9]{1,15}) kB$", text, re.MULTILINE) for text in files.texts())
     return sum(int(match[1]) * 1024 for match in matches if match is not None)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`read:DEVICE` or `read:FILE`: dd reads it from its medium again and again (Brown & Martin 2010, sec.
-3.8).
+"""The load `read:DEVICE` or `read:FILE`: dd reads the device or file from its medium again and again (Brown &
+Martin 2010, sec. 3.8).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.load.load import Load, LoadContext, PartSpec
 
-# iflag=nocache drops what was read from the page cache, so that the next round reads the medium again. If dd
-# does not know it, iflag=direct bypasses the cache.
+# iflag=nocache drops the data from the page cache, so that the next round reads the medium again. If dd does
+# not know this flag, iflag=direct bypasses the cache.
 READING = """
 set -eu
 for flags in iflag=nocache iflag=direct; do
@@ -27,7 +27,7 @@ dd if="$1" of=/dev/null bs=1M count=1
 
 
 def rounds(log: str) -> dict[str, Any]:
-    """Parse dd's reports: the number of complete readings, and their bytes together."""
+    """Parse dd's reports: the number of complete readings, and the total of their bytes."""
     sizes = [int(number) for number in re.findall(r"^([0-9]{1,18}) bytes ", log, re.MULTILINE)]
     return {"rounds": len(sizes), "bytes": sum(sizes)}
 
@@ -51,7 +51,7 @@ class Read(Load):
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """Return one shell that starts dd again and again.
 
-        Raises InputError if nothing is named, MeasureError if it cannot be read.
+        Raises InputError if no device or file is named, MeasureError if it cannot be read.
         """
         if self._source is None:
             raise InputError(

@@ -25,12 +25,12 @@ LOADS: dict[str, type[Load]] = {
 
 
 def names() -> list[str]:
-    """Return every load's name."""
+    """Return the names of all loads."""
     return list(LOADS)
 
 
 def get(name: str) -> Load:
-    """Return the load of that name; some names take a parameter after a colon (`swarm:100`).
+    """Return the load with this name. Some names take a parameter after a colon (`swarm:100`).
 
     Raises InputError, with the nearest name, if there is no such load.
     """

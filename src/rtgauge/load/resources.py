@@ -23,8 +23,8 @@ def _kib(meminfo: str, key: str) -> int | None:
 
 
 def memory_groups(own: str) -> list[tuple[str, str]]:
-    """Return (limit, usage) files of the process's memory control groups, from /proc/self/cgroup: from the
-    topmost that it can see down to its own.
+    """Return the (limit, usage) files of the process's memory control groups, from the topmost visible group
+    down to its own. `own`: the content of /proc/self/cgroup.
     """
     pairs: list[tuple[str, str]] = []
     for line in own.splitlines():

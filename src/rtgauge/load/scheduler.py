@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`scheduler`: runs hackbench (rt-tests) again and again: many processes that wake each other."""
+"""The load `scheduler` runs hackbench (rt-tests) again and again: many processes that wake each other."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def rounds(log: str) -> dict[str, Any]:
 
 
 class Scheduler(Load):
-    """Runs hackbench with its defaults: 10 groups of 20 senders and 20 receivers, 100 messages each."""
+    """Runs hackbench with its defaults: 10 groups of 20 senders and 20 receivers, with 100 messages each."""
 
     name = "scheduler"
     programs: ClassVar[tuple[str, ...]] = ("hackbench",)
     packages: ClassVar[dict[str, str]] = {"hackbench": "rt-tests"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Return a shell that starts hackbench again and again until it fails; its guard limits its time."""
+        """Return a shell that starts hackbench again and again until it fails. A guard limits the time."""
         command = ["hackbench", "--groups", str(GROUPS), "--loops", str(MESSAGES)]
         return [
             PartSpec(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`stall:KIND` or `stall:KIND:CPU`: stalls one CPU in a known way, again and again, and logs each stall for
-`rtgauge selftest`.
+"""The load `stall:KIND` or `stall:KIND:CPU`, which stalls one CPU in a known way again and again, and logs
+each stall for `rtgauge selftest`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KINDS = {
 }
 """Kind -> the name of the process that makes the stalls."""
 BY_MODULE = ("irqs-off", "preempt-off")
-"""Kinds that only the kernel can make, with the module kmod/test/stall."""
+"""Kinds of stalls that only the kernel can make, with the module kmod/test/stall."""
 MODULE = "/sys/module/rtgauge_stall/parameters/stall"
 LENGTH_US = 1000
 LONGEST_US = 20_000
@@ -51,8 +51,8 @@ done
 """A program for guests without Python: NAME KIND LENGTH_US CPU UNTIL_S FILE. The stalls take 60 to 140 % of
 the length.
 
-It keeps the CPU busy, because leaving an idle state delays too. If a guest's clock counts its instructions,
-it sleeps by the host's clock.
+It keeps the CPU busy, because an exit from an idle state is also a delay. If a guest's clock counts
+instructions, the program sleeps by the host's clock.
 """
 
 
@@ -85,7 +85,9 @@ class Stall(Load):
         self._length_us = int(numbers[1]) if len(numbers) > 1 else LENGTH_US
 
     def left_out(self, target: LoadTarget) -> LeftOut | None:
-        """Return why the load cannot run, for example because the machine cannot stall in this way."""
+        """Return why the load cannot run, for example because the machine cannot stall in this way; None if
+        it can.
+        """
         what = f"load stall:{self._kind}"
         if self._kind in BY_MODULE:
             if not target.read([MODULE]).exists(MODULE):
@@ -109,7 +111,7 @@ class Stall(Load):
         return None
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Return one program; it stalls the last CPU by default."""
+        """Return one program, which stalls the last CPU by default."""
         cpu = context.cpus - 1 if self._cpu is None else self._cpu
         name = KINDS[self._kind]
         wanted = {"kind": self._kind, "cpu": cpu, "length_us": self._length_us, "every_ms": EVERY_MS}

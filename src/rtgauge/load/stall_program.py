@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Stalls one CPU in a known way: python3 -c TEXT KIND CPU LENGTH_US EVERY_MS BOUND_S.
 
-Runs on the target, and needs only its Python (3.8 or newer).
+The program runs on the target, and needs only its Python (3.8 or newer).
 
-It prints a line of JSON for each stall: its kind, and from when to when it had the CPU, in ns of
-CLOCK_MONOTONIC, which the program itself reads.
+It prints a line of JSON for each stall: the kind, and the times (ns of CLOCK_MONOTONIC, read by the program
+itself) between which it had the CPU.
 """
 
 import contextlib
@@ -22,29 +22,29 @@ import time
 from typing import Callable  # noqa: UP035 - Python 3.8 needs it
 
 HOG_PRIORITY = 99
-"""Above the default of every measured thread."""
+"""Higher than the default priority of every measured thread."""
 LOW_PRIORITY = 1
 FAULT_PRIORITY = 50
 RECEIVERS, NOBODY = ("127.255.255.255", 53_991), ("127.255.255.255", 53_992)
 """Destinations of a broadcast on lo: the sockets of `softirq`, and a port without sockets."""
 SOCKET_NS = 470
-"""Estimated time to hand a packet to one more socket. The length of a stall is measured."""
+"""The estimated time to hand a packet to one more socket. The length of each stall is measured."""
 TIMER_NS, LEAST_TIMER_NS = 400, 100
-"""First estimate and lower bound of a timer's time: 150 ns to 1 us.
+"""The first estimate and the lower bound of the time that a timer takes (150 ns to 1 us).
 
-Each stall measures it, and so shows how many timers the next one needs.
+Each stall measures this time, which gives the number of timers for the next stall.
 """
 ARM_NS = 40_000_000
 """The time in which the timers are set."""
 MOST_FILES = 60_000
 FAULT_NS, LEAST_FAULT_NS = 600, 100
-"""First estimate and lower bound of a page fault's time; later it is measured."""
+"""The first estimate and the lower bound of the time that a page fault takes. Later the time is measured."""
 OWN_NS = 50_000
-"""What the program of `fault` computes before and after its faults, which is longer than a fault: the kernel
-does not report when a fault ends.
+"""How long the program of `fault` computes before and after its faults. It is longer than a fault, because
+the kernel does not report the end of a fault.
 """
 WARM = 10
-"""How often the code that leads to a stall runs first, without a stall."""
+"""How often the code that leads to a stall first runs without a stall."""
 IDLE_WINDOW = 0.7
 """The share of the time between two stalls of `idle` in which the CPU may sleep deeply."""
 CLOCK_MONOTONIC, TFD_TIMER_ABSTIME, TFD_NONBLOCK = 1, 1, 0o4000
@@ -61,17 +61,17 @@ def tell(start_ns: int, end_ns: int) -> None:
 
 
 def rest() -> float:
-    """Return the seconds until the next stall: never the same, so that stalls do not follow the releases."""
+    """Return the seconds until the next stall, which vary so that stalls do not follow the releases."""
     return EVERY_S * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
 
 
 def length_ns() -> int:
-    """Return how long the next stall should be."""
+    """Return the wanted length (ns) of the next stall."""
     return round(LENGTH_NS * random.uniform(0.6, 1.4))  # noqa: S311 - no secret
 
 
 def name_self(name: str) -> None:
-    """Name this process, for the kernel's events."""
+    """Set the name of this process in the kernel's events."""
     with open("/proc/self/comm", "w") as comm:  # noqa: PTH123 - a bare Python on any target
         comm.write(name)
 
@@ -82,12 +82,12 @@ def set_priority(priority: int) -> None:
 
 
 def lowest_real_time() -> None:
-    """Run above every fair task, so that none makes the stall longer, but below the measured thread."""
+    """Run above every fair task, so that no fair task lengthens the stall, but below the measured thread."""
     set_priority(LOW_PRIORITY)
 
 
 def lowest_of_all() -> None:
-    """Run only if nothing else wants the CPU."""
+    """Run only if no other task wants the CPU."""
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
@@ -104,7 +104,7 @@ def beside(name: str, set_policy: Callable[[], None]) -> int:
 
 
 def allow_files(count: int) -> None:
-    """Allow this many open files."""
+    """Raise the limit of open files to this number."""
     hard = max(resource.getrlimit(resource.RLIMIT_NOFILE)[1], count + 100)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -127,7 +127,7 @@ def echo() -> "tuple[int, int]":
 
 def stall_once(ask: int, answer: int) -> None:
     """Compute above every other task, then wait for the child to leave the CPU. Sleeping or printing would
-    keep the CPU for longer than is reported.
+    keep the CPU longer than reported.
     """
     start = now_ns()
     end = start + length_ns()
@@ -152,7 +152,7 @@ def hog() -> None:
 
 
 def from_idle() -> None:
-    """Let a timer wake a high-priority task from idle: nothing of this program ran on the CPU before."""
+    """Let a timer wake a high-priority task from idle, with no task of this program on the CPU before."""
     name_self("rtgauge-woken")
     ask, answer = echo()
     while True:
@@ -185,8 +185,8 @@ def two_cpus() -> None:
 
 
 def catch_up() -> None:
-    """Be the measured program, with a late loop: the timer expires just before the sleep, and what runs then
-    is the program's own work.
+    """Be a measured program with a late loop: the timer expires just before the sleep, and the late work is
+    the program's own.
     """
     name_self("rtgauge-catchup")
     set_priority(FAULT_PRIORITY)
@@ -203,12 +203,12 @@ def catch_up() -> None:
 
 
 def receivers_of_one_packet(count: int) -> "list[socket.socket]":
-    """Return `count` sockets that get each packet to `RECEIVERS`, and drop it."""
+    """Return `count` sockets that get each packet sent to `RECEIVERS`, and drop it."""
     receivers: list[socket.socket] = []
     for _ in range(count):
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # The buffer is too small for any packet, so that nothing has to be read.
+        # The buffer is too small for any packet, so that no packet has to be read.
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         receiver.bind(RECEIVERS)
         receivers.append(receiver)
@@ -223,7 +223,7 @@ def broadcaster() -> socket.socket:
 
 
 def softirq() -> None:
-    """Broadcast to many sockets: the kernel serves them all in one run of the softirq NET_RX."""
+    """Broadcast to many sockets, which the kernel serves in one run of the softirq NET_RX."""
     name_self("rtgauge-packets")
     count = min(LENGTH_NS // SOCKET_NS, MOST_FILES)
     allow_files(count)
@@ -242,7 +242,7 @@ def softirq() -> None:
 
 
 def timers() -> None:
-    """Make many timers expire at once: the kernel serves them all in one interrupt.
+    """Make many timers expire at once, which the kernel serves in one interrupt.
 
     The stall is the gap between two readings of the clock.
     """
@@ -274,8 +274,8 @@ def timers() -> None:
 
 
 def throttle() -> None:
-    """Keep the CPU busy with real-time tasks while a fair task wants it: the scheduler gives it some time
-    before every real-time task.
+    """Keep the CPU busy with real-time tasks while a fair task wants it. The scheduler gives the fair task
+    some time before every real-time task.
 
     The stall is the time in which the fair task runs.
     """
@@ -303,7 +303,7 @@ def compute(ns: int = OWN_NS) -> None:
 
 
 def fault() -> None:
-    """Be the measured program, whose loop touches memory that is not mapped yet.
+    """Be a measured program whose loop touches memory that is not mapped yet.
 
     The CPU is never idle, because some kernels in virtual machines do not trace switches from the idle task.
     """
@@ -335,7 +335,7 @@ def fault() -> None:
 
 
 def idle() -> None:
-    """Forbid deep idle states, except now and then: a timer that is due then finds the CPU in one."""
+    """Forbid deep idle states except now and then, so that a due timer finds the CPU in a deep state."""
     name_self("rtgauge-idle")
     allowed = dict.fromkeys(range(os.cpu_count() or 1)).keys() - {CPU}
     os.sched_setaffinity(0, allowed or [CPU])
@@ -361,7 +361,7 @@ KINDS.update({"fault": fault, "idle": idle})
 
 
 def end(_number: int, _frame: object) -> None:
-    """Leave through the `finally` of the running function."""
+    """End the program through the `finally` of the running function."""
     sys.exit(0)
 
 

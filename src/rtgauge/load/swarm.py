@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`swarm` or `swarm:N`: runs dd N times, from /dev/zero to /dev/null at the lowest priority (Brown & Martin
-2010, sec. 3.8).
+"""The load `swarm` or `swarm:N`, which runs N copies of dd from /dev/zero to /dev/null at the lowest priority
+(Brown & Martin 2010, sec. 3.8).
 """
 
 from __future__ import annotations
@@ -41,6 +41,6 @@ class Swarm(Load):
         self._count = COUNT if count is None else int(count)
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
-        """Return one shell, which starts all dd."""
+        """Return one shell, which starts all copies of dd."""
         argv = ["timeout", str(context.bound_s), "sh", "-c", START, "sh", str(self._count), str(NICE)]
         return [PartSpec("dd", argv, {"processes": self._count, "nice": NICE}, ready=("dd", self._count))]

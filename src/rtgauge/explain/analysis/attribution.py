@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attributes one latency: every nanosecond from the release to the end belongs to exactly one part."""
+"""Attributes a latency to its causes. Every nanosecond from release to end belongs to exactly one part."""
 
 from __future__ import annotations
 
@@ -33,35 +33,36 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.formats import Symbols
 
 LONGEST_FAULT_NS = 20_000
-"""The kernel records when a page fault begins, but not when it ends.
+"""A longer page fault is in doubt, because the kernel records its beginning but not its end.
 
-A fault of a small page that reads nothing takes 0.3 to 5 us, a fault of a huge page up to some 100 us. A
-longer time without an event may as well be the program's own work.
+A fault takes 0.3 to 5 us for a small page that needs no reading, and up to some 100 us for a huge page. A
+longer time without an event may also be the program's own work.
 """
 INSTANCES_APART_NS = 20_000
-"""How far apart two instances of tracefs may put one event. The sleep for a lock is recorded in another
-instance.
+"""The largest difference between the times of one event in two instances of tracefs. The sleep for a lock is
+recorded in a second instance.
 """
 LEAST_STEAL_NS = 5_000_000
-"""The shortest silence that steal can explain: the kernel counts steal in ticks of 10 ms."""
+"""The shortest silence that steal can explain, because the kernel counts steal in ticks of 10 ms."""
 LOWEST = 139
-"""The lowest priority of fair tasks, which begin at FAIR. They take turns: none goes before another."""
+"""The lowest priority of fair tasks (from FAIR on), which take turns whatever their priority."""
 LONGEST_SWITCH_NS = 10_000
-"""A switch away from a lower task takes at most this time. A task that stays longer could not be preempted.
+"""The longest time that a switch away from a lower task takes. A task that stays longer could not be
+preempted.
 
-Switches take 1 to 5 us on small boards.
+A switch takes 1 to 5 us on a small board.
 """
 
 
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
-"""Stop signals by number, the same on all architectures that rtgauge has engines for."""
+"""Stop signals by number, which are the same on all architectures of the engine."""
 LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
 """Unknown time makes a latency doubtful if it is more than the larger of 5 us and 1 %."""
 
 
 @dataclass(frozen=True)
 class _Scene:
-    """The data from which the parts of one moment are found."""
+    """The data that the parts of one moment are derived from."""
 
     moment: Moment
     path: ThreadPath
@@ -71,9 +72,7 @@ class _Scene:
     quota: CpuQuota
     kernel_locks: tuple[KernelLockWait, ...]
     changed_priorities: dict[int, int]
-    """pid -> its priority when it left the CPU to the thread. No other event has a priority that was lent or
-    set while the task ran.
-    """
+    """pid -> the task's last priority, which may have been lent or set while it ran."""
     interrupts_traced: bool
     missed: list[MissedSwitch]
     names: Names
@@ -151,9 +150,9 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
 
 
 def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
-    """Return (time, CPU, thread) at a latency's end, because the thread that measured it was running then.
+    """Return (time, CPU, thread) at the end of a latency, when the thread that measured it was running.
 
-    None unless the thread was woken and no later switch shows it running.
+    Return None unless the thread was woken and no later switch shows it running.
     """
     if moment.is_wait or moment.thread <= 0:
         return None
@@ -170,7 +169,7 @@ def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
 
 
 def _of_owner(scene: _Scene, link: Link) -> _Scene:
-    """Return the scene from the point of view of the thread that held the lock."""
+    """Return the scene from the point of view of the lock's holder."""
     moment = replace(scene.moment, thread=link.thread)
     return replace(
         scene,
@@ -184,8 +183,8 @@ def _of_owner(scene: _Scene, link: Link) -> _Scene:
 
 
 def _owner(link: Link, piece: Piece, culprit: Culprit, *, locked: bool) -> Culprit:
-    """Blame the lock's owner for what it did itself, or for sleeping with the lock, whatever its CPU did
-    then. Without a lock, blame the waker.
+    """Blame the lock's owner for its own work, or for sleeping with the lock, whatever its CPU did meanwhile.
+    Without a lock, blame the waker.
     """
     asleep = locked and piece.phase in {Phase.LATE, Phase.BLOCKED} and culprit.kind is not Kind.UNATTRIBUTED
     if not asleep and culprit.kind is not Kind.OWN:
@@ -199,7 +198,7 @@ def _overlaps(lost: Lost, start_ns: int, end_ns: int) -> bool:
 
 
 def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
-    """Return the spans of a piece, each with whether the CPU's events in it were lost."""
+    """Return (span, whether the CPU's events in it were lost) for each span of a piece."""
     line = scene.timelines.get(piece.cpu)
     if line is None or piece.cpu in scene.moment.left_out:
         return [(Span(piece.start_ns, piece.end_ns, Context(None)), True)]
@@ -217,12 +216,12 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
 
 
 def _passed_over(moment: Moment, path: ThreadPath) -> list[tuple[int, int]]:
-    """Return the intervals in which a lower task had the CPU while the thread waited in its queue. Only
-    throttling and servers cause that.
+    """Return the intervals in which a lower task had the CPU while the thread waited in the CPU's queue. Only
+    throttling and servers cause this.
 
-    Either the CPU switched to a lower task, or the scheduler left the lower one on the CPU: the request to
-    call it (NEED_RESCHED, in the flags of every event) is gone, and no switch came. While a task cannot be
-    preempted, the request stays.
+    Either the CPU switched to a lower task, or the scheduler left a lower task on the CPU. In the second case
+    NEED_RESCHED, in the flags of every event, is cleared without a switch. While a task cannot be preempted,
+    it stays set.
     """
     has_requests = any(event.flags & NEED_RESCHED for event in moment.table.events)
     passed: list[tuple[int, int]] = []
@@ -282,7 +281,7 @@ def _last_priorities(moment: Moment) -> dict[int, int]:
 
 
 def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
-    """Return the parts of one span: one, or three if the machine stood still in its middle."""
+    """Return the parts of one span: a single part, or three if the machine stood still in its middle."""
     line = scene.timelines[piece.cpu]
     if piece.phase is Phase.READY and scene.quota.covers(span.start_ns):
         return [Part(Culprit(Kind.QUOTA, scene.quota.group), span.end_ns - span.start_ns)]
@@ -296,7 +295,7 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     elif part.culprit.kind is Kind.PREEMPTION_OFF and span.context.preemption_off is None:
         woke = line.before(piece.since_ns).interrupt
         since_ns = piece.since_ns if woke is None or woke.since_ns is None else woke.since_ns
-        found = line.interrupted_by(since_ns, piece.end_ns)[1]  # by the timer that woke it, or a later one
+        found = line.interrupted_by(since_ns, piece.end_ns)[1]  # woken by this timer or a later one
     functions = (span.context.irqs_off, span.context.preemption_off, found)
     part.where |= {name for name in functions if name is not None}
     if part.culprit.kind is Kind.NO_SOFTWARE:
@@ -320,7 +319,7 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
 
 
 def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
-    """Return the two tasks that may have run in a span with an untraced switch; None if it has none."""
+    """Return the two tasks that may have run in a span with an untraced switch; None without a switch."""
     if piece.phase in {Phase.BLOCKED, Phase.UNKNOWN}:
         return None
     gaps = [gap for gap in scene.missed if gap.cpu == piece.cpu]
@@ -373,7 +372,7 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
 
 
 def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
-    """Return the kernel lock that the thread waited for then, and its holder if the trace shows it."""
+    """Return the kernel lock that the thread waited for at this time, and its holder if it is traced."""
     wait = next((wait for wait in scene.kernel_locks if wait.covers(time_ns)), None)
     if wait is None:
         return None
@@ -382,7 +381,7 @@ def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
 
 
 def _stop_signal(scene: _Scene, piece: Piece) -> str:
-    """Return "SIGSTOP from bash", or "a signal" if the trace does not show it."""
+    """Return words such as "SIGSTOP from bash", or "a signal" if the trace does not show the signal."""
     for event in reversed(scene.moment.table.events):
         sent = event.name == "signal_generate" and event.number("pid") == scene.moment.thread
         if sent and event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns:
@@ -391,7 +390,7 @@ def _stop_signal(scene: _Scene, piece: Piece) -> str:
 
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:
-    """Return whether the thread went to sleep in a page fault: the CPU that it left was in one."""
+    """Return whether the thread went to sleep in a page fault: whether the CPU that it left was in one."""
     for before in reversed(scene.path.pieces):
         if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns:
             line = scene.timelines.get(before.cpu)
@@ -423,9 +422,7 @@ def _idle(context: Context) -> Culprit:
 
 
 def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
-    """Find what delays the timer's interrupt, or the waking task, of a thread that sleeps past its
-    release.
-    """
+    """Find what delays the timer's interrupt or the waking task while the thread sleeps past its release."""
     task, waking = context.task, piece.woken_by
     by_task = waking is not None and scene.timelines[piece.cpu].before(waking.time_ns).interrupt is None
     if by_task and waking is not None:
@@ -438,13 +435,15 @@ def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
         return _idle(context)
     known, function = _found_by_timer(scene, piece)
     if known:
-        # The interrupt came in as soon as the function let it. A program cannot keep an interrupt out.
+        # The kernel function kept the interrupt out until now. A program cannot do this.
         return Culprit(Kind.NO_SOFTWARE) if function is None else _of_task(Kind.INTERRUPTS_OFF, task)
     return Culprit(Kind.NO_SOFTWARE) if scene.interrupts_traced else _of_task(Kind.TIMER_LATE, task)
 
 
 def _found_by_timer(scene: _Scene, piece: Piece) -> tuple[bool, str | None]:
-    """Return (whether a stack shows what the late timer interrupted, the kernel function or None)."""
+    """Return (whether a stack trace shows what the late timer interrupted, the interrupted kernel function or
+    None).
+    """
     line = scene.timelines[piece.cpu]
     entry = line.before(piece.end_ns).interrupt
     since_ns = piece.start_ns if entry is None or entry.since_ns is None else entry.since_ns
@@ -462,7 +461,7 @@ def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:
 
 
 def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
-    """Find what has the CPU while the thread waits in its queue, and whether it may have it."""
+    """Find which task has the CPU while the thread waits in the CPU's queue, and why."""
     task, priority = span.context.task, scene.path.priority
     if task is None or task.pid == scene.moment.thread:
         return Culprit(Kind.SWITCH)
@@ -478,8 +477,8 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         return _of_task(Kind.TASK, task)
     if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
         if priority is not None and priority >= 0 and task.priority is not None and task.priority < FAIR:
-            # Throttling gives the CPU only to fair tasks, so this task's priority was raised; no event shows
-            # that.
+            # Throttling gives the CPU only to fair tasks, so this task's priority was raised, which no event
+            # shows.
             return _of_task(Kind.TASK, replace(task, priority=None))
         mechanism = "its deadline's budget" if priority is not None and priority < 0 else ""
         name = "" if task.idle else task.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ranks the culprits of a record's steps: what took the time of explained latencies, and what to change."""
+"""Ranks the culprits that took the time of a record's explained latencies, and says what to change."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ from rtgauge.verdict.next_step import Blame
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """A step whose largest latencies were explained, in the order of measurement. Only the worst keeps its
-    events.
+    """A step with its explained latencies, in the order of measurement. Only the worst keeps its events.
 
-    It has no explanations if no latency was frozen. `blocked`, for a user's own program, holds the explained
-    sleeps that another thread ended: for locks whose owner has a lower priority, and the longest others.
+    There are no explanations if no latency was frozen. `blocked`, for a user's program, holds sleeps that
+    another thread ended: sleeps for locks of owners with a lower priority, and the longest other sleeps.
     """
 
     step: Step
@@ -41,7 +40,7 @@ class ExplainedStep:
 
     @property
     def culprits(self) -> list[RankedCulprit]:
-        """The culprits; the one that took the most time comes first."""
+        """The culprits, ranked by the time that they took."""
         return ranked_culprits([*self.explanations, *self.blocked])
 
     @property
@@ -51,7 +50,7 @@ class ExplainedStep:
 
 
 def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list[ExplainedStep]:
-    """Return the steps that were explained. Raises RecordError for a damaged record."""
+    """Return the steps with explanations. Raises RecordError for a damaged record."""
     found: list[ExplainedStep] = []
     for step in record.steps if steps is None else steps:
         file = record.moments(step)
@@ -66,8 +65,8 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
 
 
 def _with_names(explanation: Explanation, watched: bool, facts: Facts) -> Explanation:
-    """Add names that the trace does not have: a watched program's thread, and the throttling mechanism if
-    only one on this machine can have given the CPU to a lower task.
+    """Add names that the trace lacks: the watched program's thread, and the throttling mechanism if this
+    machine has only one that can give the CPU to a lower task.
     """
     facts_known = {"scheduling", "kernel"} <= facts.model_fields_set
     possible = [limit.name for limit in mechanisms(facts)] if facts_known else []
@@ -86,7 +85,7 @@ def _with_names(explanation: Explanation, watched: bool, facts: Facts) -> Explan
 
 @lru_cache(maxsize=16)
 def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
-    """Explain each moment of a file. Cached, because the page and the terminal show a step several times."""
+    """Explain each moment of a file. The result is cached, because a step is shown several times."""
     formats = TraceFormats.read(file.formats)
     explanations: list[Explanation] = []
     for document in file.moments():
@@ -112,19 +111,19 @@ MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.THROTTLED: ("fair-server", "rt-throttling", "rt-group-throttling"),
     Kind.REMOTE_WAKEUP: ("guest-idle", "c-states"),
 }
-"""Kind -> ids of the audit's rules (system/rules.toml) that say what to change, the most likely first."""
+"""Kind -> ids of the audit rules (system/rules.toml) that say what to change, the most likely first."""
 
 
 LEAST_SHARE = 0.05
-"""A culprit with a smaller share of the time comes after the thread's own work."""
+"""A culprit with a smaller share of the time than this comes after the thread's own work."""
 
 
 @dataclass(frozen=True)
 class RankedCulprit:
-    """The cost of one culprit.
+    """One culprit with its cost.
 
-    `outliers` counts the latencies that it led; `ns` is its total time, `worst_ns` its time in `worst`. The
-    shares are of the number of latencies and of their total time.
+    `outliers`: the number of latencies in which it took the most time. `ns`: its total time. `worst_ns`: its
+    time in `worst`. The shares are relative to all latencies and their total time.
     """
 
     culprit: Culprit
@@ -137,12 +136,12 @@ class RankedCulprit:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The ids of the audit's rules that concern it."""
+        """The ids of the audit rules that concern the culprit."""
         return MENDS.get(self.culprit.kind, ())
 
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
-    """Rank the culprits of all latencies: the most time first, but the thread's own work last."""
+    """Rank the culprits of all latencies by their time, with the thread's own work last."""
     explained = list(explanations)
     total = sum(explanation.latency_ns for explanation in explained)
     led: dict[Culprit, int] = defaultdict(int)
@@ -171,16 +170,14 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
 
 
 def _place(ranked: RankedCulprit) -> int:
-    """Put the thread's own work after what made it late, unless that took next to nothing."""
+    """Return the rank: 0 for a cause, 1 for the thread's own work, 2 for a cause below LEAST_SHARE."""
     if ranked.culprit.kind in {Kind.OWN, Kind.FAULT_OR_OWN}:
         return 1
     return 0 if ranked.time_share >= LEAST_SHARE else 2
 
 
 def general(culprit: Culprit) -> Culprit:
-    """Return the culprit as a run counts it: all throttling together, all instances of a kernel thread as
-    one.
-    """
+    """Return the culprit as a run counts it: all throttling is one, and all instances of a kernel thread."""
     if culprit.kind is Kind.THROTTLED:
         return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
     if culprit.kind in {Kind.IRQ, Kind.NMI}:
@@ -192,19 +189,19 @@ def general(culprit: Culprit) -> Culprit:
 KERNEL_THREADS = frozenset(
     {"irq", "ksoftirqd", "ktimers", "kworker", "migration", "rcub", "rcuc", "rcu_preempt"}
 )
-"""Names of kernel threads up to the slash; the kernel itself sets their priorities."""
+"""Names of kernel threads up to the slash. The kernel itself sets their priorities."""
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """What to change. `rule`: the audit's rule with reason and commands; None if the program must change."""
+    """A change to make. `rule`: the audit rule with reason and commands; None if the program must change."""
 
     rule: str | None
     what: str
 
     @property
     def words(self) -> str:
-        """The change, with the rule's name."""
+        """The change and the rule's name."""
         return self.what if self.rule is None else f"{self.what} (rtgauge audit: {self.rule})"
 
 
@@ -239,7 +236,7 @@ OF_PROGRAM = {
 
 
 def _of_program(ranked: RankedCulprit) -> str | None:
-    """Return what to change in the program, if no setting of the machine helps."""
+    """Return the change to make in the program, if no setting of the machine helps."""
     culprit = ranked.culprit
     if culprit.kind is Kind.KERNEL_LOCK:
         return MAPPING if culprit.name == MEMORY_LOCK else None
@@ -260,7 +257,7 @@ def _of_program(ranked: RankedCulprit) -> str | None:
 
 
 def _wakes(ranked: RankedCulprit) -> bool:
-    """Return whether the thread was woken within the culprit's longest time."""
+    """Return whether the thread was woken during the culprit's time in the worst latency."""
     own = [part for part in ranked.worst.parts if general(part.culprit) == ranked.culprit]
     wakers = [piece.woken_by for piece in ranked.worst.path.pieces if piece.woken_by is not None]
     return any(
@@ -272,8 +269,8 @@ def _wakes(ranked: RankedCulprit) -> bool:
 
 
 def remedy_of(ranked: RankedCulprit, facts: Facts) -> Remedy | None:
-    """Return what to change against a culprit on this machine; None if no rule concerns it, or if the machine
-    meets them all.
+    """Return the remedy for a culprit on this machine; None if no rule concerns it, or the machine meets them
+    all.
     """
     of_program = _of_program(ranked)
     if of_program is not None:
@@ -293,7 +290,7 @@ def remedy_of(ranked: RankedCulprit, facts: Facts) -> Remedy | None:
 
 
 def blame_of(record: Record, step: Step) -> Blame | None:
-    """Return what took most of the step's explained latencies; None if they were not explained.
+    """Return the culprit that took most of the step's explained latencies; None if none was explained.
 
     Raises RecordError for a damaged record.
     """

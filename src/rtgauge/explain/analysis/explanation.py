@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines culprits and the parts that they took of an explained latency, and puts both into words."""
+"""Defines culprits and their parts of an explained latency, and puts both into words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 OR = " or "
-"""Joins the names of two tasks if either may have run."""
+"""Joins the names of two tasks, either of which may have run."""
 
 
 class Kind(StrEnum):
-    """The kinds of causes of a part of a latency."""
+    """The kind of cause of a part of a latency."""
 
     TIMER_LATE = "timer late"
     INTERRUPTS_OFF = "interrupts off"
@@ -53,10 +53,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Culprit:
-    """A cause with its kind and name, the same for every latency that it lengthens.
+    """A cause with its kind and name, equal in every latency that it lengthens.
 
-    `number`: the IRQ's. `priority`: the task's, as the kernel counts. `mechanism`: the throttling mechanism,
-    if the machine can have only one. `until`: the task that ended a sleep, or that held the kernel's lock.
+    `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
+    mechanism, if the machine can have only one. `until`: the task that ended a sleep, or held the kernel's
+    lock.
     """
 
     kind: Kind
@@ -80,17 +81,17 @@ class Part:
     spans: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     where: set[str] = field(default_factory=set[str])
     cpus: set[int] = field(default_factory=set[int])
-    """The CPUs on which nothing happened, for `no software ran`."""
+    """The CPUs on which nothing ran, for `no software ran`."""
 
     @property
     def begin_ns(self) -> int:
-        """The beginning of its first piece; 0 if it has none."""
+        """The beginning of the part's first piece; 0 if there is none."""
         return min((start for start, _, _ in self.spans), default=0)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One latency and its parts in the order of time; they add up to `latency_ns`.
+    """One latency and its parts in the order of time. The parts add up to `latency_ns`.
 
     `doubts`: why the latency is only partly explained; empty if it is fully explained.
     """
@@ -100,17 +101,17 @@ class Explanation:
     parts: list[Part]
     doubts: list[str]
     owners: tuple[str, ...] = ()
-    """The owner of the lock that a sleep waited for, then the owner of the lock that this owner waited for,
-    and so on.
+    """The chain of lock owners: the owner of the lock that a sleep waited for, then the owner of the lock
+    that this owner waited for, and so on.
     """
     lent: str = ""
-    """The priority that the kernel lent the lock's owner during a sleep for a lock."""
+    """The priority that the kernel lent the lock's owner during the sleep."""
     missed: tuple[MissedSwitch, ...] = ()
-    """The switches in the moment that the kernel did not trace."""
+    """The moment's switches that the kernel did not trace."""
 
     @property
     def latency_ns(self) -> int:
-        """The latency that this explains."""
+        """The explained latency (ns)."""
         return self.moment.latency_ns
 
     def without_events(self) -> Explanation:
@@ -128,22 +129,22 @@ class Explanation:
 
     @property
     def unattributed_ns(self) -> int:
-        """The time that no part explains, or that may belong to either of two tasks."""
+        """The time (ns) that no part explains, or that may belong to either of two tasks."""
         return sum(part.ns for part in self.parts if part.culprit.kind in {Kind.UNATTRIBUTED, Kind.EITHER})
 
 
 MOST_IN_SENTENCE = 4
 SMALL_SHARE = 0.02
-"""Smaller parts of a latency appear in its sum, but not in its sentence."""
+"""Parts with a smaller share of the latency appear in the sum but not in the sentence."""
 
 
 def us(ns: int) -> str:
-    """Format a time in us, exact to the ns so that printed parts add up: 2392723 -> "2,392.723"."""
+    """Format a time in us, exact to the ns, so that printed parts add up: 2392723 -> "2,392.723"."""
     return f"{ns / 1_000:,.3f}"
 
 
 def priority_words(priority: int | None) -> str:
-    """Name a priority as people set it: "real-time priority 90", "nice 5", "deadline"; empty if unknown."""
+    """Name a priority as users set it: "real-time priority 90", "nice 5", "deadline"; empty if unknown."""
     if priority is None:
         return ""
     if priority < 0:
@@ -215,7 +216,7 @@ def _on(part: Part) -> str:
 
 
 def part_words(part: Part) -> str:
-    """Describe a part without its time: the predicate of a sentence about it."""
+    """Return the predicate of a sentence about the part, without its time."""
     culprit, task = part.culprit, _task_words(part.culprit)
     where = f" in {', '.join(sorted(part.where))}" if part.where else ""
     match culprit.kind:
@@ -283,7 +284,7 @@ def part_words(part: Part) -> str:
 
 
 def sentence(explanation: Explanation) -> str:
-    """Say in a sentence how long the latency was, on which CPU, and its largest parts, the largest first."""
+    """Return a sentence with the latency, its CPU and its largest parts, the largest first."""
     total = explanation.latency_ns
     ranked = sorted(explanation.parts, key=lambda part: -part.ns)
     shown = [part for part in ranked if part.ns >= SMALL_SHARE * total][:MOST_IN_SENTENCE] or ranked[:1]
@@ -301,9 +302,7 @@ def sentence(explanation: Explanation) -> str:
 
 
 def _where(explanation: Explanation) -> str:
-    """Return "on CPU 1"; for a sleep: "blocked on a lock of logger, which waited for one of io, lent
-    real-time priority 80".
-    """
+    """Return "on CPU 1", or for a sleep "blocked on a lock of logger, lent real-time priority 80"."""
     if not explanation.moment.is_wait:
         return f"on CPU {explanation.moment.cpu}"
     *others, first = explanation.owners or ("a task that is not in the trace",)
@@ -318,7 +317,7 @@ def _where(explanation: Explanation) -> str:
 
 
 def sum_words(explanation: Explanation) -> str:
-    """Write the parts in order of time, with their sum: "24.787 timer late in hog + ... = 2,444.631 us"."""
+    """Return the parts in order of time and their sum: "24.787 timer late in hog + ... = 2,444.631 us"."""
     return (
         " + ".join(f"{us(part.ns)} {culprit_name(part.culprit)}" for part in explanation.parts)
         + f" = {us(explanation.latency_ns)} us"

@@ -11,12 +11,12 @@ from rtgauge.record.reader import Record
 from rtgauge.verdict.gate_result import NewCulprit
 
 CHANCE = 0.05
-"""The probability of naming any culprit at all if the sides are alike."""
+"""The probability of naming any culprit if the sides are alike."""
 
 
 def new_culprits(record: Record) -> list[NewCulprit]:
     """Return the culprits that took most of a latency in runs of the candidate but in no run of the baseline,
-    if that is more than chance. The culprit with the most runs comes first.
+    more often than by chance. The culprit with the most runs comes first.
 
     If the sides are alike, the probability that a run with a culprit is the candidate's equals the
     candidate's share of the explained runs. Raises RecordError for a damaged record.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Checks whether the explanations are right.
 
-Compares stalls that were injected (load/stall.py) with the explanations of their step.
+It compares injected stalls (load/stall.py) with the explanations of their step.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ from rtgauge.record.windows import largest, least
 LOAD = "stall:"
 LOG = "load.log"
 OUTSIDE, OUTSIDE_LOG = "stopped", "stalls.ndjson"
-"""The kind of the stalls that the measuring side makes instead of a load, and the record's file that lists
-them.
-"""
+"""The kind of stalls that the measuring side makes without a load, and the record's file that lists them."""
 ALL_CPUS = -1
 MOST_LOG = 16 * MIB
 NAMED_GOAL = 0.95
 UNATTRIBUTED_GOAL_NS = 5_000
 LEAST_SIZE_NS, SIZE_SHARE = 5_000, 0.01
-"""A size is right within the larger of 5 us and 1 %."""
+"""A size is right if it differs by at most the larger of 5 us and 1 %."""
 ANY = "*"
-"""Any name: the machine decides what the culprit is called."""
+"""Stands for any name, because the culprit's name depends on the machine."""
 EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
     "hog": ((Kind.TASK, "rtgauge-hog"),),
     "from-idle": ((Kind.TASK, "rtgauge-woken"),),
@@ -51,17 +49,17 @@ EXPECTED: dict[str, tuple[tuple[Kind, str], ...]] = {
     "preempt-off": ((Kind.PREEMPTION_OFF, "rtgauge-preempt"),),
     "stopped": ((Kind.NO_SOFTWARE, ""), (Kind.STEAL, "")),
 }
-"""Kind of stall -> (kind, name) of the culprit that it must be attributed to, one for each architecture."""
+"""Kind of stall -> (kind, name) of each right culprit; the architecture decides which one it is."""
 FUNCTIONS = {"irqs-off": "rtgauge_stall_irqs_off", "preempt-off": "rtgauge_stall_preempt_off"}
-"""Kind of stall -> the kernel function that the explanation must name too."""
+"""Kind of stall -> the kernel function that the explanation must also name."""
 
 
 @dataclass(frozen=True)
 class Injected:
-    """One stall as its program reported it: it had the CPU from `start_ns` to `end_ns` (CLOCK_MONOTONIC,
-    target).
+    """A stall, whose program had the CPU from `start_ns` to `end_ns` (the target's CLOCK_MONOTONIC).
 
-    If `cpu` is -1, all CPUs were stopped from outside: its length is exact, but its time is by another clock.
+    If `cpu` is -1, all CPUs were stopped from outside: the length is exact, but the times are another
+    clock's.
     """
 
     kind: str
@@ -74,9 +72,9 @@ class Injected:
 class JudgedStall:
     """The judgement of one stall.
 
-    `answer`: the culprit that it was attributed to; None if it was not found. `expected_ns`: how long the
-    latency waited within it. `found_ns`: the explained time from the start of the stall, or the release, to
-    its end, with its interrupts.
+    `answer`: the culprit that the stall was attributed to; None if it was not found. `expected_ns`: how long
+    it delayed the latency. `found_ns`: the explained time from the stall's start or the release, if later, to
+    its end, interrupts included.
     """
 
     injected: Injected
@@ -88,7 +86,7 @@ class JudgedStall:
 
     @property
     def size_right(self) -> bool:
-        """Whether its size is within the larger of 5 us and 1 %."""
+        """Whether the found size is right within the larger of 5 us and 1 %."""
         return self.answer is not None and abs(self.found_ns - self.expected_ns) <= max(
             LEAST_SIZE_NS, SIZE_SHARE * self.expected_ns
         )
@@ -96,7 +94,7 @@ class JudgedStall:
 
 @dataclass(frozen=True)
 class KindResult:
-    """The results of all stalls of one kind. Sizes are in ns; None if no stall was found."""
+    """The results of all stalls of one kind. Sizes are None if no stall was found."""
 
     kind: str
     injected: int
@@ -113,7 +111,7 @@ class KindResult:
 class SelfTest:
     """The confusion matrix by rows.
 
-    `others`: explained latencies that the machine itself caused, not a stall. `not_tried`: kind -> why not.
+    `others`: explained latencies that no stall caused. `not_tried`: kind -> why it was not tried.
     """
 
     kinds: list[KindResult]
@@ -122,7 +120,7 @@ class SelfTest:
 
     @property
     def injected(self) -> int:
-        """The number of stalls to be found."""
+        """The number of injected stalls."""
         return sum(kind.injected for kind in self.kinds)
 
     @property
@@ -137,14 +135,12 @@ class SelfTest:
 
     @property
     def sizes_right(self) -> int:
-        """The number of stalls attributed rightly whose size is right too: within the larger of 5 us and
-        1 %.
-        """
+        """The number of rightly attributed stalls whose size is also right."""
         return sum(kind.sizes_right for kind in self.kinds)
 
     @property
     def passed(self) -> bool:
-        """Whether all were found, 95 % of them named, and the median unattributed time is at most 5 us."""
+        """Whether all stalls were found, 95 % named, and the median unattributed time is at most 5 us."""
         small = all((kind.unattributed_median_ns or 0) <= UNATTRIBUTED_GOAL_NS for kind in self.kinds)
         found = 0 < self.injected == self.found
         return found and self.named >= NAMED_GOAL * self.injected and small
@@ -154,12 +150,12 @@ _INJECTED = cache(lambda: TypeAdapter(Injected))
 
 
 def stall_kind(step: Step) -> str | None:
-    """Return the kind of stalls that a step was measured under; None if it had none."""
+    """Return the kind of stalls under which a step was measured; None if there were none."""
     return step.key.load.removeprefix(LOAD).partition(":")[0] if step.key.load.startswith(LOAD) else None
 
 
 def injected_stalls(text: str) -> list[Injected]:
-    """Parse the stalls that the load's program printed as lines of JSON; other lines are ignored."""
+    """Parse the stalls from the JSON lines of the load's program. Other lines are ignored."""
     stalls: list[Injected] = []
     for line in text.splitlines():
         if line.startswith("{") and len(line) <= 1_000:
@@ -184,7 +180,7 @@ def self_test(record: Record) -> SelfTest | None:
             raise damaged(file, error) from None
         begin, end = _measured(record, explained.step)
         above = int(explained.step.key.parameters.get("explain_above_ns") or 1)
-        # The first release within a stall comes at most an interval after its start.
+        # The first release within a stall comes at most one interval after the stall's start.
         threshold = above + int(explained.step.key.parameters.get("interval_ns") or 0)
         stalls = [
             stall
@@ -207,7 +203,7 @@ def self_test(record: Record) -> SelfTest | None:
 
 
 def _measured(record: Record, step: Step) -> tuple[int, int]:
-    """Return start and end of the measured phase in ns; an empty interval if it has no window."""
+    """Return the start and end of the measured phase in ns; an empty interval if there is no window."""
     windows = record.windows(step, bins=False)
     begin, end = least(windows.start_ns[windows.measured]), largest(windows.end_ns[windows.measured])
     return (begin, end) if begin is not None and end is not None else (0, -1)
@@ -219,9 +215,9 @@ def _overlap(explanation: Explanation, stall: Injected) -> int:
 
 
 def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: int) -> JudgedStall:
-    """Judge a stall by the explanation that overlaps it the longest.
+    """Judge a stall by the explanation that overlaps it longest.
 
-    An overlap below `least_ns` belongs to another latency: the stall's own is longer.
+    An overlap below `least_ns` belongs to another latency, because the stall's own latency overlaps longer.
     """
     best = max(explanations, key=lambda known: _overlap(known, stall), default=None)
     expected = 0 if best is None else _overlap(best, stall)

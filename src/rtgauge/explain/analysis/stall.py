@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Finds intervals in which no software ran on several CPUs: firmware, bus or hypervisor had the machine.
+"""Finds intervals in which no software ran on several CPUs, because firmware, a bus or the hypervisor had the
+machine.
 
-A silent CPU alone proves nothing: a program that computes causes no events. A timer that was due and came
-late does prove a stall: one CPU's trace shows it, or latencies of several CPUs whose timers came late
-together.
+One silent CPU proves nothing, because a computing program causes no events. Late timers prove a stall, if one
+CPU's trace shows them or the timers of several CPUs came late together.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.contexts import CpuTimeline
 
 LEAST_STALL_NS = 50_000
-"""Shorter silence on several CPUs may be chance: in a virtual machine each timer is 10 to 30 us late."""
+"""Shorter silence on several CPUs may be chance. In a virtual machine, each timer is 10 to 30 us late."""
 LONGEST_IDLE_EXIT_NS = 1_000_000
-"""No processor takes longer to leave an idle state: the deepest ones of ACPI take a few hundred us."""
+"""No processor takes longer to leave an idle state. The deepest ACPI states take a few hundred us."""
 
 LONGEST_TICK_NS = 10_000_000
-"""A busy CPU has at least one timer interrupt in this time: the tick at CONFIG_HZ=100, the lowest rate.
+"""A busy CPU has at least one timer interrupt in this time, even at the lowest tick rate, CONFIG_HZ=100.
 
-CPUs in nohz_full are the exception.
+Only CPUs in nohz_full have none.
 """
 
 
 @dataclass(frozen=True)
 class LateTimers:
-    """CPU -> (due, came) of each of its timers whose start and end the trace shows, ordered by `came`."""
+    """CPU -> (due, came) of each timer whose start and end the trace shows, ordered by `came`."""
 
     of_cpu: Mapping[int, list[tuple[int, int]]]
 
     @classmethod
     def of(cls, table: EventTable) -> LateTimers:
-        """Collect all high-resolution timers in a table."""
+        """Collect all high-resolution timers in a table of events."""
         due: dict[int, int] = {}
         came: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for event in table.events:
@@ -58,9 +58,7 @@ class LateTimers:
         return cls(came)
 
     def waited(self, cpu: int, start_ns: int, end_ns: int) -> int:
-        """Return the longest part of an interval, in ns, in which a timer of the CPU was due but did not
-        come.
-        """
+        """Return the longest time (ns) in an interval in which a timer of the CPU was due without coming."""
         return max(
             (min(came, end_ns) - max(due, start_ns) for due, came in self.of_cpu.get(cpu, [])), default=0
         )
@@ -68,7 +66,7 @@ class LateTimers:
 
 @dataclass(frozen=True)
 class Stall:
-    """An interval in which no software ran, and the CPUs that are known to have stood still."""
+    """An interval in which no software ran, and the CPUs known to have stood still."""
 
     start_ns: int
     end_ns: int
@@ -78,11 +76,11 @@ class Stall:
 def stood_still(
     lines: Mapping[int, CpuTimeline], timers: LateTimers, cpu: int, start_ns: int, end_ns: int, *, due: bool
 ) -> Stall | None:
-    """Return the stall in a silent interval of `cpu`, or None. `due`: its timer was due all the time.
+    """Return the stall in a silent interval of `cpu`, or None. `due`: whether its timer was due all the time.
 
-    A stall is the longest interval without an event on any CPU, if for most of it another CPU's timer was due
-    too, or another CPU that was not idle missed its tick. It does not count if all these CPUs were idle and
-    it lasted no longer than leaving an idle state can take.
+    A stall is the longest interval without events on any CPU, if for most of it another CPU's timer was also
+    due, or another busy CPU missed its tick. It does not count if all these CPUs were idle and it is no
+    longer than an exit from an idle state.
     """
     times = {start_ns, end_ns}
     for line in lines.values():
@@ -111,13 +109,13 @@ _ACTIVE = (
     *(Kind.OWN, Kind.TASK, Kind.IRQ, Kind.INTERRUPT, Kind.SOFTIRQ, Kind.SWITCH),
     *(Kind.WAKEUP, Kind.REMOTE_WAKEUP, Kind.PREEMPTION_OFF, Kind.PAGE_FAULT),
 )
-"""What a CPU may be doing when it is stopped, without any event, not even a tick."""
+"""Kinds of activity in which a stopped CPU has no event, not even a tick."""
 
 
 @dataclass(frozen=True)
 class _Silence:
-    """An interval in which a CPU's timer was due and the CPU had no event. `active`: the CPU was doing
-    something and had no known timer.
+    """An interval without events on a CPU whose timer was due. `active`: the CPU was busy and had no known
+    timer.
     """
 
     start_ns: int
@@ -128,7 +126,7 @@ class _Silence:
 
 
 def with_joint_stalls(explanations: Sequence[Explanation]) -> list[Explanation]:
-    """Attribute to `no software ran` the time that several CPUs of one step waited together."""
+    """Attribute the time that several CPUs of a step waited together to `no software ran`."""
     silences = [
         silence
         for explanation in explanations
@@ -183,7 +181,7 @@ def _joined(explanation: Explanation, silences: list[_Silence]) -> Explanation:
 
 
 def _others_that_stood(part: Part, silences: list[_Silence]) -> set[int]:
-    """Return the CPUs whose own latencies show that no software ran there in the same interval."""
+    """Return the other CPUs whose latencies show that no software ran there in the same interval."""
     spans = [
         _Silence(start, end, cpu, idle=False)
         for start, end, cpu in part.spans
@@ -193,8 +191,8 @@ def _others_that_stood(part: Part, silences: list[_Silence]) -> set[int]:
 
 
 def _stall(silence: _Silence, silences: list[_Silence]) -> list[tuple[int, int, set[int]]]:
-    """Return the interval that most of a silence shares with other CPUs, and these CPUs; a list of one or
-    none.
+    """Return a list with the longest interval that a silence shares with another CPU, at least half of it,
+    and all CPUs that share so much; empty if there is none.
     """
     length = silence.end_ns - silence.start_ns
     enough: list[tuple[int, int, int]] = []

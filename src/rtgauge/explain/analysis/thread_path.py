@@ -14,18 +14,19 @@ if TYPE_CHECKING:
 
 STOPPED, TRACED = 4, 8
 HELD_STATES = 2 | STOPPED | TRACED
-"""Bits of prev_state (include/linux/sched.h): uninterruptible, stopped by a signal, by a debugger."""
+"""Bits of prev_state (include/linux/sched.h): uninterruptible, stopped by a signal, or stopped by a debugger.
+"""
 
 
 class Phase(StrEnum):
-    """A phase of a thread's path: what it waited for."""
+    """A phase of a thread's path, by what the thread waited for."""
 
     LATE = "late"
-    """The thread slept at its release, and waits for what wakes it."""
+    """The thread was asleep at its release and has not been woken yet."""
     BLOCKED = "blocked"
     """The thread sleeps again after its release."""
     WAKING = "waking"
-    """The thread is between the call that wakes it and its CPU's queue."""
+    """The thread was woken but is not in its CPU's queue yet."""
     READY = "ready"
     """The thread waits in a CPU's queue."""
     RUNNING = "running"
@@ -37,7 +38,7 @@ SLEEPS = frozenset({Phase.LATE, Phase.BLOCKED})
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a path: the CPU that decided about it and, for LATE and BLOCKED, the event that ended it."""
+    """A piece of a path, with the responsible CPU and, for LATE and BLOCKED, the event that ended it."""
 
     start_ns: int
     end_ns: int
@@ -45,26 +46,26 @@ class Piece:
     cpu: int
     woken_by: Event | None = None
     since_ns: int = 0
-    """The time when the phase began, perhaps before the release."""
+    """The time at which the phase began, perhaps before the release."""
     left: Event | None = None
     """The switch that began a sleep."""
 
     @property
     def prev_state(self) -> int:
-        """The state in which the thread left its CPU (include/linux/sched.h); 0 if no switch shows it."""
+        """The thread's state when it left its CPU (include/linux/sched.h); 0 if no switch shows it."""
         return 0 if self.left is None else self.left.number("prev_state")
 
     @property
     def is_held(self) -> bool:
-        """Whether the thread was stopped, or in a sleep that no signal ends, as for a disk."""
+        """Whether the thread was stopped, or slept uninterruptibly, for example for a disk."""
         return self.prev_state & HELD_STATES != 0
 
 
 @dataclass(frozen=True)
 class ThreadPath:
-    """The pieces from release to end without a gap.
+    """The pieces from the release to the end, without a gap.
 
-    `moves`: (time, from, to) of migrations. `priority`: as the kernel counts; None if unknown.
+    `moves`: (time, from CPU, to CPU) of each migration. `priority`: in the kernel's numbers; None if unknown.
     """
 
     pieces: list[Piece]
@@ -96,12 +97,12 @@ _BEFORE = {
     "wakeup": Phase.WAKING,
     "move": Phase.READY,
 }
-"""What a thread's first event says -> the phase before it."""
+"""Kind of a thread's first event -> the phase before it."""
 
 
 def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> bool:
-    """Return whether the thread ran before its own first event: events show it, or it leaves a CPU it never
-    got.
+    """Return whether the thread ran before its own first event. Other events show it, or it leaves a CPU
+    without a switch to it.
     """
     if not own:
         return any(event.pid == thread for event in table.events)
@@ -117,9 +118,9 @@ def _ran_first(table: EventTable, thread: int, own: list[tuple[str, Event]]) -> 
 def thread_path(
     table: EventTable, thread: int, cpu: int, release_ns: int, end_ns: int, apart_ns: int = 0
 ) -> ThreadPath:
-    """Follow `thread`, which was on `cpu` at the end, between two times.
+    """Follow `thread`, which was on `cpu` at the end, from `release_ns` to `end_ns`.
 
-    `apart_ns`: how much later than `end_ns` the event of the end itself may be.
+    `apart_ns`: how much later than `end_ns` the last event may be.
     """
     own = [
         (action, event)
@@ -138,7 +139,7 @@ def thread_path(
         where = own[0][1].number("orig_cpu") if own[0][0] == "move" else own[0][1].cpu
     for action, event in own:
         woken_by = event if action == "waking" else None
-        # The CPU that ended a sleep decided about it.
+        # The CPU that ended a sleep is responsible for it.
         here = event.cpu if woken_by is not None and phase in SLEEPS else where
         piece = Piece(since, event.time_ns, phase, here, woken_by, left=left)
         _append(pieces, piece, release_ns, end_ns)
@@ -151,13 +152,13 @@ def thread_path(
             case "out":
                 state, where = event.number("prev_state"), event.cpu
                 within = event.time_ns > release_ns and (ran_before or state & HELD_STATES != 0)
-                # The low bits are 0, perhaps with the mark of a preemption above: it wanted to continue.
+                # The low bits are 0 (a preemption may set a higher bit): the thread wanted to continue.
                 phase = Phase.READY if state & 0xFF == 0 else Phase.BLOCKED if within else Phase.LATE
             case "waking" if phase is Phase.RUNNING:
-                pass  # It was woken before it slept: it continues, and no switch is due.
+                pass  # It was woken before it slept, so it continues without a switch.
             case "waking":
                 where = event.number("target_cpu", event.cpu)
-                # A CPU queues its own thread at once; if arrivals are traced, an event follows.
+                # A CPU puts its own thread in its queue at once. If such events are traced, one follows.
                 phase = Phase.READY if where == event.cpu and not arrivals else Phase.WAKING
             case "wakeup":
                 where = event.number("target_cpu", event.cpu)
@@ -166,7 +167,7 @@ def thread_path(
                 where = event.number("dest_cpu", where)
                 if event.time_ns >= release_ns:
                     moves.append((event.time_ns, event.number("orig_cpu"), where))
-    # A thread that measured its latency was woken before that: the events of its wake-up are missing.
+    # A thread that measured its latency was woken before, so the events of its wake-up are missing.
     never_woken = phase is Phase.LATE and since < end_ns
     _append(pieces, Piece(since, end_ns, Phase.UNKNOWN if never_woken else phase, where), release_ns, end_ns)
     last = next((event for action, event in reversed(own) if action in {"waking", "wakeup", "in"}), None)
@@ -184,7 +185,7 @@ def _append(pieces: list[Piece], piece: Piece, release_ns: int, end_ns: int) -> 
 
 
 def _waking_places(pieces: list[Piece]) -> list[Piece]:
-    """Assign a wake-up to the CPU in whose queue it ends."""
+    """Assign each wake-up to the CPU in whose queue it ends."""
     return [
         replace(piece, cpu=after.cpu)
         if piece.phase is Phase.WAKING and after.phase in {Phase.READY, Phase.RUNNING}
@@ -195,26 +196,26 @@ def _waking_places(pieces: list[Piece]) -> list[Piece]:
 
 LONGEST_CHAIN = 8
 IN_INTERRUPT = 8 | 16
-"""Bits in common_flags of an event in an interrupt or a softirq (include/linux/trace_events.h)."""
+"""Bits of common_flags that mark an event in an interrupt or a softirq (include/linux/trace_events.h)."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A stretch of time, with the thread that decided about it."""
+    """A stretch of time with the thread responsible for it."""
 
     thread: int
     path: ThreadPath
 
 
 def waker_chain(table: EventTable, thread: int, path: ThreadPath) -> list[Link]:
-    """Return the links of a thread that others woke, in order of time. Their pieces cover its path without a
-    gap.
+    """Return the links of a thread's path in order of time. While the thread waits for another thread, the
+    links follow its waker. Their pieces cover the path without a gap.
     """
     return _links(table, Link(thread, path), frozenset({thread}))
 
 
 def since_its_beginning(links: Sequence[Link]) -> list[Link]:
-    """Return the links since an interrupt woke the first waker: until then nothing was late."""
+    """Return the links since an interrupt woke the first waker, because nothing was late before."""
     begun = [
         at for at, link in enumerate(links) for piece in link.path.pieces if _waited_for_interrupt(piece)
     ]
@@ -248,7 +249,7 @@ def _links(table: EventTable, link: Link, before: frozenset[int]) -> list[Link]:
 
 
 def _name(table: EventTable, thread: int) -> str:
-    """Return a thread's name from any switch: it did not switch in between."""
+    """Return a thread's name from any switch in the table, for a thread that did not switch in its path."""
     for event in table.events:
         for side in ("prev", "next"):
             if event.name == "sched_switch" and event.number(f"{side}_pid") == thread:
@@ -257,14 +258,12 @@ def _name(table: EventTable, thread: int) -> str:
 
 
 def owners(links: Sequence[Link], thread: int) -> tuple[str, ...]:
-    """Name the owners of the locks in order of time: the last in the chain comes first."""
+    """Return the names of the lock owners in order of time. The last owner in the chain comes first."""
     return tuple(dict.fromkeys(link.path.name for link in links if link.thread != thread))
 
 
 def lent(table: EventTable, links: Sequence[Link], moment: Moment) -> str:
-    """Return the priority lent to a lock's owner, such as "real-time priority 80"; empty if none is
-    recorded.
-    """
+    """Return the priority lent to a lock's owner, such as "real-time priority 80"; empty if unknown."""
     threads = {link.thread for link in links} - {moment.thread}
     during = [
         event.number("newprio")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the times in which a thread waited for its CPU quota, or for a lock of the kernel."""
+"""Finds the times in which a thread waited for its CPU quota or a kernel lock."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 
 FAIR = 100
-"""Fair tasks have this priority or a higher number: a quota concerns only them."""
+"""Fair tasks have this priority or a higher number. Only they are subject to a quota."""
 
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """The intervals in which `group` had used up its quota. `doubt`: why they are not certain, or empty."""
+    """The intervals in which `group` had used up its quota. `doubt`: why they are uncertain, or empty."""
 
     group: str = ""
     spans: tuple[tuple[int, int], ...] = ()
     doubt: str = ""
 
     def covers(self, time_ns: int) -> bool:
-        """Return whether the group was throttled then."""
+        """Return whether the group was throttled at this time."""
         return any(start <= time_ns < end for start, end in self.spans)
 
 
 def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
-    """Place the throttled time that the kernel counted in the waits for a CPU of a fair thread.
+    """Assign the throttled time that the kernel counted to the waits of a fair thread for a CPU.
 
-    A throttled thread waits from the instant of throttling, and then for its turn. So the time is at the
-    beginning of a wait, and ends between two readings of the counters. Its place is certain if exactly one
-    wait is long enough for a single throttling and no wait before the release may have been the throttling,
-    or if the time equals all possible waits. Otherwise it is placed at the beginning of the longest.
+    A throttled thread first waits until the throttling ends, then for its turn. So throttled time is at the
+    beginning of a wait and ends between two readings of the counters. Its place is certain if exactly one
+    wait is long enough for a single throttling and no earlier wait can contain it, or if it equals the sum of
+    all possible waits. Otherwise it is placed at the beginning of the longest wait.
     """
     if not moment.throttled or path.priority is None or path.priority < FAIR:
         return CpuQuota()
@@ -74,7 +74,7 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
 def _placed(
     known: ThrottledGroup, waits: list[tuple[int, int]], release_ns: int, tolerance_ns: int
 ) -> tuple[list[tuple[int, int]], bool]:
-    """Return the intervals of the time in one reading of the counters, and whether they are certain."""
+    """Return the intervals of throttled time in a reading of the counters, and whether they are certain."""
     may_precede = known.after_ns < release_ns
     if known.times == 1:
         whole = [
@@ -107,7 +107,7 @@ def _length(wait: tuple[int, int]) -> int:
 
 
 def _waits(path: ThreadPath) -> list[tuple[int, int]]:
-    """Return the intervals in which the thread was ready; a migration does not end one."""
+    """Return the intervals in which the thread was ready. A migration does not end an interval."""
     waits: list[tuple[int, int]] = []
     for piece in path.pieces:
         if piece.phase is not Phase.READY:
@@ -138,16 +138,15 @@ class KernelLockWait:
     owner: int | None = None
 
     def covers(self, time_ns: int) -> bool:
-        """Return whether the thread waited then."""
+        """Return whether the thread waited at this time."""
         return self.start_ns <= time_ns < self.end_ns
 
 
 def kernel_lock_waits(table: EventTable, thread: int) -> tuple[KernelLockWait, ...]:
-    """Return the waits of `thread`, in order of time, without overlaps. Waits in interrupts are not the
-    thread's.
+    """Return the waits of `thread`, in order of time and without overlaps. Waits in interrupts are left out.
 
-    A writer of the memory lock spins before it sleeps, which `contention_begin` does not report. The lock's
-    own events show each time that it is taken: they count if somebody else had the lock.
+    A writer of the memory lock spins before it sleeps, and `contention_begin` does not report spinning. So
+    the lock's own events count too, if another thread had the lock.
     """
     waits = [*_memory_waits(table, thread), *_contended(table.events, thread)]
     kept: list[KernelLockWait] = []
@@ -186,16 +185,14 @@ def _name(flags: int) -> str:
 
 @dataclass
 class _MemoryLock:
-    """The lock of a memory map as `thread` finds it: its last holder, and whether that thread still holds
-    it.
-    """
+    """The state of a memory map's lock for `thread`: the last holder, and whether it still has the lock."""
 
     owner: int | None = None
     held: bool = False
     begun_ns: int | None = None
-    """When the thread first tried to take the lock."""
+    """The time at which the thread first tried to take the lock."""
     contended: bool = False
-    """Whether somebody else has held it since then."""
+    """Whether another thread has held the lock since then."""
 
 
 def _memory_waits(table: EventTable, thread: int) -> list[KernelLockWait]:
@@ -214,7 +211,8 @@ def _memory_waits(table: EventTable, thread: int) -> list[KernelLockWait]:
             lock.begun_ns, lock.contended = event.time_ns, lock.held
         else:
             waits += _memory_wait(lock, event.time_ns)
-            # It has the lock, so nobody else does: an owner that continues as a reader reports no release.
+            # The thread has the lock, so the last owner has it no longer. An owner that becomes a reader
+            # reports no release.
             lock.begun_ns, lock.held = None, False
     return [*waits, *(wait for lock in locks.values() for wait in _memory_wait(lock, maxsize))]
 

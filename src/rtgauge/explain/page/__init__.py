@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Shows the culprits and the worst latency, on the page and the terminal."""
+"""Shows the culprits and the worst latency on the page and in the terminal."""

@@ -21,18 +21,18 @@ VERSION = 1
 
 
 class CulpritEntry(Model):
-    """A culprit: what took time."""
+    """A culprit that took time."""
 
-    culprit: str = Field(description="in words")
+    culprit: str = Field(description="the culprit in words")
     kind: str
     name: str
     number: int | None
 
 
 class RankedEntry(CulpritEntry):
-    """A culprit over all explained latencies of its step."""
+    """A culprit with its figures over all explained latencies of its step."""
 
-    outliers: int = Field(description="latencies in which it took the most time")
+    outliers: int = Field(description="number of latencies in which it took the most time")
     outlier_share: float
     ns: int
     time_share: float
@@ -51,7 +51,7 @@ class PartEntry(CulpritEntry):
 
 
 class LatencyEntry(Model):
-    """One explained latency; its parts add up to `latency_ns`."""
+    """One explained latency. Its parts add up to `latency_ns`."""
 
     number: int
     series: int
@@ -68,16 +68,16 @@ class BlockedEntry(LatencyEntry):
     """One sleep for a lock, explained like a latency."""
 
     owners: list[str]
-    lent: str = Field(description="the priority that the lock lent its owner meanwhile; empty: none")
+    lent: str = Field(description="the priority lent to the lock's owner; empty if none was lent")
 
 
 class ExplainedStepEntry(Model):
     """One explained step."""
 
-    step: str = Field(description="its id")
-    culprits: list[RankedEntry] = Field(description="the one that took the most time first")
+    step: str = Field(description="the step's id")
+    culprits: list[RankedEntry] = Field(description="the culprits, ranked by the time that they took")
     latencies: list[LatencyEntry]
-    blocked: list[BlockedEntry] = Field(description="sleeps for locks whose owner had a lower priority")
+    blocked: list[BlockedEntry] = Field(description="sleeps for locks whose owners had a lower priority")
 
 
 class ExplainDocument(Model):
@@ -91,14 +91,14 @@ class ExplainDocument(Model):
 class SelfTestDocument(Model):
     """The document that `rtgauge selftest --json` prints.
 
-    `passed`: all were found, 95 % named, and the median unattributed time is at most 5 us.
+    `passed`: all stalls were found, 95 % were named, and the median unattributed time is at most 5 us.
     """
 
     record: SystemText
     passed: bool
     kinds: list[KindResult] = Field(default_factory=list[KindResult])
-    others: int = Field(default=0, description="explained latencies that no stall caused")
-    not_tried: dict[str, str] = Field(default_factory=dict[str, str], description="kind -> why not")
+    others: int = Field(default=0, description="number of explained latencies that no stall caused")
+    not_tried: dict[str, str] = Field(default_factory=dict[str, str], description="kind -> why not tried")
 
 
 def explained_document(record: str, steps: Sequence[ExplainedStep]) -> ExplainDocument:
@@ -107,7 +107,7 @@ def explained_document(record: str, steps: Sequence[ExplainedStep]) -> ExplainDo
 
 
 def selftest_document(record: str, result: SelfTest | None) -> SelfTestDocument:
-    """Return the judgement as a document; None (nothing explained) has not passed. `record`: the folder."""
+    """Return the judgement as a document. A `result` of None (nothing explained) has not passed."""
     if result is None:
         return SelfTestDocument(record=record, passed=False)
     return SelfTestDocument.model_validate({"record": record, "passed": result.passed, **asdict(result)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws one latency: a lane for each CPU, the parts of the latency, its release and its wake-up."""
+"""Draws one latency: a lane for each CPU, the latency's parts, its release and its wake-up."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 ROW = 46
 MOST_CPUS = 16
 MOST_COLOURS = 6
-"""With `other`, all colours of the figures except the first, which is grey like idle."""
+"""The number of colours, `other` included, without the first, which is grey like idle."""
 FINEST = 1500
-"""Pieces shorter than this fraction of the figure are joined with their neighbours."""
+"""Pieces shorter than this fraction of the figure's width are joined with their neighbours."""
 MARKS, LATENCY = " ", "latency"
 """The lanes above the CPUs: the names of the marks, and the parts of the latency."""
 OTHER = "other"
 IDLE = "idle: no task ran"
-"""A label longer than any task's name can be."""
+"""The label of idle, longer than the name of any task can be."""
 _COLUMNS = "lane who kind start:Q end:Q"
 Bar = tuple[str, str, str, float, float]
 
 
 def figure_name(step: Step) -> str:
-    """Return the name of the figure of a step's worst latency."""
+    """Return the file name of the figure of a step's worst latency."""
     return f"explained-{step.id}"
 
 
@@ -109,7 +109,7 @@ def _wakeups(explanation: Explanation) -> list[Event]:
 
 
 def _part_name(culprit: Culprit, explanation: Explanation) -> str:
-    """Name a part as the CPUs' lanes do."""
+    """Name a part in the same way as the CPUs' lanes."""
     if culprit.kind is Kind.TASK:
         return culprit.name
     own = explanation.path.name if culprit.kind is Kind.OWN else ""
@@ -125,7 +125,7 @@ def _task(context: Context) -> str | None:
 def _without_gaps(
     bars: list[tuple[str, int, int]], gaps: Sequence[MissedSwitch]
 ) -> list[tuple[str, int, int]]:
-    """Return the bars without the times in which a switch was not traced: nobody knows which task ran."""
+    """Return the bars without the times of untraced switches, in which it is unknown which task ran."""
     for gap in gaps:
         bars = [
             (who, max(start, first), min(stop, last))
@@ -148,7 +148,7 @@ def _interrupt(context: Context) -> str | None:
 def _joined(
     line: CpuTimeline, begin: int, end: int, label: Callable[[Context], str | None]
 ) -> list[tuple[str, int, int]]:
-    """Return (label, start, end) of the labelled spans; equal or very short neighbours are joined."""
+    """Return (label, start, end) of the labelled spans, with equal or very short neighbours joined."""
     finest = (end - begin) // FINEST
     joined: list[tuple[str, int, int]] = []
     for span in line.spans(begin, end):
@@ -209,7 +209,7 @@ def _layers(
 
 
 def _mark_name(mark: tuple[str, float], line: int, x: vega.Part, *, last: bool) -> vega.Part:
-    """Write a mark's name next to its rule, a line below the previous one; the last goes to its left."""
+    """Write a mark's name next to its vertical line, below the previous name. The last goes to the left."""
     side = {"align": "right" if last else "left", "dx": -3 if last else 3}
     drawn = vega.mark("text", baseline="top", fontSize=11, style="ink", **side)
     data = vega.csv("what start:Q", [mark])

@@ -74,7 +74,7 @@ def verdict_words(result: SelfTest) -> str:
 
 
 def selftest_grid(result: SelfTest) -> Table:
-    """Return the confusion matrix, a row for each kind of stall; the last column has the wrong answers."""
+    """Return the confusion matrix with a row for each kind of stall. The last column has wrong answers."""
     notes = [
         (
             "Size off: difference between the explained and the injected size, for correctly named stalls; "
@@ -108,12 +108,12 @@ MOST_ON_TERMINAL = 5
 MOST_ON_PAGE = 20
 LEAST_SHARE = 0.01
 LEAST_ON_TERMINAL = 0.05
-"""A culprit that took less of the time than this, and led no outlier, is not listed."""
+"""A culprit with a smaller share of the time is listed only if it took most of an outlier."""
 
 
 @dataclass(frozen=True)
 class CulpritRow:
-    """One ranked culprit as its row shows it."""
+    """The row of one ranked culprit."""
 
     rank: int
     name: str
@@ -125,9 +125,10 @@ class CulpritRow:
 
 @dataclass(frozen=True)
 class ExplainedView:
-    """One step as the page shows it.
+    """One step in the form shown on the page.
 
-    `figure`: the name of its figure, if drawn. `parts`: (us, words) for each part of the worst latency.
+    `figure`: the name of the step's figure, if drawn. `parts`: (us, words) for each part of the worst
+    latency.
     """
 
     name: str
@@ -144,7 +145,7 @@ class ExplainedView:
 
 @dataclass(frozen=True)
 class ExplainedChapter:
-    """All explained steps. `together`: the run's culprits, if it has several steps. `tested`: a self test."""
+    """All explained steps. `together`: the run's culprits, for several steps. `tested`: a self test."""
 
     together: list[CulpritRow]
     steps: list[ExplainedView]
@@ -154,9 +155,9 @@ class ExplainedChapter:
 def _rows(
     culprits: Sequence[RankedCulprit], view: RecordView, step: Step | None, *, most: int, least: float
 ) -> list[CulpritRow]:
-    """Return the culprits with at least `least` of the time, and every culprit that led an outlier.
+    """Return the culprits with a share of at least `least`, and every culprit that took most of an outlier.
 
-    Each change is shown only at the first culprit that it helps against.
+    Each remedy is shown only for the first culprit that it helps against.
     """
     targets = (step or view.record.steps[0]).key.targets
     facts = view.record.system(targets.get("self", "local"))
@@ -202,8 +203,8 @@ def _view(explained: ExplainedStep, view: RecordView, name: str, drawn: Containe
 
 
 def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
-    """Return each thread's longest sleeps that another thread ended, one for a lock and one other, the
-    longest first.
+    """Return for each thread its longest sleep for a lock and its longest other sleep that another thread
+    ended, the longest first.
     """
     longest = {
         (known.moment.thread, known.moment.kind): known
@@ -220,7 +221,7 @@ class ExplainedPresenter(Presenter):
     """Presents the steps whose latencies were explained."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """Say which culprit took most of the time of the largest latencies."""
+        """Return a sentence with the culprit that took most of the time of the largest latencies."""
         ranked = ranked_culprits(
             known for explained in explained_steps(view.record, steps) for known in explained.explanations
         )
@@ -295,7 +296,7 @@ def print_self_test(result: SelfTest, console: Console) -> None:
 
 
 def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: Console) -> None:
-    """Print every explained latency with its sum, the largest of each step first."""
+    """Print every explained latency with its sum, the largest latency of each step first."""
     names = view.labels
     for explained in steps:
         name = names.get(explained.step.id, explained.step.id)

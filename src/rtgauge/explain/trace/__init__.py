@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Reads formats and pages of the kernel's trace ring into events."""
+"""Reads events from the formats and pages of the kernel's trace ring."""

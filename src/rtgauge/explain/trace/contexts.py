@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reconstructs what each CPU did at each time: its task, and the interrupts and callbacks nested in it."""
+"""Reconstructs each CPU's activity over time: its task, and the interrupts and callbacks nested in it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rtgauge.explain.trace.formats import Symbols
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
-"""Names by vector, from include/linux/interrupt.h."""
+"""Names of softirqs by vector, from include/linux/interrupt.h."""
 IDLE_ENDS = 0xFFFF_FFFF
 """The state in a cpu_idle event that means the end of idling (PWR_EVENT_EXIT)."""
 INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
-"""Kinds of frames that a CPU leaves only at their end: no other task can run in between."""
+"""Kinds of frames that a CPU leaves only at their end, so that no other task can run in between."""
 LOCK_EVENTS = ("contention_", "mmap_lock_")
-"""Prefixes of events that also occur within a page fault."""
+"""Prefixes of the names of events that also occur within a page fault."""
 _CALLBACKS = {
     "hrtimer_expire": "hrtimer",
     "timer_expire": "timer",
@@ -34,8 +34,8 @@ _CALLBACKS = {
 class Task:
     """A task of the kernel's scheduler.
 
-    `priority` as the kernel counts: below 0 deadline, 0 to 99 real-time (99 - priority), from 100 fair (120:
-    nice 0); None if unknown.
+    `priority` in the kernel's numbers: below 0 for deadline, 0 to 99 for real-time (99 - priority), from 100
+    for fair (120 is nice 0); None if unknown.
     """
 
     pid: int
@@ -44,15 +44,15 @@ class Task:
 
     @property
     def idle(self) -> bool:
-        """Whether it is the idle task."""
+        """Whether this is the idle task."""
         return self.pid == 0
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Something nested in a task.
+    """An activity nested in a task.
 
-    `kind`: nmi, irq, vector, ipi, softirq, work, or a callback's hrtimer, timer, function call or tasklet.
+    `kind`: nmi, irq, vector, ipi, softirq or work; for callbacks hrtimer, timer, function call or tasklet.
     """
 
     kind: str
@@ -63,10 +63,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Context:
-    """What a CPU does at one time.
+    """The activity of a CPU at one time.
 
-    `frames`: the innermost is the last. `idle_state`: None if it is not asleep. `irqs_off`: the function that
-    turned interrupts off, if that is traced.
+    `frames`: the innermost frame is last. `idle_state`: None if the CPU is not asleep. `irqs_off`: the
+    function that turned interrupts off, if this is traced.
     """
 
     task: Task | None
@@ -94,22 +94,20 @@ class Span:
 
 @dataclass(frozen=True)
 class CpuTimeline:
-    """The contexts of one CPU. `contexts[i]` ends at `times_ns[i]`, so there is one more context than
-    times.
-    """
+    """The contexts of one CPU. `contexts[i]` ends at `times_ns[i]`; there is one context more than times."""
 
     cpu: int
     times_ns: list[int]
     contexts: list[Context]
     interrupted: list[tuple[int, str | None]]
-    """(time, kernel function and callers that a timer interrupted; None: a program), from stack traces."""
+    """(time, kernel function and callers that a timer interrupted, or None for a program) of stack traces."""
 
     def at(self, time_ns: int) -> Context:
         """Return the context right after `time_ns`."""
         return self.contexts[bisect_right(self.times_ns, time_ns)]
 
     def before(self, time_ns: int) -> Context:
-        """Return the context in which the first event at `time_ns` came."""
+        """Return the context in which the first event at `time_ns` occurred."""
         return self.contexts[bisect_left(self.times_ns, time_ns)]
 
     def spans(self, start_ns: int, end_ns: int) -> list[Span]:
@@ -124,18 +122,20 @@ class CpuTimeline:
         return spans
 
     def interrupted_by(self, start_ns: int, end_ns: int) -> tuple[bool, str | None]:
-        """Return (whether a stack trace shows it, the kernel function that a timer interrupted, or None)."""
+        """Return (whether a stack trace shows what a timer interrupted, the interrupted kernel function or
+        None).
+        """
         found = [function for time, function in self.interrupted if start_ns <= time <= end_ns]
         return bool(found), found[0] if found else None
 
     def silent(self, start_ns: int, end_ns: int) -> bool:
-        """Return whether no event came between two times."""
+        """Return whether no event occurred between two times."""
         at = bisect_right(self.times_ns, start_ns)
         return at == len(self.times_ns) or self.times_ns[at] >= end_ns
 
 
 class Names:
-    """Names and priorities of tasks, collected from every event that has them."""
+    """The names and priorities of tasks, collected from all events that have them."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._tasks: dict[int, Task] = {0: Task(0, "idle", None)}
@@ -163,7 +163,7 @@ class Names:
         return self.task(pid).name or f"pid {pid}"
 
     def irq(self, frame: Frame) -> Frame:
-        """Return a frame with the name of its interrupt, which the event at its end lacks."""
+        """Return the frame with the name of its interrupt, which the event at the frame's end lacks."""
         if frame.kind != "irq" or frame.name or not isinstance(frame.key, int):
             return frame
         return replace(frame, name=self._irqs.get(frame.key, ""))
@@ -181,7 +181,7 @@ def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
 
 
 def _with_nmis(events: Sequence[Event]) -> list[Event]:
-    """Make two events of each NMI: the kernel reports a handler at its end, with its duration."""
+    """Make two events of each NMI, because the kernel reports it only at its end, with its duration."""
     made: list[Event] = []
     for event in events:
         if event.name == "nmi_handler" and 0 < event.number("delta_ns") < 10**9:
@@ -193,7 +193,7 @@ def _with_nmis(events: Sequence[Event]) -> list[Event]:
 
 
 def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
-    """Return (whether it begins, the frame) for an event that begins or ends one."""
+    """Return (whether it begins, the frame) for an event that begins or ends a frame."""
     stem, _, edge = event.name.rpartition("_")
     if event.name in {"workqueue_execute_start", "workqueue_execute_end"}:
         function = symbols.name(event.number("function")) or ""
@@ -224,7 +224,7 @@ def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
 
 @dataclass
 class _State:
-    """The state of a CPU while its events are read."""
+    """The state of a CPU as its events are read."""
 
     task: Task | None
     frames: list[Frame]
@@ -240,7 +240,7 @@ class _State:
 
 
 def _open_at_start(events: Sequence[Event], symbols: Symbols) -> list[Frame]:
-    """Return the frames that end without having begun, the outermost first."""
+    """Return the frames that end without a beginning, the outermost first."""
     depth: dict[tuple[str, int | str], int] = defaultdict(int)
     unmatched: list[Frame] = []
     for event in events:
@@ -282,7 +282,7 @@ def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols)
 def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dict[int, list[Frame]]) -> None:
     """Update a CPU's state with an event.
 
-    `kept`: the softirqs and works that preempted tasks were in.
+    `kept`: the softirqs and works in which tasks were preempted.
     """
     if not event.name.startswith(LOCK_EVENTS):
         state.fault = event.name.startswith("page_fault")
@@ -318,7 +318,7 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
                     for at, known in enumerate(state.frames)
                     if (known.kind, known.key) == (frame.kind, frame.key)
                 ]
-                del state.frames[places[-1] if places else len(state.frames) :]  # and all frames in it
+                del state.frames[places[-1] if places else len(state.frames) :]  # and all frames nested in it
         case _:
             pass
     if (
@@ -331,23 +331,23 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
 
 
 def _caller(event: Event, symbols: Symbols) -> str:
-    """Return the function that an event of `preemptirq` is about; without a name its offset from _stext."""
+    """Return the function that a `preemptirq` event is about, or its offset from _stext without a name."""
     address = event.number("caller_offs")
     return symbols.from_text(address) or f"_stext+0x{address:x}"
 
 
 CALLED_BY, MOST_CALLERS = " from ", 3
-"""Separates a function and its caller: what keeps others out is often a few calls up."""
+"""The separator of a function and its caller, and the most callers shown. The function that turns interrupts
+off is often a few calls up.
+"""
 THUNKS = ("__x86_indirect_", "__x86_return_")
-"""Prefixes of gcc's thunks against branch prediction, which say nothing."""
+"""Prefixes of gcc's thunks against branch prediction, which are no functions of interest."""
 ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_svc", "__irq_usr")
-"""Prefixes of the functions through which an interrupt enters the kernel: x86, arm64, Arm."""
+"""Prefixes of the functions through which an interrupt enters the kernel on x86, arm64 and Arm."""
 
 
 def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | None:
-    """Return what a stack trace shows as interrupted; None if the trace is of something else, or has no
-    names.
-    """
+    """Return the interrupted function in a stack trace; None if there is none or it has no name."""
     names = [symbols.name(int(word, 16)) or "" for word in event.text("caller").split()]
     entry = next((at for at, name in reversed(list(enumerate(names))) if name.startswith(ENTRIES)), None)
     if entry is None:

@@ -18,7 +18,7 @@ from rtgauge.record.stream import TraceFormatsLine
 MOST_TEXT = 64 * 1024
 MOST_FIELDS = 100
 MOST_RECORD = 64 * 1024
-"""The most bytes that one event can have: a page is never larger."""
+"""The maximum size of an event in bytes; no page is larger."""
 Value = int | str
 _FIELD = re.compile(
     r"^\s*field:(?P<declaration>[^;]{1,500});\s*offset:(?P<offset>[0-9]{1,6});\s*size:(?P<size>[0-9]{1,6});(?:\s*signed:(?P<signed>[01]);)?\s*$"
@@ -26,15 +26,15 @@ _FIELD = re.compile(
 _ID = re.compile(r"^ID: ([0-9]{1,5})$", re.MULTILINE)
 _NAME = re.compile(r"^name: (\w{1,100})$", re.MULTILINE)
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
-"""Bytes of an unsigned number -> its code in `struct`; a signed number has the lower-case letter."""
+"""Size in bytes of an unsigned number -> its code in `struct`. A signed number has the lower-case letter."""
 
 
 @dataclass(frozen=True)
 class Field:
     """A field of an event.
 
-    `kind`: number; text (char array); located (text elsewhere in the record); relative (the same, measured
-    from the field's end); or addresses (of `size` bytes each, as many as the rest of the record holds).
+    `kind`: number; text (char array); located (text elsewhere in the record); relative (the same, with an
+    offset from the field's end); or addresses (of `size` bytes each, up to the end of the record).
     """
 
     name: str
@@ -44,10 +44,10 @@ class Field:
     number: struct.Struct | None
 
     def value(self, record: bytes) -> Value | None:
-        """Return its value in one record; None if the record is too short, or the field is neither number nor
-        text.
+        """Return the field's value in a record; None if the record is too short or the field is neither
+        number nor text.
 
-        Addresses become a text: hexadecimal, with spaces between.
+        Addresses become one text of hexadecimal numbers, separated by spaces.
         """
         if self.kind == "addresses":
             return " ".join(
@@ -117,9 +117,7 @@ class EventFormat:
 
 
 def event_format(path: str, text: str) -> EventFormat:
-    """Parse the file `format` of an event such as "sched/sched_switch". Raises RecordError for any other
-    text.
-    """
+    """Parse the file `format` of an event such as "sched/sched_switch". Raises RecordError for other text."""
     system, _, name = path.partition("/")
     number, title = _ID.search(text[:MOST_TEXT]), _NAME.search(text[:MOST_TEXT])
     if len(text) > MOST_TEXT or number is None or title is None or title[1] != name:
@@ -139,7 +137,7 @@ def event_format(path: str, text: str) -> EventFormat:
 
 @dataclass(frozen=True)
 class Common:
-    """The fields that every record begins with; None if this kernel lacks one."""
+    """The fields at the beginning of every record. A field is None if this kernel lacks it."""
 
     type: Field
     flags: Field | None
@@ -158,7 +156,7 @@ class PageLayout:
 
 
 def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLayout:
-    """Return the layout of a page of `page_bytes`. Raises RecordError if this program cannot read it."""
+    """Return the layout of a page of `page_bytes`. Raises RecordError for an unknown layout."""
     fields = _fields(header_page[:MOST_TEXT].splitlines())
     commit, data, stamp = fields.get("commit"), fields.get("data"), fields.get("timestamp")
     known = re.search(
@@ -184,7 +182,7 @@ def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLay
 
 @dataclass(frozen=True)
 class TraceFormats:
-    """Everything needed to read the trace pages of one kernel.
+    """All that is needed to read the trace pages of one kernel.
 
     `line.events`: "system/name" -> its format, as the kernel describes it.
     """
@@ -197,8 +195,8 @@ class TraceFormats:
 
     @classmethod
     def read(cls, document: Mapping[str, object]) -> TraceFormats:
-        """Read `trace_formats` of a stream: clock, events, header_page, header_event, page_bytes, cpus, and
-        perhaps symbols. Raises RecordError if they are damaged.
+        """Read the line `trace_formats` of a stream: clock, events, header_page, header_event, page_bytes,
+        cpus and optional symbols. Raises RecordError if it is damaged.
         """
         try:
             line = TraceFormatsLine.model_validate(document, strict=True)
@@ -222,7 +220,7 @@ class TraceFormats:
 
 @dataclass(frozen=True)
 class Symbols:
-    """Names of kernel addresses, sorted; empty if the target reported none."""
+    """The sorted names of kernel addresses; empty if the target reported none."""
 
     addresses: tuple[int, ...]
     names: tuple[str, ...]
@@ -242,7 +240,7 @@ class Symbols:
         return cls(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
 
     def name(self, address: int) -> str | None:
-        """Return the name of the function that contains this address; None if it is not known."""
+        """Return the name of the function that contains this address; None if unknown."""
         at = bisect_left(self.addresses, address)
         if at == len(self.addresses) or self.addresses[at] != address:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds switches that the kernel did not trace, from the task that each event was recorded in."""
+"""Finds switches that the kernel did not trace, from the task recorded with each event."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from rtgauge.explain.trace.moment import Event, EventTable
 
 FAIR_PRIORITY = 120
-"""The priority of a task if no event has it: nice 0."""
+"""The priority of a task if no event has it (nice 0)."""
 IDLE_NAME = "swapper"
 
 
 @dataclass(frozen=True)
 class MissedSwitch:
-    """A switch of `cpu` from `old` to `new` (pids) that is not in the trace. It came after `after_ns`, when
-    `old` ran, and by `until_ns`, when `new` did.
+    """A switch of `cpu` from `old` to `new` (pids) that is missing from the trace. It came after `after_ns`,
+    when `old` ran, and no later than `until_ns`, when `new` ran.
 
     Other tasks may have run in between without an event.
     """
@@ -32,12 +32,12 @@ class MissedSwitch:
 def with_missed_switches(
     table: EventTable, seen: tuple[int, int, int] | None = None
 ) -> tuple[EventTable, list[MissedSwitch]]:
-    """Return the table with a `sched_switch` at the end of each gap that hides one, and the gaps in order of
+    """Return the table with a `sched_switch` added for each gap that hides one, and the gaps in order of
     time.
 
-    Every event has the task that its CPU was in. So a missed switch came between the last event of the old
-    task and the first of another. `seen`: (time in ns, CPU, pid) of a task that is known to have run then.
-    The new events have only the fields that other events supply.
+    Every event names its CPU's task. So a missed switch came between the last event of the old task and the
+    first event of another. `seen`: (time in ns, CPU, pid) of a task known to have run at this time. The added
+    events have only the fields that other events supply.
     """
     by_cpu: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:
@@ -48,7 +48,7 @@ def with_missed_switches(
     missed.sort(key=lambda gap: gap.until_ns)
     tasks = _tasks(table.events)
     made = [_switch(gap, tasks, table.events) for gap in missed]
-    # Before the traced events of the same time: the first of them shows the new task.
+    # It comes before the traced events of the same time, because the first of these shows the new task.
     merged = sorted(
         [
             *((event.time_ns, 0, event) for event in made),
@@ -110,7 +110,7 @@ def _switch(gap: MissedSwitch, tasks: dict[int, tuple[str, int]], events: Sequen
 
 
 def _slept(gap: MissedSwitch, events: Iterable[Event]) -> bool:
-    """Return whether the old task went to sleep: it was woken before it ran again."""
+    """Return whether the old task went to sleep, which is so if it was woken before it ran again."""
     for event in events:
         if event.time_ns <= gap.after_ns:
             continue

@@ -25,13 +25,13 @@ MISSED_STORED = 1 << 30
 _LENGTH_BITS = 27
 _PADDING, _TIME_EXTEND, _TIME_STAMP = 29, 30, 31
 _STAMP_BITS = 59
-"""The bits of an absolute time stamp. Its upper 5 bits come from the page's time stamp."""
+"""The number of bits in an absolute time stamp. The upper 5 bits come from the page's time stamp."""
 _WORD, _TIME = struct.Struct("<I"), struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page. `missed`: how many events were lost before it, 0 if unknown how many, None if none was."""
+    """One page. `missed`: the number of events lost before it; 0 if unknown, None if none was lost."""
 
     time_ns: int
     data: bytes
@@ -60,7 +60,7 @@ def open_page(raw: bytes, layout: PageLayout) -> Page:
 def records(page: Page) -> Iterator[tuple[int, bytes]]:
     """Yield (time in ns, bytes) of a page's events, in order. Raises RecordError if the page is damaged.
 
-    Every round consumes at least 4 bytes, so every page ends.
+    Each round consumes at least 4 bytes, so the loop ends.
     """
     data, end, at, time_ns = page.data, len(page.data), 0, page.time_ns
     while at + 4 <= end:
@@ -100,14 +100,13 @@ MOST_PAGES, MOST_CPUS = 16_384, 65_536
 MOST_EVENTS = 2_000_000
 
 NEED_RESCHED = 0x04
-"""TRACE_FLAG_NEED_RESCHED (include/linux/trace_events.h): this CPU must call the scheduler."""
+"""TRACE_FLAG_NEED_RESCHED (include/linux/trace_events.h): the CPU must call the scheduler."""
 
 
 class Event(NamedTuple):
     """One event of the kernel.
 
-    `pid`: the task that the CPU was in. `flags`, `preempt_count`: the context, 0 if the kernel does not give
-    it.
+    `pid`: the CPU's task. `flags`, `preempt_count`: the context; 0 if the kernel does not give it.
     """
 
     time_ns: int
@@ -119,12 +118,12 @@ class Event(NamedTuple):
     values: dict[str, Value]
 
     def number(self, name: str, other: int = 0) -> int:
-        """Return the value of this name if it is a number, otherwise `other`."""
+        """Return the value with this name if it is a number, otherwise `other`."""
         value = self.values.get(name)
         return value if isinstance(value, int) else other
 
     def text(self, name: str) -> str:
-        """Return the value of this name if it is a text, otherwise ""."""
+        """Return the value with this name if it is a text, otherwise ""."""
         value = self.values.get(name)
         return value if isinstance(value, str) else ""
 
@@ -133,7 +132,7 @@ class Event(NamedTuple):
 class Lost:
     """Events that the ring lost on one CPU, between the last event before the loss and the first after it.
 
-    `count`: 0 if it is unknown how many.
+    `count`: the number of lost events; 0 if unknown.
     """
 
     cpu: int
@@ -144,7 +143,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class EventTable:
-    """The events of all CPUs in order of time; `cpus`: the CPUs that were recorded."""
+    """The events of all CPUs in order of time. `cpus`: the recorded CPUs."""
 
     events: list[Event]
     cpus: tuple[int, ...]
@@ -156,7 +155,7 @@ class EventTable:
 
 
 def moment_line(document: Mapping[str, object]) -> MomentLine:
-    """Read `moment` of a stream. Raises RecordError if it is damaged."""
+    """Read the line `moment` of a stream. Raises RecordError if it is damaged."""
     try:
         return MomentLine.model_validate(document, strict=True)
     except ValidationError:
@@ -164,7 +163,7 @@ def moment_line(document: Mapping[str, object]) -> MomentLine:
 
 
 def raw_pages(line: MomentLine) -> dict[int, list[bytes]]:
-    """Return CPU -> the bytes of its pages. Raises RecordError if they are damaged or too many."""
+    """Return CPU -> the bytes of each of its pages. Raises RecordError if pages are damaged or too many."""
     if sum(map(len, line.pages.values())) > MOST_PAGES:
         raise RecordError(f"a moment of the trace has more than {MOST_PAGES} pages")
     try:
@@ -182,7 +181,7 @@ def raw_pages(line: MomentLine) -> dict[int, list[bytes]]:
 def read_pages(formats: TraceFormats, pages: Mapping[int, Sequence[bytes]]) -> EventTable:
     """Read the events in all pages, by CPU. Events that the formats do not describe are left out.
 
-    Raises RecordError if a page is damaged, or there are too many events.
+    Raises RecordError if a page is damaged or there are too many events.
     """
     events: list[Event] = []
     lost: list[Lost] = []
@@ -239,30 +238,28 @@ class Moment:
     thread: int
     table: EventTable
     left_out: tuple[int, ...] = ()
-    """CPUs whose events did not fit."""
+    """The CPUs whose events did not fit."""
     stolen_ns: Mapping[int, int] = field(default_factory=dict[int, int])
-    """CPU -> the time that the hypervisor took from it around then; the guest's kernel counts in ticks of 10
-    ms.
-    """
+    """CPU -> the time that the hypervisor took from it around the moment, counted in ticks of 10 ms."""
 
     held: tuple[tuple[int, str], ...] = ()
-    """(start, system call or empty) of the thread's sleeps in the moment that no other thread ends."""
+    """(start, system call or empty) of each sleep in the moment that no other thread ended."""
     throttled: tuple[ThrottledGroup, ...] = ()
     """The thread's control groups that recently used up their CPU quota, in order of time."""
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it is a sleep from `release_ns` until the lock's owner released it at `end_ns`."""
+        """Whether this is a sleep from `release_ns` until the lock's owner released the lock at `end_ns`."""
         return self.kind == "blocked"
 
     @property
     def is_wait(self) -> bool:
-        """Whether it is a sleep from `release_ns` until another thread woke it at `end_ns`."""
+        """Whether this is a sleep from `release_ns` until another thread woke the thread at `end_ns`."""
         return self.kind in {"blocked", "waited"}
 
 
 def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment:
-    """Read `moment` of a stream with its pages. Raises RecordError if it is damaged."""
+    """Read the line `moment` of a stream with its pages. Raises RecordError if it is damaged."""
     line = moment_line(document)
     if not 0 <= line.end_ns - line.release_ns <= LONGEST_NS or line.cpu >= MOST_CPUS:
         raise RecordError(
