@@ -192,7 +192,7 @@ def conclude(
 ) -> str:
     """Return the first sentence of a comparison, from its quantile differences with corrected p-values.
 
-    `repeat`: the command to suggest if sides have a single run.
+    `repeat`: the command to suggest if a side has a single run.
     """
     if not rows:
         return "Nothing can be compared: a side is empty."

@@ -106,7 +106,7 @@ class QuantileDifference(Model):
     )
     low_ns: int | None = Field(
         default=None,
-        description="lower end of the interval, bin widths included; None without an interval or limit",
+        description="lower end of the interval, bin widths included; None if there is no interval or limit",
     )
     high_ns: int | None = None
     p_different: float | None = None

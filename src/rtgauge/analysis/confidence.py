@@ -2,8 +2,8 @@
 """Computes exact bounds on the probability that an activation is too late, from the number of activations.
 
 Counts may be divided by a design effect (Kish, Survey Sampling, 1965): the number of dependent activations
-that are worth one independent activation. Without it, activations count as independent, and bounds are
-tightest.
+that are worth one independent activation. Without it, activations count as independent, which gives the
+tightest bounds.
 """
 
 from __future__ import annotations

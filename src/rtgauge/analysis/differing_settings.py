@@ -44,7 +44,7 @@ def settings_of(side: Side) -> dict[str, str]:
 
 
 def differences(sides: Sequence[Side]) -> dict[str, list[str]]:
-    """Return the value of each differing setting in each side, or "not recorded"."""
+    """Map each setting that differs to its value on each side, or "not recorded"."""
     settings = [settings_of(side) for side in sides]
     names = dict.fromkeys(name for of_side in settings for name in of_side)
     values = {name: [of_side.get(name, "not recorded") for of_side in settings] for name in names}

@@ -24,7 +24,7 @@ class GateWish(Model):
     larger_than: float = Field(default=0.1, gt=0, description="the change that matters; 0.1 is 10 %")
     max_pairs: int
     require: str | None = Field(
-        default=None, description="a bound; how often it is exceeded decides, instead of a quantile"
+        default=None, description="a bound; if set, the gate decides by how often it is exceeded"
     )
     kernels: tuple[str | None, str | None] = Field(
         default=(None, None), description="text that each side's kernel release must contain"

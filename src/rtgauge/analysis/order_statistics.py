@@ -26,7 +26,9 @@ def rank_below(share: float, count: int, confidence: float) -> int:
 
 
 def rank_above(share: float, count: int, confidence: float) -> int:
-    """Return the smallest rank that bounds the quantile from above (one-sided); `count` + 1 without any."""
+    """Return the smallest rank that bounds the quantile from above (one-sided); `count` + 1 if there is
+    none.
+    """
     return _first_reaching(share, count, confidence) + 1
 
 

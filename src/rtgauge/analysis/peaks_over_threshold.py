@@ -119,7 +119,9 @@ def fit(excess: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[float, float]:
 
 
 def estimate(values_ns: npt.ArrayLike, counts: npt.ArrayLike) -> Pareto | None:
-    """Fit the distribution to the largest values (ns, ascending); None if too few or too alike."""
+    """Fit the distribution to the largest values (ns, ascending), each with its count. Return None if they
+    are too few or too alike.
+    """
     values, weights = np.asarray(values_ns, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     total = float(weights.sum())
     wanted = min(MOST_PEAKS, max(LEAST_PEAKS, total / SHARE))

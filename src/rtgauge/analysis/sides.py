@@ -145,7 +145,8 @@ class Side:
 
     @cached_property
     def maxima(self) -> tuple[list[int], list[int], list[int]]:
-        """For each stretch of time, the largest latency (ns, unsigned), the number of activations, the run.
+        """For each stretch of time, the largest latency (ns, unsigned), the number of activations, and the
+        run.
 
         Stretches with less than half the median number of activations are left out.
         """
@@ -484,7 +485,9 @@ def _record_words(record: Record) -> set[str | None]:
 
 
 def _parameter_words(side: Side) -> set[str]:
-    """Return the words of the side's parameters, also without the part after a colon (to match loops)."""
+    """Return the words of the side's parameters, also without the part after a colon, so that similar loops
+    match.
+    """
     words = side.traits["parameters"].split()
     return {*words, *(word.partition(":")[0] for word in words)}
 

@@ -98,7 +98,9 @@ def step_words(step: Step) -> str | None:
 
 
 def _listed(result: Result) -> list[Spike]:
-    """Return the overflow cycles of a thread. Their start is uncertain: only the cycle's number is known."""
+    """Return the overflow cycles of a thread. Their start is uncertain, because only the cycle's number is
+    known.
+    """
     thread, interval, text = (
         result.labels.get("thread"),
         result.values.get("interval_ns"),

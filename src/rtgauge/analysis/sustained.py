@@ -88,7 +88,9 @@ class Curve(Model):
     sustained_ns: int | None = Field(
         description="the shortest period that every repeat sustained; None if a repeat found none"
     )
-    spread_ns: tuple[int, int] | None = Field(description="the shortest and longest of the repeats' periods")
+    spread_ns: tuple[int, int] | None = Field(
+        description="the shortest and longest period that the repeats sustained"
+    )
     coverage: float = Field(
         description="the probability that the spread contains the median of many more repeats"
     )

@@ -60,7 +60,9 @@ class Compared:
 
 @contextmanager
 def _progress() -> Generator[Callable[[str, int, int], None] | None]:
-    """Show a bar and yield the function that moves it, (activity, done, total); None without a terminal."""
+    """Show a bar in a terminal, and yield the function that moves it: (activity, done, total) -> None.
+    Without a terminal, yield None.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None

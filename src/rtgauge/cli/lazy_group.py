@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Defines a group that imports a command only when it is called, so that help and others start fast."""
+"""Defines a group that imports a command only when it is called, so that help and other commands start
+fast.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def _command(name: str, made: Any) -> Any:
 
 
 def _refuse_repeats(command: Any) -> None:
-    """Refuse to repeat an option that has a single value. Otherwise, one of two requirements is ignored."""
+    """Refuse a repeated option that takes a single value. Otherwise, for example, one of two requirements
+    would be ignored.
+    """
     for inner in getattr(command, "commands", {}).values():
         _refuse_repeats(inner)
     make_parser = command.make_parser

@@ -168,7 +168,9 @@ def _usage(error: Any) -> str:
 
 
 def _instead(command: str, message: str) -> str:
-    """Return where the message's unknown command or option belongs, as a hint; empty if nowhere."""
+    """Return a hint that says where the unknown command or option in the message belongs; empty if it belongs
+    nowhere.
+    """
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
     from rtgauge.probe.registry import PROBES

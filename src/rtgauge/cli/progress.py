@@ -45,7 +45,9 @@ class Display:
         """The number of steps in a study's earlier rounds."""
         self.began_s = time.monotonic()
         self.late_s: dict[bool, list[float]] = {False: [], True: []}
-        """The lateness (s) of each finished step, without a load (False) and with a load (True)."""
+        """How many seconds longer than expected each finished step took, without a load (False) and with a
+        load (True).
+        """
 
     def __enter__(self) -> Self:
         return self

@@ -18,7 +18,9 @@ def open_record(named: Path) -> Record:
 
 
 def with_one_step(record: Record, step: str | None) -> Record:
-    """Return the record with only the step of `--step`, if given. Raises InputError if it does not exist."""
+    """Return the record with only the step that `--step` names, or with all steps. Raises InputError if there
+    is no such step.
+    """
     if step is None:
         return record
     names = [known.id for known in record.steps]

@@ -169,7 +169,8 @@ def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str,
 
 
 def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
-    """Return the report for KCIDB, kernel CI's database. It also has a test for each figure (in seconds).
+    """Return the report for KCIDB, kernel CI's database. It also has a test for each figure (in seconds) of
+    each step.
 
     With `source`, the report is a whole submission: the checkout, a build for each architecture, and the
     tests. Without `source`, the origin is `rtgauge` and the build is the kernel release, and the submitter

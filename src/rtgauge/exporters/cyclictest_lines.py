@@ -28,7 +28,9 @@ LIMIT_US = 10_000
 
 
 def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
-    """Return the steps with latencies and the series of their threads. Raises InputError without any."""
+    """Return the steps with latencies and the series of their threads. Raises InputError if there are
+    none.
+    """
     steps = [
         (step, step.main_series)
         for step in record.steps

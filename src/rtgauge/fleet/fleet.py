@@ -184,7 +184,9 @@ class Fleet:
 
     @staticmethod
     def _outlived(job: Job, folder: Path) -> int | None:
-        """Return the status of a run that ended after its fleet; None for a gate, or without such a run."""
+        """Return the status of a run that ended after its fleet; None if there is no such run, or for a
+        gate.
+        """
         ended = [] if job.is_gate else _complete(folder)
         if not ended:
             return None

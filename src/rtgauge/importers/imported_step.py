@@ -104,7 +104,9 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
-    """Return value (ns) -> samples, not below the minimum. Unsigned values above the maximum are below 0."""
+    """Return value (ns) -> samples. Values below the minimum count as the minimum; unsigned values above the
+    maximum were negative.
+    """
     if not series.absolute:
         low = series.minimum_ns or 0
         return {max(value, low): count for value, count in series.histogram.items()}
@@ -347,7 +349,8 @@ def imported_step(
 ) -> StepAndWindows:
     """Make the step with one window for each series, or for each second if the tool prints every second.
 
-    `interval_ns`: interval of all series, by default from the file. Raises InputError for contradictions.
+    `interval_ns`: interval of all series, by default from the file. Raises InputError for contradictory
+    values.
     """
     resolution = measurement.resolution_ns
     for series in measurement.series:

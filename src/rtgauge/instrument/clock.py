@@ -45,7 +45,9 @@ class ClockComparison:
         self._offset_ns.append(host_ns - self._first_host_ns - instrument_ns)
 
     def drift(self) -> ClockDrift | None:
-        """Return Theil and Sen's slope through the smallest offsets of equal windows; None for too few."""
+        """Return Theil and Sen's slope through the smallest offsets of equal windows; None if there are too
+        few windows.
+        """
         if len(self._instrument_ns) < 2 * MIN_WINDOWS:
             return None
         times = np.asarray(self._instrument_ns)

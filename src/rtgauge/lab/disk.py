@@ -13,7 +13,9 @@ from rtgauge.errors import MeasureError
 
 
 def _program(name: str) -> str:
-    """Find a program of e2fsprogs, which may not be on the user's PATH. Raises MeasureError without it."""
+    """Find a program of e2fsprogs, which may not be on the user's PATH. Raises MeasureError if it is
+    missing.
+    """
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     program = shutil.which(name, path=path)
     if program is None:

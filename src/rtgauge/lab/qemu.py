@@ -22,7 +22,9 @@ Accelerator = Literal["tcg", "kvm"]
 PROGRAMS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}
 PACKAGES = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
 ONE_THREAD = "tcg,thread=single"
-"""With a thread per x86 CPU, QEMU 7.2 occasionally ran code that the kernel had just patched (`int3`)."""
+"""With one thread per emulated x86 CPU, QEMU 7.2 occasionally ran code that the kernel had just patched
+(`Oops: int3`).
+"""
 STEADY_CLOCK = "tsc=nowatchdog"
 """On a busy host, the guest's kernel would find the emulated TSC unstable and change the clock source during
 a measurement. The other emulated clocks are no better.

@@ -35,7 +35,9 @@ DEFAULT_PORT = 8377
 EACH_S = 0.5
 """The time between two documents."""
 REQUEST_S = 10.0
-"""The time within which a connection must become a WebSocket or end. Only a slow one needs more."""
+"""The time within which a connection must become a WebSocket or end. The page has some KB, so only a slow
+connection needs more time.
+"""
 LAST_WORD_S = 2
 """The time for browsers to get the last document."""
 

@@ -319,7 +319,9 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
 
 
 def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
-    """Return the two tasks that may have run in a span with an untraced switch; None without a switch."""
+    """Return the two tasks that may have run in a span with an untraced switch; None if there is no such
+    switch.
+    """
     if piece.phase in {Phase.BLOCKED, Phase.UNKNOWN}:
         return None
     gaps = [gap for gap in scene.missed if gap.cpu == piece.cpu]
@@ -372,7 +374,9 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
 
 
 def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
-    """Return the kernel lock that the thread waited for at this time, and its holder if it is traced."""
+    """Return the kernel lock that the thread waited for at this time, and its holder if the trace shows
+    it.
+    """
     wait = next((wait for wait in scene.kernel_locks if wait.covers(time_ns)), None)
     if wait is None:
         return None

@@ -177,7 +177,9 @@ def _place(ranked: RankedCulprit) -> int:
 
 
 def general(culprit: Culprit) -> Culprit:
-    """Return the culprit as a run counts it: all throttling is one, and all instances of a kernel thread."""
+    """Return the culprit as a run counts it: all throttling as one culprit, and all instances of a kernel
+    thread as one.
+    """
     if culprit.kind is Kind.THROTTLED:
         return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
     if culprit.kind in {Kind.IRQ, Kind.NMI}:

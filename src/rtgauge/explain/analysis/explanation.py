@@ -302,7 +302,9 @@ def sentence(explanation: Explanation) -> str:
 
 
 def _where(explanation: Explanation) -> str:
-    """Return "on CPU 1", or for a sleep "blocked on a lock of logger, lent real-time priority 80"."""
+    """Return the place of a latency, "on CPU 1", or for a sleep "blocked on a lock of logger, lent real-time
+    priority 80".
+    """
     if not explanation.moment.is_wait:
         return f"on CPU {explanation.moment.cpu}"
     *others, first = explanation.owners or ("a task that is not in the trace",)

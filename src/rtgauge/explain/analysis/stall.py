@@ -58,7 +58,9 @@ class LateTimers:
         return cls(came)
 
     def waited(self, cpu: int, start_ns: int, end_ns: int) -> int:
-        """Return the longest time (ns) in an interval in which a timer of the CPU was due without coming."""
+        """Return the longest time (ns) in an interval in which a timer of the CPU was due but did not
+        come.
+        """
         return max(
             (min(came, end_ns) - max(due, start_ns) for due, came in self.of_cpu.get(cpu, [])), default=0
         )

@@ -145,7 +145,9 @@ class ExplainedView:
 
 @dataclass(frozen=True)
 class ExplainedChapter:
-    """All explained steps. `together`: the run's culprits, for several steps. `tested`: a self test."""
+    """All explained steps. `together`: the culprits of the whole run, if it has several steps. `tested`: a
+    self test.
+    """
 
     together: list[CulpritRow]
     steps: list[ExplainedView]
