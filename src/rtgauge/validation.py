@@ -69,7 +69,7 @@ def _message(details: Mapping[str, Any]) -> str:
     context: dict[str, Any] = details.get("ctx", {})
     match details["type"]:
         case "literal_error":
-            return f"'{details['input']}' is not known; there are {context['expected']}"
+            return f"'{details['input']}' is not one of {context['expected']}"
         case "greater_than_equal":
             return f"{details['input']} is too small; the minimum is {context['ge']}"
         case "greater_than":
@@ -91,7 +91,7 @@ def _message(details: Mapping[str, Any]) -> str:
         case "string_type":
             return f"{details['input']!r} is not text"
         case "string_pattern_mismatch":
-            return f"'{details['input']}' may hold letters, digits, '.', '_' and '-' only"
+            return f"'{details['input']}' may contain only letters, digits, '.', '_' and '-'"
         case _:
             return str(details["msg"]).removeprefix("Value error, ")
 

@@ -161,7 +161,7 @@ def test_a_baseline_by_kernel_or_record(old, new, baseline):
 def test_a_baseline_that_is_none_or_everything_is_refused(old, new):
     with pytest.raises(InputError, match="did you mean"):
         compared(old, new, baseline="6.12.0-rt, idel")
-    with pytest.raises(InputError, match="names every side"):
+    with pytest.raises(InputError, match="matches every side"):
         compared(old, new, baseline="as-is")
 
 
@@ -210,7 +210,7 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     assert "HM is empty: nothing was measured" in out
     assert "All latencies of Single are equal (5.00 us)" in out
     assert "HM: paper: the sample is empty" in out
-    assert "MI: paper: the baseline has a single bin, 5 us" in out
+    assert "MI: paper: the baseline has only one bin, 5 us" in out
     assert (
         "Single: cannot be estimated from this sample: the largest values have only 1 different value" in out
     )

@@ -191,7 +191,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         finally:
             idle.kill()
     assert (
-        "Nothing was measured: no activation came in the measured time; watch a program while it works"
+        "Nothing was measured: no activation came in the measured time; watch the program while it works"
         in " ".join(done.stdout.split())
     )
 
@@ -205,7 +205,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         (("--", "true"), "ended at once, with status 0"),
         (("--pid", 4194303), "there is no process"),
         (("--program", "no-such-thing"), "no program is named no-such-thing"),
-        (("--target", "ssh://nowhere.invalid", "--", "true"), "no host of this name"),
+        (("--target", "ssh://nowhere.invalid", "--", "true"), "no host with this name"),
     ],
 )
 def test_what_watch_refuses(words: tuple[object, ...], said: str) -> None:

@@ -39,7 +39,7 @@ def test_ctrl_c_ends_in_order_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert running.returncode == 130
     assert "Traceback" not in said
     assert alive(below) == []
-    assert "stopping: 1 job will end in order" in said
+    assert "stopping; waiting for 1 job to end" in said
     assert "0 of 1 job done" in said
     assert said.endswith("the same command continues\n")
     done = good(rtgauge("fleet", plan))

@@ -72,7 +72,7 @@ def test_another_kernel_than_wanted_decides_nothing_after_one_pair(tmp_path: Pat
         (("--baseline", "policy=fifo"), "name both sides"),
         ((*SIDES, "--series", "wakeup/latency/cpux"), "did you mean 'wakeup/latency/cpu'?"),
         ((*SIDES, "--series", "x/y/z"), "there are: wakeup/latency/cpu"),
-        ((*SIDES, "--series", "wakeup/*"), "names several"),
+        ((*SIDES, "--series", "wakeup/*"), "matches several series"),
         ((*SIDES, "--max-pairs", 5), "needs 6 to"),
         ((*SIDES, "--larger-than", "much"), "--larger-than"),
         ((*SIDES, "--quantile", "max"), "is not one of"),

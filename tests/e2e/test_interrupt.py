@@ -165,7 +165,7 @@ def test_the_guard_of_the_run_killed_in_a_long_step(tmp_path: Path, log: Path) -
     finally:
         end(process)
     assert process.returncode == 3
-    assert "rtgauge restore does" in only_error(log.read_text())
+    assert "rtgauge restore, restores" in only_error(log.read_text())
     record = the_record(tmp_path)
     (name,) = document((record / "run.json").read_text())["steps"]
     step = document((record / "steps" / name / "step.json").read_text())

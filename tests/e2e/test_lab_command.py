@@ -195,7 +195,7 @@ def test_a_build_waits_for_another_one(lab: dict[str, str | None], tmp_path: Pat
             [*COMMAND, "lab", "build", "debian-rt"], env=environment(**lab), stderr=log
         )
         wait_until(
-            lambda: "waiting for another image that is being built" in (tmp_path / "log").read_text(),
+            lambda: "waiting until another image has been built" in (tmp_path / "log").read_text(),
             "the build to wait",
         )
         assert process.poll() is None

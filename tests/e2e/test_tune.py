@@ -101,7 +101,7 @@ def test_a_trial_that_hangs_is_ended_and_put_back_and_the_search_goes_on(tmp_pat
     finally:
         end(process)
     assert process.returncode in {1, 4}
-    assert "Left out: deployment settings=timer-migration: the program has said nothing" in output
+    assert "Left out: deployment settings=timer-migration: the program has been silent" in output
     assert MIGRATION.read_text() == before
 
 

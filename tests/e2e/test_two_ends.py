@@ -306,7 +306,7 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
             ("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--peer-path", "loop:pipe"),
             "within one machine",
         ),
-        (("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "both"), "plays one role"),
+        (("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "both"), "plays only one role"),
         (("--peer-path", "udp:127.0.0.1:7000"), "name that machine with peer"),
         (("--peer-cpu", "1"), "name that machine with peer"),
         (

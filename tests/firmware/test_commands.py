@@ -31,7 +31,7 @@ def test_the_self_test_inside_and_over_a_wire() -> None:
 def test_a_wire_that_is_not_there() -> None:
     with EmulatedBoard(delays=[None]) as board:
         said = error_line(rtgauge("instrument", "selftest", f"serial:{board.path}", "--wire"), 3)
-    assert "is a wire between GP2" in said
+    assert "check the wire between GP2" in said
 
 
 def test_firmware_goes_to_the_drive_of_a_board_and_to_nothing_else(tmp_path: Path) -> None:

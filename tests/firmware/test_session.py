@@ -128,7 +128,7 @@ def test_what_the_instrument_refuses_is_said():
     with emulated_instrument() as path, _session(path) as session:
         with pytest.raises(MeasureError, match="two pins"):
             session.configure(Configuration(Mode.RESPONSE, answer_pin=2))
-        with pytest.raises(MeasureError, match="does not fit"):
+        with pytest.raises(MeasureError, match="outside the instrument's range"):
             session.configure(Configuration(Mode.RESPONSE, limit_ns=10**12))
 
 

@@ -146,7 +146,7 @@ def test_off_the_map_ends_at_dedicated_hardware(tmp_path: Path):
 def test_too_short_cannot_be_told_and_says_for_how_long(tmp_path: Path):
     found = ask(HARD, wakeups(tmp_path / "r", 20, count=500, system=RT))
     assert (found.use, found.status) == (None, EXIT_CANNOT_TELL)
-    assert "not known yet" in found.answer
+    assert "unknown so far" in found.answer
     assert "--duration" in found.next
 
 

@@ -199,8 +199,8 @@ def test_the_latency_before_and_after_and_the_gravity_of_both(
     )
     view = RecordView(Record(tmp_path, run, [step], {}))
     assert CALIBRATIONS.conclusion(view, [step]) == (
-        "autotune set the gravity to 0.5 us irq, 5.5 us kernel, 5.0 us user, from 0.0 us irq, 2.0 "
-        "us kernel, 2.0 us user; "
+        "autotune changed the gravity from 0.0 us irq, 2.0 us kernel, 2.0 us user "
+        "to 0.5 us irq, 5.5 us kernel, 5.0 us user; "
         "mean latency 7.7 us before and 4.7 us after; the previous gravity was restored"
     )
     chapter = CALIBRATIONS.chapter(view, [step], ())
@@ -255,9 +255,9 @@ def test_a_target_without_autotune_says_what_is_missing():
     ("written", "words"),
     [
         ({"rt": "rtai"}, "RTAI calibrates itself"),
-        ({"rt": "cobalt", "count": 5}, "count belongs to the clocks"),
-        ({"keep": True}, "keep belongs to rt cobalt"),
-        ({"interval": "1ms", "cpu": "0"}, "cpu, interval belongs to rt cobalt"),
+        ({"rt": "cobalt", "count": 5}, "count applies only to the clocks"),
+        ({"keep": True}, "keep applies only to rt cobalt"),
+        ({"interval": "1ms", "cpu": "0"}, "cpu, interval applies only to rt cobalt"),
     ],
 )
 def test_what_is_not_of_this_calibration_is_refused(written: dict[str, object], words: str):

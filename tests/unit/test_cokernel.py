@@ -87,7 +87,7 @@ def test_a_line_that_stays_with_the_cokernel_is_the_default(name: str):
 )
 def test_two_machines_and_a_cokernel_are_refused(written: dict[str, str]):
     name = next(iter(written))
-    with pytest.raises(InputError, match=f"{name} needs a line of Linux"):
+    with pytest.raises(InputError, match=f"{name} needs a Linux line"):
         normalise(PROBES["response"], {**written, "rt": "cobalt"}, "x")
 
 

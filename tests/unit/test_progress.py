@@ -60,7 +60,7 @@ def test_the_rounds_of_a_study_are_counted_on(clock):
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
     measure(display, clock, [key("memory")], [60], [60])
     assert lines(stream)[:2] == [
-        "2 steps, about 20 s, then about 1 min 0 s for more that the study chooses from their results",
+        "2 steps, about 20 s, then about 1 min 0 s for more steps that the study chooses from the results",
         "[1/2] wakeup idle, 1 min 20 s left",
     ]
     assert lines(stream)[3:] == ["1 more step, about 1 min 0 s", "[3/3] wakeup memory, 1 min 0 s left"]
@@ -72,7 +72,7 @@ def test_where_nobody_knows_how_long_a_study_takes_it_says_so(clock):
     display.later_s = lambda _: None
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
     assert lines(stream)[:2] == [
-        "2 steps, about 20 s, then more that the study chooses from their results",
+        "2 steps, about 20 s, then more steps that the study chooses from the results",
         "[1/2] wakeup idle, 20 s left",
     ]
 

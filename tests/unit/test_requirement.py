@@ -56,12 +56,12 @@ def test_a_requirement_prints_as_it_parses(metric, bound, period, hardness, conf
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "neither a period nor a bound"),
-        ("hardness=95%", "neither a period nor a bound"),
+        ("", "needs a period or a bound"),
+        ("hardness=95%", "needs a period or a bound"),
         ("latancy<=200us", "unknown key 'latancy'; did you mean 'latency'"),
         ("latency<=200", "no unit"),
         ("latency<=200kg", "unknown unit 'kg'"),
-        ("latency<=200 us", "written together"),
+        ("latency<=200 us", "write a number and its unit together"),
         ("latency<200us", "written latency<=200us"),
         ("latency=200us", "written latency<=200us"),
         ("period<=1ms", "written period=1ms"),
@@ -75,7 +75,10 @@ def test_a_requirement_prints_as_it_parses(metric, bound, period, hardness, conf
         ("latency<=1us hardness=most", "share in percent"),
         ("latency<=1us confidence=100%", "confidence of 100%"),
         ("period=1ns", "half a period"),
-        ("hardness=99% p99.9<=1us", "p99.9 and hardness say the same; give latency<=1us hardness=99.9%"),
+        (
+            "hardness=99% p99.9<=1us",
+            "p99.9 and hardness set the same thing; give latency<=1us hardness=99.9%",
+        ),
         ("p99.9<=1us hardness=99%", "hardness is given twice"),
         ("p99.9<1us", "written latency<=1us"),
         ("p999<=1us", "at most 100%"),

@@ -73,7 +73,7 @@ def test_the_period_is_that_of_rtais_task_where_a_build_has_another() -> None:
     assert (measurement.series[0].interval_ns, measurement.series[0].seconds[0].count) == (500_001, 1999)
     (mark,) = measurement.marks
     assert mark.name == "period-of-the-task"
-    assert "100us, but its task has one of 500001ns" in mark.detail
+    assert "100us, but its task's period is 500001ns" in mark.detail
 
 
 def test_a_period_that_nothing_tells_is_marked() -> None:
@@ -89,7 +89,7 @@ def test_a_period_that_nothing_tells_is_marked() -> None:
         (("RTD|       2924|       2924", "RTD|       2924|       2923"), "contradicts itself"),
         (("RTD|       2924", "RTD|          x"), "is damaged: line"),
         (("RTD|", "RTX|"), "no line of figures"),
-        (("average time = 1", "average time = 5"), "only those over 1 s"),
+        (("average time = 1", "average time = 5"), "reads only averages over 1 s"),
         (("0          100000 ", "0          4000000000 "), "a period of 4s"),
     ],
 )

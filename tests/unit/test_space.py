@@ -170,8 +170,8 @@ def test_wakeup_in_kernel_space_is_the_timerlat_tracer():
         ({"interval": "1001ms"}, "100us to 1s"),
         ({"interval": "100500ns"}, "whole us"),
         ({"policy": "deadline"}, "fifo, rr or other"),
-        ({"timer": "timerfd"}, "timer is for user space"),
-        ({"phase": "fixed"}, "phase is for user space"),
+        ({"timer": "timerfd"}, "timer works only in user space"),
+        ({"phase": "fixed"}, "phase works only in user space"),
     ],
 )
 def test_what_the_tracer_does_not_have_is_refused(written: dict[str, str], message: str):
@@ -244,7 +244,7 @@ def test_a_cokernel_that_may_have_no_line_has_none_in_kernel_space(rt: str):
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ({"context": "irq-thread"}, "needs the interrupt of a line"),
+        ({"context": "irq-thread"}, "needs a line's interrupt"),
         ({"interval": "5us"}, "from 10us to 1min"),
         ({"interval": "2min"}, "from 10us to 1min"),
         ({"role": "both"}, "use role slave"),

@@ -137,8 +137,8 @@ def paper_test(
     cannot = _empty(side, baseline)
     if len(baseline[0]) == 1 and cannot is None:
         cannot = (
-            f"the baseline has a single bin, {int(baseline[0][0])} us: every histogram reshaped to it "
-            "becomes equal to it, so there is nothing to test"
+            f"the baseline has only one bin, {int(baseline[0][0])} us: any histogram reshaped to it would "
+            f"equal it, so there is nothing to test"
         )
     if cannot is not None:
         return Test(convention=Convention.PAPER, scale=scale, cannot=cannot)

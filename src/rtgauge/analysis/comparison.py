@@ -118,8 +118,8 @@ def _says(corrected: tuple[float, float, float], options: Options, row: Quantile
     if not_beyond < options.alpha:
         return f"differs by more than {within} at {where}"
     if different < options.alpha:
-        return f"differs at {where}; whether by more than {within} is not shown"
-    return f"shows neither a difference at {where} nor that it is within {within}"
+        return f"differs at {where}, but not clearly by more than {within}"
+    return f"no difference shown at {where}, but there may be one of more than {within}"
 
 
 def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:

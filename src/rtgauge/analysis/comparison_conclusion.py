@@ -108,8 +108,8 @@ def _of_runs(row: QuantileDifference) -> str:
     if runs == of_baseline:
         return "In these two runs, "
     if runs < 2:
-        return f"In the one run of {row.side} and {of_baseline} of {row.baseline}, "
-    return f"In {runs} runs of {row.side} and the one of {row.baseline}, "
+        return f"In one run of {row.side} and {of_baseline} runs of {row.baseline}, "
+    return f"In {runs} runs of {row.side} and one run of {row.baseline}, "
 
 
 def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
@@ -124,7 +124,7 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
         why = next((row.no_interval for row in rows if row.no_interval), None)
         measured = ", ".join(f"{row.quantile} {signed(row.difference_ns)}" for row in rows)
         why = f" ({why})" if why else ""
-        return f"Whether {side} differs from {baseline} is not known{why}; as measured: {measured}"
+        return f"It is unknown whether {side} differs from {baseline}{why}; measured difference: {measured}"
     clauses: list[str] = []
     for kind in (Finding.WORSE, Finding.BETTER):
         if kind in by_finding:
@@ -142,7 +142,7 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
     if whole is Finding.SAME:
         return f"{runs}{side} and {baseline} are the same within {within} at {at[Finding.SAME]}"
     nothing = f"{'no' if runs else 'No'} difference between {side} and {baseline} is shown"
-    neither = same or f", nor that they are the same within {within}"
+    neither = same or f"; they may still differ by more than {within}"
     return f"{runs}{nothing} at {at[Finding.NOT_SHOWN]}{neither}"
 
 
@@ -207,8 +207,9 @@ def conclude(
     if all(row.repeated for row in rows):
         return f"{sentence}."
     if repeat is None:
-        return f"{sentence}; one run per side shows no more than that."
-    return f"{sentence}; repeated runs show whether that is chance: {repeat}"  # no full stop after a command
+        return f"{sentence}; one run per side cannot show more."
+    # no full stop after a command
+    return f"{sentence}; repeat the runs to see whether this is chance: {repeat}"
 
 
 REPEATS = 5
@@ -250,7 +251,6 @@ def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
     distinct = list(dict.fromkeys(shlex.join(words) for words in commands))
     again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
     return (
-        f"run on each machine, {REPEATS} times, alternately:  {again}; then, with one NAME for all records "
-        "of a side: "
-        "rtgauge compare --label NAME=RECORD ..."
+        f"run this on each machine {REPEATS} times, alternately:  {again}; then compare, with the same NAME "
+        "for all records of a side: rtgauge compare --label NAME=RECORD ..."
     )

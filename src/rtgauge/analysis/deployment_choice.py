@@ -62,7 +62,7 @@ def choose(comparison: Comparison) -> Choice:
         raise MeasureError(f"no deployment can be chosen: {causes}")
     reason = (
         "every deployment is rejected against Single; "
-        f"this one's statistic, {least.paper.statistic:.1f}, is the smallest "
+        f"this one has the smallest statistic, {least.paper.statistic:.1f} "
         f"(critical: {least.paper.critical:.1f})"
     )
     return Choice(deployments[least.side], reason)

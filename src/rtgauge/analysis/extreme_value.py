@@ -148,7 +148,7 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     """
     x = np.asarray(maxima, dtype=np.float64)
     if len(x) < 3 or float(np.ptp(x)) == 0:
-        raise ValueError("a distribution of maxima cannot be fitted to fewer than three, or to equal ones")
+        raise ValueError("a distribution of maxima needs at least three maxima that are not all equal")
     centre, spread = float(np.median(x)), float(np.std(x))  # scale the numbers to about 1
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
@@ -386,8 +386,8 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLev
                     else f"at most {(ns or 0.0) / 1_000:.1f} us"
                 )
                 return (
-                    f"the fit says {words} once in {format_count(level.activations)}, and {seen} "
-                    f"exceeded that, up to {max(maxima_ns) / 1_000:.1f} us"
+                    f"the fit expects {words} once in {format_count(level.activations)}, but {seen} "
+                    f"exceeded this, up to {max(maxima_ns) / 1_000:.1f} us"
                 )
     return None
 
@@ -446,11 +446,11 @@ def estimate(
 
     if len(maxima) < LEAST_BLOCKS:
         return cannot(
-            f"{plural(len(maxima), 'window')} of time with a largest value, but at least {LEAST_BLOCKS} are "
-            "needed"
+            f"only {plural(len(maxima), 'window')} of time with a largest value; at least {LEAST_BLOCKS} "
+            f"are needed"
         )
     if size < LEAST_A_BLOCK:
-        return cannot(f"a window holds {size:.0f} activations, but at least {LEAST_A_BLOCK} are needed")
+        return cannot(f"a window has only {size:.0f} activations; at least {LEAST_A_BLOCK} are needed")
     if len(set(maxima)) < 10:
         return cannot(f"the largest values have only {plural(len(set(maxima)), 'different value')}")
     tests = assumptions(maxima)

@@ -76,7 +76,7 @@ def looks(max_pairs: int) -> tuple[int, ...]:
     if not BLOCK <= max_pairs <= MOST_PAIRS:
         raise InputError(
             f"a gate needs {BLOCK} to {MOST_PAIRS} pairs, not {max_pairs}: "
-            "fewer cannot show a change with one false alarm in 500"
+            "with fewer, more than one decision in 500 would be a false alarm"
         )
     return (*range(BLOCK, max_pairs, BLOCK), max_pairs)
 

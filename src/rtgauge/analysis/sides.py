@@ -333,9 +333,7 @@ def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
         groups = by_name.setdefault(record.label or name, {})
         steps = [step for step in record.steps if scope.has(step)]
         if not steps and scope is EVERYTHING:
-            raise InputError(
-                f"{record.path} has no finished step with latencies: there is nothing to compare in it"
-            )
+            raise InputError(f"{record.path} has no finished step with latencies to compare")
         for step in steps:
             groups.setdefault(_identity(step, alternation_of(record.run)), []).append((record, step))
     return [
@@ -355,7 +353,7 @@ def sides_of(
     that compare nothing. Raises InputError if two sides cannot be compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
-        raise InputError("a record is named twice: there is no difference between a record and itself")
+        raise InputError("a record is named twice; name it once")
     conditions = _conditions(records, scope)
     if not conditions:
         return []
@@ -397,9 +395,8 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
     others = [label for label in sides if label not in emulated]
     if emulated and others:
         raise InputError(
-            f"these cannot be compared: the processor of '{emulated[0]}' is emulated, that of "
-            f"'{others[0]}' is not, and an emulated machine's times are not a real machine's; --force "
-            "compares them anyway"
+            f"these cannot be compared: '{emulated[0]}' has an emulated processor and '{others[0]}' a real "
+            f"one, and emulated times say nothing about real ones; --force compares them anyway"
         )
 
 
@@ -438,17 +435,17 @@ def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]
     matches.
     """
     if not sides:
-        raise InputError("no record has a finished step with these latencies: there is nothing to compare")
+        raise InputError("no record has a finished step with latencies to compare")
     if len(sides) < 2:
         raise InputError(
-            f"there is only one side, '{sides[0].label}': name a second record, or one with several "
-            "loads or deployments"
+            f"there is only one side, '{sides[0].label}': name a second record, or a record with several "
+            f"loads or deployments"
         )
     chosen = _candidates(sides, baseline)
     others = [side for side in sides if side not in chosen]
     if not others:
         raise InputError(
-            f"--baseline {baseline} names every side: name one of {', '.join(side.label for side in sides)}"
+            f"--baseline {baseline} matches every side; name one of {', '.join(side.label for side in sides)}"
         )
     return [(side, _partner(side, chosen)) for side in others]
 

@@ -26,18 +26,25 @@ def advise(
     chart: Annotated[
         str,
         typer.Option(
-            metavar="NAME|FILE.toml", help="today, brown2010 (the paper's own), or your own flowchart."
+            metavar="NAME|FILE.toml",
+            help=("Flowchart: today, brown2010 (the paper's own), or a file of your own."),
         ),
     ] = "today",
     black: Annotated[
-        float | None, typer.Option(metavar="X", help="Clearly met up to X times the bound; default 0.8.")
+        float | None,
+        typer.Option(
+            metavar="X", help=("Up to X times the bound, a latency is clearly in the black; default 0.8.")
+        ),
     ] = None,
     marginal: Annotated[
-        float | None, typer.Option(metavar="X", help="Marginal up to X times the bound; default 2.")
+        float | None, typer.Option(metavar="X", help="Up to X times the bound, it is marginal; default 2.")
     ] = None,
     trouble: Annotated[
         float | None,
-        typer.Option(metavar="X", help="In trouble up to X times the bound, off the map above; default 20."),
+        typer.Option(
+            metavar="X",
+            help=("Up to X times the bound, it is in trouble, and above that off the map; default 20."),
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -62,7 +62,7 @@ def bisect(
       0    found: one commit, or several if some were skipped
       2    wrong input
       3    could not measure
-      4    cannot tell: the ends do not differ, or a commit lies between them
+      4    cannot tell: the ends do not differ, or a commit matches neither
       130  interrupted; --resume continues
     """
     from rtgauge.cli.bisect_search import asked_search, kept_search, run_search

@@ -126,7 +126,7 @@ def asked_search(
     """
     if folder.joinpath(STATE).exists():
         raise InputError(
-            f"{folder} has a search already; continue it (--resume {folder}), or give another -o"
+            f"{folder} already has a search; continue it (--resume {folder}) or choose another folder with -o"
         )
     clone = GitRepository(repository)
     looks(decides.max_pairs)
@@ -217,7 +217,7 @@ class _Runs:
             if value_ns is not None and why is None:
                 return BisectRun(commit=commit, value_ns=value_ns, record=path.name)
         raise MeasureError(
-            f"{commit[:12]} gave no value in three runs: {why}; --allow-mark NAME counts runs with that mark"
+            f"{commit[:12]} gave no value in three runs: {why}; to count runs with a mark: --allow-mark NAME"
         )
 
     def _record(self) -> Path:

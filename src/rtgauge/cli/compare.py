@@ -43,9 +43,9 @@ def compare(
     """Compare records, or the loads or deployments of one record.
 
     The first line is the conclusion. Runs are compared with runs: the repeats of a step, or the records with
-    the same label. A single run says nothing about other runs. The differences between quantiles with
-    confidence intervals, statistics and tails follow; --details adds the papers' selection and the settings
-    that differ. Probes, operations of microbenchmarks and tasks, which have no common scale, are compared
+    the same label. A single run says nothing about other runs. Then come the differences between quantiles
+    with confidence intervals, statistics and tails. --details adds the papers' selection and the settings
+    that differ. Probes, microbenchmark operations and tasks have no common scale, so they are compared
     separately.
 
     \b
@@ -55,7 +55,7 @@ def compare(
       rtgauge compare BEFORE AFTER -o compare.html
           two records, with a page
       rtgauge compare --label before=RECORD --label after=latest
-          two records, and what to call them
+          two records with names of your own
       rtgauge compare --fail-if-worse --label old=R1 --label new=R2 \\
                       --label old=R3 --label new=R4
           two runs per side, alternately; exit status 1 if new is worse than old

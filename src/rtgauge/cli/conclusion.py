@@ -52,7 +52,9 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
         record.run.allow_left_out = True
         require = require if require is not None else record.run.requirement
         if require is None:
-            raise InputError("--allow-left-out: this record has no requirement; give one with --require")
+            raise InputError(
+                "--allow-left-out needs a requirement, and this record has none; give one with --require"
+            )
     if require is not None:
         from rtgauge.explain.analysis.culprits import blame_of
         from rtgauge.verdict.run_verdict import judge_run

@@ -70,7 +70,7 @@ def show(
     ] = None,
     target: Target = "local",
 ) -> None:
-    """Show supported deployments, or what one would change. Changes nothing.
+    """Show the supported deployments, or what one of them would change. This changes nothing.
 
     \b
     Examples:
@@ -131,7 +131,7 @@ def apply(name: Name, target: Target = "local") -> None:
 def cmdline(name: Name, target: Target = "local") -> None:
     """Print the boot parameters of a deployment.
 
-    They are one line on standard output; hints go to standard error.
+    They are printed as one line on standard output. Hints go to standard error.
 
     \b
     Examples:
@@ -159,7 +159,9 @@ def cmdline(name: Name, target: Target = "local") -> None:
     no_tickless = "nohz_full= is left out: this kernel was built without it (CONFIG_NO_HZ_FULL)"
     hints = [no_tickless] if deployment.isolates and not tickless else []
     hints += (
-        [f"as booted now, this machine does not support it: {cannot.reason}"] if cannot is not None else []
+        [f"as booted now, this machine does not support this deployment: {cannot.reason}"]
+        if cannot is not None
+        else []
     )
     for hint in [*hints, *not_by_boot(deployment)]:
         typer.echo(hint, file=sys.stderr)

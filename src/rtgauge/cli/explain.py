@@ -18,8 +18,7 @@ def explain(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say where the time of each of the largest latencies went: a sentence and a sum for each, the largest
-    first.
+    """Explain the largest latencies: show where the time of each went, in a sentence and a sum.
 
     The record must have been measured with --explain. rtgauge show prints only the culprits and the worst
     latency.
@@ -40,7 +39,7 @@ def explain(
     opened = open_record(record)
     explained = explained_steps(opened, with_one_step(opened, step).steps)
     if not explained:
-        raise InputError("no step here is explained: measure with --explain")
+        raise InputError("no step of this record is explained; measure with --explain")
     if json:
         typer.echo(explained_document(str(opened.path), explained).model_dump_json(indent=1))
     else:

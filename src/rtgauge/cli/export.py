@@ -51,7 +51,10 @@ def export(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Git clone whose HEAD the kernel was built from: adds the checkout and builds (kcidb only).",
+            help=(
+                "Git clone that the kernel was built from, at HEAD; adds the checkout and the build (kcidb "
+                "only)."
+            ),
         ),
     ] = None,
     origin: Annotated[

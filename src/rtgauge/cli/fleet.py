@@ -24,7 +24,7 @@ def fleet(
 ) -> None:
     """Run the same jobs on many boards, several at once, and put the records into a store.
 
-    The same command continues after an interruption: what is finished stays finished. A board that keeps
+    After an interruption, the same command continues and does not repeat finished jobs. A board that keeps
     failing is put aside with the reason, and the others continue.
 
     \b
@@ -51,7 +51,7 @@ def fleet(
     read = FleetPlan.read(plan)
     folder = plan.with_suffix("") if out is None else out
     if folder == plan:
-        raise InputError(f"{plan} has no .toml in its name: name the folder of the fleet with --out")
+        raise InputError(f"{plan} has no .toml in its name: give the fleet's folder with --out")
     if again:
         for board in read.boards:
             (folder / board.name / ASIDE).unlink(missing_ok=True)
@@ -67,7 +67,7 @@ def fleet(
         page = store_site(Path(read.site), Store.open(read.store, make=True), Asked(), "*", "p99", "kernel")
         typer.echo(f"page    {page}")
     for name, reason in running.aside.items():
-        typer.echo(one_line(f"put aside: {name}: {reason}; when it is repaired: --again"))
+        typer.echo(one_line(f"put aside: {name}: {reason}; once it is repaired, try it again with --again"))
     if status == EXIT_INTERRUPTED:
         typer.echo("the same command continues")
     raise typer.Exit(status)

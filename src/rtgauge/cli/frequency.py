@@ -46,7 +46,7 @@ def frequency(
       rtgauge frequency STOCK RT --fraction 25%
           two kernels; the latency may take a quarter of the period
       rtgauge frequency RECORD -o frequency.html --marker "CAN frame=130us"
-          with figures that also mark your own time
+          figures that also mark a time of your own
     """
     from rich.text import Text
 

@@ -52,17 +52,18 @@ def gate(
         str | None,
         typer.Option(
             metavar="PERCENT",
-            help="Smallest change that matters; a smaller one passes. Default: 10%, with --require 100%.",
+            help="Smallest change that matters; a smaller change passes. Default: 10%, with --require 100%.",
         ),
     ] = None,
     boot_between: Annotated[
         bool, typer.Option("--boot-between", help="Boot the lab guest before each run.")
     ] = False,
     baseline_kernel: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the baseline's kernel release must contain.")
+        str | None, typer.Option(metavar="TEXT", help="Text that the baseline's kernel release must contain.")
     ] = None,
     candidate_kernel: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the candidate's kernel release must contain.")
+        str | None,
+        typer.Option(metavar="TEXT", help=("Text that the candidate's kernel release must contain.")),
     ] = None,
     measured: Measured,
     known: Annotated[
@@ -81,10 +82,11 @@ def gate(
     details: Annotated[bool, typer.Option("--details", help="Print every pair.")] = False,
     json: Json = False,
 ) -> None:
-    """Tell whether a candidate is worse than its baseline, from pairs of runs that are measured now.
+    """Tell whether a candidate is worse than its baseline, by measuring pairs of runs.
 
-    One series and one quantile decide. Both sides are measured alternately, in random order, until the pairs
-    decide or --max-pairs is reached. If both sides are alike, at most one decision in 500 says "worse".
+    One series and one quantile decide. Each pair runs both sides once, in random order. Measuring ends when
+    the pairs decide or --max-pairs is reached. If both sides are alike, at most one decision in 500 says
+    "worse".
 
     \b
     Examples:

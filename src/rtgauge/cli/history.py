@@ -24,7 +24,8 @@ def history(
     series: Annotated[
         str | None,
         typer.Argument(
-            metavar="SERIES", help="A series as `rtgauge store list --series` prints it, or with * in it."
+            metavar="SERIES",
+            help=("A series as `rtgauge store list --series` prints it; * stands for any text."),
         ),
     ] = None,
     by: Annotated[
@@ -50,7 +51,7 @@ def history(
 ) -> None:
     """Show a series over many records, and mark the places where it seems to have changed.
 
-    Each machine has its own history. A suspected change proves nothing: rtgauge gate measures again.
+    Each machine has its own history. A suspected change is not proven; to test it, use rtgauge gate.
 
     \b
     Examples:

@@ -73,7 +73,7 @@ def files(
     details: Details = False,
     json: Json = False,
 ) -> None:
-    """Import results of other tools; their format is recognised.
+    """Import results of other tools. rtgauge recognises their formats.
 
     The tools: cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval,
     Xenomai's latency, EVL's latmus, stress-ng --cyclic, LAVA. A mark in the record names what a tool leaves
@@ -108,7 +108,7 @@ def files(
     status = failed = 0
     for file in files:
         if str(file) in BY_NAME and not file.exists():
-            raise InputError(f"there is no file {file}; give a format with --as {file}")
+            raise InputError(f"there is no file {file}; if it is a format, write --as {file}")
         try:
             path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=unit_ns)
         except InputError as error:
@@ -139,16 +139,15 @@ def edges(
         typer.Option(
             "--stimulus",
             metavar="CHANNEL",
-            help=(
-                "Channel of the stimulus, or of the line that is toggled: its name, or its number, counted "
-                "from 1."
-            ),
+            help=("Channel of the stimulus or of the toggled line: its name, or its number from 1."),
         ),
     ],
     answer: Annotated[
         str | None,
         typer.Option(
-            "--answer", metavar="CHANNEL", help="Channel of the answer: measures from stimulus to answer."
+            "--answer",
+            metavar="CHANNEL",
+            help=("Channel of the answer; the time from stimulus to answer is measured."),
         ),
     ] = None,
     period: Annotated[
@@ -156,7 +155,7 @@ def edges(
         typer.Option(
             "--period",
             metavar="TIME",
-            help="Nominal period of the line, e.g. 30ms: measures its half-periods.",
+            help="Nominal period of the line, e.g. 30ms; its half-periods are measured.",
         ),
     ] = None,
     edge: Annotated[
@@ -164,20 +163,20 @@ def edges(
         typer.Option(
             "--edges",
             metavar="both|rising|falling",
-            help="Edges to use as stimuli, or whose distances to measure.",
+            help="Edges to use as stimuli, or, with --period, edges to measure between.",
         ),
     ] = "both",
     any_edge: Annotated[
         bool,
         typer.Option(
             "--any-edge",
-            help=("Accept any edge as the answer, for an answer line that is toggled."),
+            help=("Accept either edge as the answer, for an answer line that is toggled."),
         ),
     ] = False,
     threshold: Annotated[
         float | None,
         typer.Option(
-            metavar="VOLTS", help="Level of an edge. [default: halfway between minimum and maximum]"
+            metavar="VOLTS", help="Level that an edge crosses. [default: halfway between minimum and maximum]"
         ),
     ] = None,
     hysteresis: Annotated[

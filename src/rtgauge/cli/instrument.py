@@ -93,10 +93,10 @@ def selftest(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Let the instrument measure itself: its resolution, and its own offset or the wires' offset.
+    """Let the instrument measure its resolution, and its own offset or the offset of the wires.
 
-    Takes a second. With --wire, put a wire, or the wires of your set-up, between GP2 and GP3, and give the
-    result to --wire-offset.
+    This takes a second. With --wire, first connect GP2 to GP3 with a wire or the wires of your set-up, and
+    give the result to --wire-offset.
 
     \b
     Examples:
@@ -138,13 +138,13 @@ def selftest(
         )
     if state.missed and wire:
         raise MeasureError(
-            f"{state.missed} of {state.stimuli} stimuli did not come back: is a wire between GP2 "
-            "(pin 4) and GP3 (pin 5)?"
+            f"{state.missed} of {state.stimuli} stimuli did not come back: check the wire between GP2 (pin "
+            f"4) and GP3 (pin 5)"
         )
     if state.missed or loopback.offset_ns is None or (not wire and loopback.offset_ns != (0, 0)):
         raise MeasureError(
-            f"the instrument does not see its own edges as it makes them: {state.missed} of "
-            f"{state.stimuli} missed; do not measure with it"
+            f"the instrument missed {state.missed} of {state.stimuli} of its own edges; do not measure with "
+            f"it"
         )
 
 
@@ -181,8 +181,8 @@ def flash_firmware(
 ) -> None:
     """Load firmware onto a board.
 
-    Hold BOOTSEL while you plug the board in. A board that already has rtgauge's firmware is restarted with
-    --instrument.
+    Hold BOOTSEL while you plug the board in. If the board already has rtgauge's firmware, give --instrument
+    instead.
 
     \b
     Examples:
@@ -200,5 +200,6 @@ def flash_firmware(
     target = drive or flash.wait_for_drive()
     flash.flash(file, target)
     typer.echo(
-        f"{file.name} is on the board at {target}; it starts by itself. Check with: rtgauge instrument list"
+        f"{file.name} is on the board at {target}, which starts by itself. Check with: rtgauge instrument "
+        f"list"
     )

@@ -40,7 +40,7 @@ Examples:
   rtgauge lab shell debian-rt
   rtgauge lab stop debian-rt
 
-Latencies of an emulated guest are not a real machine's; they never lead to a verdict.
+Latencies of an emulated guest say nothing about a real machine, so they never give a verdict.
 """
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
@@ -142,14 +142,17 @@ def boot(
         bool,
         typer.Option(
             "--icount",
-            help="Make the clock count instructions: a busy host slows the guest, not its clock.",
+            help=(
+                "Make the guest's clock count instructions, so that a busy host does not affect its "
+                "latencies."
+            ),
         ),
     ] = False,
 ) -> None:
     """Boot a guest and wait until ssh answers.
 
     Builds the image first if necessary. With --icount the guest's clock counts its instructions instead of
-    following the host's clock, so a busy host does not show in its latencies.
+    following the host's clock, so a busy host does not affect its latencies.
 
     \b
     Examples:
@@ -167,7 +170,11 @@ def boot(
     image = build_image(guest, _say)
     _say(f"booting lab:{name}, kernel {image.release}")
     running = boot_guest(guest, image, options, _say)
-    how = "emulated: its latencies are not a real machine's" if running.accelerator == "tcg" else "with KVM"
+    how = (
+        "emulated: its latencies say nothing about a real machine"
+        if running.accelerator == "tcg"
+        else ("with KVM")
+    )
     _say(f"lab:{name} is up after {running.boot_s} s, {how}")
 
 
@@ -186,7 +193,8 @@ def _options(
 def shell(context: typer.Context, name: Name) -> None:
     """Log in to a running guest, or run a command there.
 
-    One argument is a line for the guest's shell; several are a program and its arguments.
+    A single argument is a command line for the guest's shell. Several arguments are a program and its
+    arguments.
 
     \b
     Examples:
@@ -224,7 +232,7 @@ def reset(name: Name) -> None:
 
 @app.command("rm")
 def remove(name: Name) -> None:
-    """Remove a guest's image and disk, and the guest itself if it was added.
+    """Remove a guest's image and disk, and the guest itself if you added it.
 
     \b
     Examples:
@@ -288,7 +296,7 @@ def add(
 
 @app.command()
 def doctor(name: Name, json: Json = False) -> None:
-    """Show what a guest has and lacks for measuring on a co-kernel.
+    """Check whether a guest can measure on a co-kernel, and show what it lacks.
 
     Boots the guest if it is not running. Exit status 0: it can measure on a co-kernel; otherwise 1.
 

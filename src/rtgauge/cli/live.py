@@ -31,7 +31,10 @@ LiveAt = Annotated[
     typer.Option(
         "--live-at",
         metavar="ADDRESS:PORT",
-        help="Like --live, at this address; one that others can reach (0.0.0.0:8377) needs a token.",
+        help=(
+            "Like --live, at this address. An address that other machines can reach (0.0.0.0:8377) needs a "
+            "token."
+        ),
     ),
 ]
 

@@ -61,7 +61,7 @@ COMMANDS = {
     "probe": ("probe:app", "Measure with one probe, without a plan."),
     "system": ("system:system", "Show the machine's hardware, kernel and settings."),
     "audit": ("system:audit", "Check the machine's settings for real-time use."),
-    "explain": ("explain:explain", "Say where the time of each of the largest latencies went."),
+    "explain": ("explain:explain", "Explain the largest latencies: show where the time of each went."),
     "selftest": ("selftest:selftest", "Stall a CPU in known ways, and check the explanations."),
     "watch": ("watch:watch", "Watch the threads of your own program."),
     "deploy": ("deploy:app", "Show or change the deployment of the cores."),

@@ -194,7 +194,7 @@ class Deciding:
     max_pairs: Annotated[
         int,
         typer.Option(
-            metavar="N", help="Maximum number of pairs, 6 to 198; fewer are measured if they can tell."
+            metavar="N", help="Maximum number of pairs, 6 to 198; measuring ends earlier if the pairs decide."
         ),
     ] = 12
     allow_mark: Annotated[
@@ -234,7 +234,7 @@ class Deciding:
         if require is None and matters < LEAST_CHANGE:
             raise InputError(
                 f"--larger-than {larger_than}: give at least {LEAST_CHANGE:.0%}; "
-                "the histograms resolve no smaller change"
+                "the histograms cannot show a smaller change"
             )
         return GateWish(
             series=self.series,
@@ -255,14 +255,14 @@ class ComparedSides:
         list[Path] | None,
         typer.Argument(
             metavar="RECORD",
-            help="Record folders, or latest; one is enough if it has several loads or deployments.",
+            help="Record folders, or latest; one record is enough if it has several loads or deployments.",
         ),
     ] = None
     label: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=RECORD",
-            help="A record, and what to call it. Records with the same NAME are runs of one side.",
+            help="A record and a name for it. Records with the same NAME are runs of one side.",
         ),
     ] = None
     baseline: Annotated[
@@ -292,7 +292,7 @@ class ComparisonStatistics:
     """Options for how two sides are compared."""
 
     within: Annotated[
-        str, typer.Option(metavar="DURATION", help="Differences up to this count as equal.")
+        str, typer.Option(metavar="DURATION", help="A difference up to this size counts as none.")
     ] = "2us"
     alpha: Annotated[
         float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")

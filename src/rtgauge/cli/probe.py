@@ -11,7 +11,7 @@ from rtgauge.cli.lazy_group import LazyGroup
 
 HELP = """Measure with one probe, without a plan.
 
-The record is kept with --save.
+The record is kept only with --save.
 
 \b
 Examples:

@@ -78,10 +78,11 @@ class Display:
         now_s = sum(expected_s)
         self.rest_s = self.later_s(self.known) if self.later_s is not None else 0.0
         if self.rest_s is None:
-            more = ", then more that the study chooses from their results" if not self.before else ""
+            more = ", then more steps that the study chooses from the results" if not self.before else ""
         else:
             more = (
-                f", then about {format_span(self.rest_s)} for more that the study chooses from their results"
+                f", then about {format_span(self.rest_s)} for more steps that the study chooses from the "
+                f"results"
                 if self.rest_s
                 else ""
             )

@@ -91,7 +91,7 @@ class OverPlan:
         typer.Option(
             metavar="NAME",
             help=(
-                "Also measure with another tool, by turns: cyclictest, rtla; xenomai-latency, "
+                "Also measure with another tool, alternately: cyclictest, rtla; xenomai-latency, "
                 "xenomai-switchtest; rtai-latency, rtai-switches."
             ),
         ),
@@ -100,7 +100,7 @@ class OverPlan:
         bool,
         typer.Option(
             "--controller",
-            help="Run rtgauge at FIFO 10, cap other real-time threads at 80; restored afterwards.",
+            help="Run rtgauge at FIFO 10 and cap other real-time threads at 80; restored afterwards.",
         ),
     ] = False
     raised: Annotated[
@@ -151,7 +151,7 @@ class OverPlan:
         for name in DIRECT:
             value = getattr(self, name)
             if value is not None and name in parameters:
-                raise InputError(f"--{name} and --set {name}= together; give one of them")
+                raise InputError(f"--{name} and --set {name}= set the same parameter; give only one")
             if value is not None:
                 parameters[name] = value
         if self.deployments_by not in (None, "settings", "boot"):
@@ -313,8 +313,8 @@ def run(
         typer.Option(
             metavar="TIME",
             help=(
-                "How long a remote machine that lost the connection waits for --resume, beyond its "
-                "longest step; default: as long again, 1 to 15 min."
+                "How long a remote machine that lost the connection waits for --resume, in addition to its "
+                "longest step. Default: as long as that step, but 1 to 15 min."
             ),
         ),
     ] = None,

@@ -126,7 +126,10 @@ def _analyse_file(
 
 
 def _subtitle(result: SetResult) -> str:
-    return f"{result.answer}; triangles are releases, dashed red is preempted; without jitter and blocking"
+    return (
+        f"{result.answer}; triangles are releases, dashed red parts are preempted; without jitter and "
+        f"blocking"
+    )
 
 
 def _status(result: SetResult) -> int:

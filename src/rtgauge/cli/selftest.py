@@ -36,14 +36,19 @@ def selftest(
             min=4,
             max=10_000,
             metavar="N",
-            help="Approximate number of stalls; throttling happens once a second and is not counted.",
+            help=(
+                "Approximate number of stalls. It does not apply to throttling, which happens once a second."
+            ),
         ),
     ] = 300,
     length: Annotated[
         str,
         typer.Option(
             metavar="TIME",
-            help="Approximate length of a stall, 100us to 20ms; longer than the machine's own delays.",
+            help=(
+                "Approximate length of a stall, 100us to 20ms. Choose it longer than the machine's own "
+                "delays."
+            ),
         ),
     ] = "1ms",
     cpu: Annotated[
@@ -59,10 +64,10 @@ def selftest(
 ) -> None:
     """Stall a CPU in known ways, measure, and compare the explanations with the stalls.
 
-    hog: a task of higher priority computes; from-idle: a timer wakes this task; two-cpus: another CPU has
+    hog: a task of higher priority computes. from-idle: a timer wakes such a task. two-cpus: another CPU runs
     such a task too. catch-up: a late loop makes up for missed cycles. softirq: one packet goes to many
-    sockets. timers: many timers are due at once. throttle: the scheduler gives lower tasks their share.
-    fault: a program touches new memory in its loop. idle: a CPU leaves a deep idle state. irqs-off,
+    sockets. timers: many timers are due at once. throttle: the scheduler gives lower-priority tasks their
+    share. fault: a program touches new memory in its loop. idle: a CPU leaves a deep idle state. irqs-off,
     preempt-off: a kernel module keeps interrupts or preemption off (kmod/test/stall). stopped: a guest of the
     lab is stopped from outside, all its CPUs at once, for 200 ms. The table lists the kinds that this machine
     cannot produce. No setting of the machine changes, but one of its CPUs is busy for about 45 seconds.

@@ -54,7 +54,7 @@ def list_records(
     Examples:
       rtgauge list
       rtgauge show NAME
-          every command accepts the first column as RECORD; latest is the last one
+          commands accept the first column as RECORD; latest is the last one
     """
     from json import dumps
 

@@ -240,7 +240,7 @@ def list_store(
         _print_rows(("host", "machine", "", "records", "first", "last"), rows)
         if any(row.shared for row in document.machines):
             typer.echo(
-                "shared: another machine of the same image may have this key; name it with "
+                "shared: another machine with the same image may have this key; name each machine with "
                 "store add --machine NAME"
             )
 
@@ -310,7 +310,7 @@ def show(
         str,
         typer.Argument(
             metavar="SERIES|RECORD",
-            help="A series as store list --series prints it, or with * in it; or a record.",
+            help="A record, or a series as store list --series prints it; * stands for any text.",
         ),
     ],
     store: StorePath = DEFAULT,
@@ -319,7 +319,7 @@ def show(
     last: Last = LAST,
     json: Json = False,
 ) -> None:
-    """Show the results of a series, the oldest first, or what the store has about a record.
+    """Show the results of a series, the oldest first, or what the store knows about a record.
 
     \b
     Examples:
@@ -567,7 +567,7 @@ def rebuild(
     else:
         typer.echo(f"{store} is rebuilt from {plural(result.read, 'record')}")
         if result.aside is not None:
-            typer.echo(f"the damaged store is now {result.aside}")
+            typer.echo(f"the damaged store was moved to {result.aside}")
         if result.missing:
             what = "removed" if drop_missing else "figures kept; --drop-missing removes them"
             typer.echo(

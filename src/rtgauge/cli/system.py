@@ -68,13 +68,16 @@ def audit(
         bool, typer.Option("--all", help="Show every rule, also those that pass or do not apply.")
     ] = False,
     script: Annotated[
-        bool, typer.Option("--script", help="Print the remedies as a shell script, to read and to run.")
+        bool, typer.Option("--script", help="Print the remedies as a shell script that you can read and run.")
     ] = False,
     profile: Annotated[
         Path | None,
         typer.Option(
             metavar="RECORD|DIR",
-            help="Show what has drifted from the settings that `rtgauge tune` kept: its record or --files.",
+            help=(
+                "Show which settings no longer have the values that `rtgauge tune` kept. Give its record or "
+                "the folder of --files."
+            ),
         ),
     ] = None,
     target: Target = "local",

@@ -62,7 +62,7 @@ def tune(
     watch: Annotated[
         int | None,
         typer.Option(
-            metavar="PID", help="Let a running program decide, by its own latencies, instead of a probe."
+            metavar="PID", help="Measure the latencies of this running program, instead of a probe."
         ),
     ] = None,
     load: Annotated[
@@ -76,7 +76,7 @@ def tune(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Other loads, to confirm what helped. Default: scheduler; for a program cpu.",
+            help="Other loads, to confirm what helped. Default: scheduler, or cpu for a program of yours.",
         ),
     ] = None,
     cpus: Annotated[
@@ -88,8 +88,10 @@ def tune(
             min=1,
             max=4096,
             metavar="N",
-            help="Instead of --cpus: measure on the last CPU, isolate up to N of the last ones, and find how "
-            "few are enough.",
+            help=(
+                "Instead of --cpus: measure on the last CPU, isolate up to N of the last CPUs, and find out "
+                "how few are enough."
+            ),
         ),
     ] = None,
     only: Annotated[
@@ -149,10 +151,10 @@ def tune(
 ) -> None:
     """Find the settings that make this machine meet a requirement, and prove that they help.
 
-    First the machine is measured as it is, and large latencies are explained. Then the remedies are tried,
-    then all safe settings together, then fewer of them. Each test measures pairs of runs in random order. At
-    most one tuning in 100 keeps a setting that does not help. Everything is put back at the end, and after
-    Ctrl-C or kill -9. Network, console, thermal limits and root disk are never touched.
+    First rtgauge measures the machine as it is and explains large latencies. Then it tries the remedies, then
+    all safe settings together, then fewer of them. Each test measures pairs of runs in random order. At most
+    one tuning in 100 keeps a setting that does not help. rtgauge puts everything back at the end, and after
+    Ctrl-C or kill -9. It never touches network, console, thermal limits or root disk.
 
     \b
     Examples:
@@ -196,7 +198,7 @@ def tune(
         by_boot = reboot and target.startswith(LAB)
         if isolate is not None and (cpus is not None or pid is not None):
             raise InputError(
-                "--isolate N chooses the CPUs, and does not move a program: leave out --cpus or --watch"
+                "--isolate N chooses the CPUs itself and cannot move a program; leave out --cpus or --watch"
             )
         scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without), by_boot, isolate)
         offer = read_offer(target, scope)
@@ -283,7 +285,7 @@ def _explain(name: str, folder: Path) -> None:
         typer.echo(line)
     table = measured(rule, folder)
     if table is None:
-        typer.echo(f"Measured here: no record in {folder} has a test of this setting")
+        typer.echo(f"Measured here: nothing; no record in {folder} tested this setting")
     else:
         typer.echo()
         print_tables([table], Console())

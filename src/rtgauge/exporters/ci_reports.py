@@ -155,7 +155,7 @@ def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str,
     if named is not None and not source.commit.startswith(named[1]):
         raise InputError(
             f"step {step.id} ran on kernel {release}, which was not built from commit "
-            f"{source.commit[:12]}: name the tree that it was built from"
+            f"{source.commit[:12]}: give the tree that the kernel was built from"
         )
     machine = one_line(facts.kernel.architecture or UNKNOWN).lower()
     return {

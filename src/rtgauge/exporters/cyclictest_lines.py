@@ -46,7 +46,7 @@ def _counts(windows: Windows, series: int | None) -> npt.NDArray[np.int64]:
     result = np.zeros(LIMIT_US, dtype=np.int64)
     bins, counts = windows.bins.total(windows.are_of([] if series is None else series))
     if bins.min(initial=0) < 0:
-        raise InputError("cyclictest's histogram has no place for early activations, and this step has some")
+        raise InputError("this step has early activations, which cyclictest's histogram cannot contain")
     us = lower_ns(bins) // 1000
     inside = us < LIMIT_US
     np.add.at(result, us[inside], counts[inside])

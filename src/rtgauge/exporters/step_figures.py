@@ -72,7 +72,7 @@ def not_judged(record: Record, step: Step) -> str | None:
         or failure_of(record, step) is not None
     ):
         return None
-    return one_line(f"{record.run.verdicts[0].requirement} is not about what this step measured")
+    return one_line(f"{record.run.verdicts[0].requirement} does not apply to what this step measured")
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class Fleet:
         self._stopped.set()
         with self._lock:
             if self._running:
-                self.say(f"stopping: {plural(len(self._running), 'job')} will end in order")
+                self.say(f"stopping; waiting for {plural(len(self._running), 'job')} to end")
             for process in self._running:
                 process.send_signal(signal.SIGINT)
 
@@ -252,7 +252,7 @@ def _wrong_kernel(folder: Path, image: Image | None) -> str | None:
         for facts in Record.open(record).systems.values():
             release = facts.kernel.release or "unknown"
             if not fnmatchcase(release, image.kernel):
-                return f"runs the kernel {release}, not {image.kernel} of the image {image.name}"
+                return f"runs kernel {release}, but image {image.name} has kernel {image.kernel}"
     return None
 
 

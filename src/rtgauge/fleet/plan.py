@@ -152,7 +152,7 @@ class FleetPlan(_Part):
             names = Counter(each.name for each in named)
             twice = [name for name, number in names.items() if number > 1]
             if twice:
-                raise InputError(f"{path}: two {what}s have the name {twice[0]}: give each its own")
+                raise InputError(f"{path}: two {what}s have the name {twice[0]}: rename one")
         if plan.store is not None:
             place_of(plan.store)
         if plan.archive is not None:
@@ -167,8 +167,8 @@ class FleetPlan(_Part):
         for board in plan.boards:
             if board.has_every_image and (board.image or not plan.images):
                 raise InputError(
-                    f"{path}: board {board.name}: {IMAGE} in its target stands for the images of the plan, "
-                    "and for no other one"
+                    f"{path}: board {board.name}: {IMAGE} in its target stands for an image of the plan; "
+                    f"list the images in the plan, and leave out the board's image"
                 )
             names = [task.name for task in plan.tasks(board)]
             if len(set(names)) < len(names):
@@ -176,7 +176,7 @@ class FleetPlan(_Part):
                     f"{path}: board {board.name}: two jobs are called {sorted(names)}: rename one"
                 )
         if plan.site is not None and plan.store is None:
-            raise InputError(f"{path}: the site shows a store: name one with store")
+            raise InputError(f"{path}: the site needs a store; name one with store")
         for job in plan.jobs:
             one_side = (job.baseline is None) != (job.candidate is None)
             if one_side or (job.is_gate and job.require) or (job.max_pairs and not job.is_gate):

@@ -326,7 +326,7 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
 def stopped(tool: str, value_ns: int | None) -> Mark:
     """Return the mark of a measurement that stopped at a latency above a limit (cyclictest's -b)."""
     latency = "a latency" if value_ns is None else f"a latency of {format_time(value_ns)}"
-    why = f"{tool} ended at {latency} above its limit (-b), so its maximum depends on that limit"
+    why = f"{tool} stopped at {latency}, which exceeded its limit (-b), so its maximum depends on this limit"
     return MarkKind.STOPPED_AT_THRESHOLD.mark(why)
 
 

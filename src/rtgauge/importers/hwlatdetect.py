@@ -101,13 +101,13 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
-        detail = f"the detector looked for {share:.0f} % of the time and did not see the rest"
+        detail = f"the detector looked only {share:.0f} % of the time"
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     elif not window:
         detail = "the file does not say how much of the time the detector looked; the default is half"
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     if more:
-        only = "hwlatdetect reports only the largest of each window"
+        only = "hwlatdetect reports only the largest gap of each window"
         marks.append(MarkKind.SAMPLES_MISSING.mark(f"{more} more gaps were above the threshold: {only}"))
     threshold = settings.get("Latency threshold")
     if threshold:

@@ -56,11 +56,11 @@ class EdgeOptions:
             period = "--period TIME, the nominal period of the line, to measure its half-periods"
             raise InputError(f"{answer}, or {period}")
         if self.answer is not None and self.period_ns is not None:
-            raise InputError("--period is for the half-periods of one line: leave out --answer, or --period")
+            raise InputError("--period measures the half-periods of one line: leave out --answer or --period")
         if self.answer is None and self.any_edge_answers:
             raise InputError("--any-edge needs --answer")
         if self.period_ns is not None and not 2 <= self.period_ns <= LONGEST_NS:
-            raise InputError("--period is between 2ns and a year")
+            raise InputError("--period must be between 2ns and a year")
         numbers = (self.threshold, self.hysteresis, self.sample_rate_hz)
         for name, value in zip(("--threshold", "--hysteresis", "--sample-rate"), numbers, strict=True):
             if value is not None and not math.isfinite(value):
@@ -119,8 +119,8 @@ class _Measured:
             if self._options.answer:
                 why = "no stimulus has an answer: are the two channels the other way round?"
             if self._pairing.opposite:
-                why += " An answer that is toggled stays inverted after a lost one: "
-                why += "--any-edge pairs only by time"
+                why += " A toggled answer line stays inverted after a lost answer: "
+                why += "with --any-edge, only the time of an edge counts"
             raise InputError(f"{name}: {why}")
         for window in builder.close(self._last_ns + 1):
             self.table.add(window)
@@ -133,7 +133,7 @@ class _Measured:
             rows = f"left out {plural(unreadable, 'row')} without numbers"
             marks.append(MarkKind.ROWS_UNREADABLE.mark(f"{rows}: edges may be missing there"))
         if unpaired := self._pairing.extra - self._pairing.opposite:
-            edges = f"{plural(unpaired, 'edge')} of the answer's channel without a stimulus"
+            edges = f"{plural(unpaired, 'edge')} on the answer's channel without a stimulus"
             cause = "noise, or a threshold that is crossed more than once"
             marks.append(MarkKind.EXTRA_EDGES.mark(f"{edges}: {cause}"))
         if self._pairing.opposite:

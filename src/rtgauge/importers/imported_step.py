@@ -242,7 +242,7 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
         marks.append(MarkKind.NO_HISTOGRAM.mark(detail))
     averaged = (series for series in measurement.series if series.average_ns is not None)
     if measurement.average_is_cut and any(series.overflow > 1 for series in averaged):
-        own = f"the histogram is incomplete, so the mean is {measurement.tool}'s own, truncated"
+        own = f"the histogram is incomplete, so the mean is {measurement.tool}'s own truncated mean"
         marks.append(MarkKind.MEAN_ROUNDED.mark(f"{own}, and there is no standard deviation"))
     return marks
 
@@ -290,20 +290,20 @@ def _marks(
     marks += _histogram_marks(measurement, contradicted=contradicted)
     has_releases = bool(measurement.series) and measurement.probe in RELEASED
     if measurement.releases and any(interval is None for interval in intervals):
-        detail = f"{tool} does not report missed activations and its interval is unknown: none are counted"
+        detail = f"{tool} does not report missed activations and its interval is unknown, so none are counted"
         marks.append(MarkKind.MISSED_UNKNOWN.mark(detail))
     elif has_releases and not measurement.releases and not measurement.counts_missed:
-        unknown = f"how many activations {tool} missed, and how late they were, is not in the file"
+        unknown = f"the file does not say how many activations {tool} missed, or how late they were"
         marks.append(MarkKind.MISSED_UNKNOWN.mark(f"{unknown}: none are counted"))
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
-        derived = f"from its latencies and interval: {least}{missed}"
+        derived = f"{least}{missed} follow from its latencies and interval"
         marks.append(MarkKind.MISSED_DERIVED.mark(f"{tool} does not report missed activations; {derived}"))
     policy, priority = (measurement.parameters.get(name) for name in ("policy", "priority"))
     marks += scheduling_marks(tool, policy, priority)
     duration = _duration_ns(measurement, intervals)
     if 0 < duration < SHORT_NS:
-        detail = f"{tool} measured for {format_duration(duration)}: it may miss what happens less often"
+        detail = f"{tool} measured for {format_duration(duration)}: it may have missed rarer events"
         marks.append(MarkKind.SHORT_MEASUREMENT.mark(detail))
     return marks
 

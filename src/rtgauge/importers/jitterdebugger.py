@@ -159,7 +159,7 @@ def parse_raw(path: Path) -> Measurement:
             cut = len(data) % layout.itemsize
             part = _part(data, layout)
             if len(part) and not _plausible(part):
-                raise damaged(str(path), "part of it is not samples of jitterdebugger")
+                raise damaged(str(path), "part of it does not contain jitterdebugger's samples")
             for cpu in np.unique(part["cpu"]).tolist():
                 values, counts = np.unique(part["latency"][part["cpu"] == cpu], return_counts=True)
                 histogram = histograms.setdefault(int(cpu), {})
@@ -170,7 +170,7 @@ def parse_raw(path: Path) -> Measurement:
                 last = max(last, int(part["second"].max()))
     measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
     if cut:
-        incomplete = "the last sample of the file is incomplete: it is left out"
+        incomplete = "the last sample of the file is incomplete and left out"
         measurement.marks.append(MarkKind.CUT_SHORT.mark(incomplete))
     return measurement
 

@@ -163,7 +163,7 @@ def with_unfinished_second(
     if low_is_least and last <= farthest_ns:
         return Extremes(low_ns, high_ns, [])
     whole = f"{program}'s extremes and average cover whole seconds"
-    also = f"but its histogram also has the unfinished one: it ranges from {first} to {last} ns"
+    also = f"but its histogram includes the unfinished last second: it ranges from {first} to {last} ns"
     mark = MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, cells of {width_ns} ns")
     return Extremes(low_ns if low_is_least else first, high_ns if last <= farthest_ns else last, [mark])
 
@@ -185,7 +185,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
     if table.overruns:
         marks.append(overruns_mark(tool, table.overruns))
     if table.switches:
-        detail = f"{tool} reports {table.switches} switches to Linux: meanwhile the task was not real-time"
+        detail = f"{tool} reports {table.switches} switches to Linux, during which the task was not real-time"
         marks.append(MarkKind.MODE_SWITCHES.mark(detail))
     if not table.seconds and table.whole is None:
         raise InputError(f"{source} has no line of figures (RTD, RTS)")
@@ -205,15 +205,18 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         count = sum(histogram.values())
         if table.samples is not None and table.samples != count:
             raise damaged(source, f"its histogram has {count} samples, but its summary says {table.samples}")
-        detail = "taken as bins of 1 us: the text does not give their width (-B)"
+        detail = "bins of 1 us assumed: the text does not give their width (-B)"
         marks.append(MarkKind.BINS_ASSUMED.mark(detail))
         last, overflow = max(histogram), 0
         if max(high, -low) >= (last + 1) * 1000:
             overflow = histogram.pop(last)
-            clipped = f"{tool}'s last cell also holds every larger latency"
+            clipped = f"{tool}'s last bin also counts every larger latency"
             marks.append(last_bin_mark(clipped, overflow, f"{last} us"))
         if low < 0:
-            detail = f"{tool}'s histogram has latencies without sign, and some were early (down to {low} ns)"
+            detail = (
+                f"{tool}'s histogram drops the sign of latencies, and some activations were early (down to "
+                f"{low} ns)"
+            )
             marks.append(MarkKind.SIGN_LOST.mark(detail))
         in_ns = {cell * 1000: samples for cell, samples in histogram.items()}
         low, high, beyond = with_unfinished_second(low, high, in_ns, 1000, tool)
@@ -270,8 +273,8 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
         whole = "the figures are from the last line (RTS), which covers every second"
         detail = f"{lines}: {whole}; the count is computed from its time"
         return MarkKind.SECONDS_MISSING.mark(detail, severity=Severity.NOTE)
-    beyond = f"{lines}, no RTS line, and overall extremes beyond them"
-    return MarkKind.SECONDS_MISSING.mark(f"{beyond}: mean and count of the other seconds are not known")
+    beyond = f"{lines}, no RTS line, and overall extremes beyond these lines"
+    return MarkKind.SECONDS_MISSING.mark(f"{beyond}: the mean and count of the other seconds are unknown")
 
 
 def _count(table: LatencyTable, source: str) -> int:
@@ -281,12 +284,12 @@ def _count(table: LatencyTable, source: str) -> int:
     of_lines = sum(second.count for second in table.seconds)
     only = f"{source} has only {table.tool[1]}'s last line (RTS)"
     if table.period_us is None:
-        raise InputError(f"{only}: give its period with --interval, to compute the number of samples")
+        raise InputError(
+            f"{only}: give its period with --interval, so that rtgauge can compute the number of samples"
+        )
     of_time = (table.duration_ns or 0) // (table.period_us * 1000)
     if not of_lines and not of_time:
-        raise InputError(
-            f"{only}, which covers less than a second: it does not say how many samples there were"
-        )
+        raise InputError(f"{only}, which covers less than a second, so the number of samples is unknown")
     if table.duration_ns is None or len(table.seconds) >= table.duration_ns // NS_PER_S - 1 > 0:
         return of_lines
     return max(of_lines, of_time)
@@ -305,7 +308,7 @@ def parse_screen(
         table.period_us = max(interval_ns // 1000, 1)
     series, resolution, marks = table_series(table, source)
     if not tool_known:
-        assumed = "latency and latmus print the same line: assumed to be Xenomai's latency"
+        assumed = "latency and latmus print the same line; rtgauge assumes Xenomai's latency"
         marks.append(MarkKind.TOOL_ASSUMED.mark(assumed))
     return Measurement(
         tool=table.tool[0],

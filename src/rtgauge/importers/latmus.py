@@ -63,7 +63,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
                 heading.setdefault(name.strip(), value.strip()[:400])
         elif match := _CELL.fullmatch(text):
             if open_ended or (cells and int(match[1]) <= next(reversed(cells))):
-                raise damaged(source, f"line {number} comes after a larger cell or the last one")
+                raise damaged(source, f"line {number} comes after a larger bin or after the last one")
             cells[int(match[1])] = int(match[3])
             open_ended = match[2] == "+"
         elif text:
@@ -75,24 +75,25 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     if len(cells) > 1 and count == binned - (len(cells) - 1) and all([*cells.values()][:-1]):
         last_cell = next(reversed(cells))
         cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
-        detail = "latmus -g writes every count except the last one too high: one is subtracted"
+        detail = "latmus -g writes every count except the last 1 too high; rtgauge subtracts 1"
         marks.append(MarkKind.COUNTS_PLUS_ONE.mark(detail))
         binned = count
     if count is None or count != binned:
         raise InputError(
-            f"{source} is damaged or cut short: its cells have {binned} samples, 'sample count' says {count}"
+            f"{source} is damaged or cut short: its bins have {binned} samples, but 'sample count' says "
+            f"{count}"
         )
     overflow, limit = 0, None
     if open_ended:
         limit, overflow = cells.popitem()
-        clipped = "latmus' last cell also holds every larger latency"
+        clipped = "latmus' last bin also counts every larger latency"
         marks.append(last_bin_mark(clipped, overflow, f"{limit} us"))
     if low < 0:
         marks.append(MarkKind.EARLY.mark(f"some activations were early, down to {int(low)} ns"))
     if overruns := _whole(heading.get("OVERRUNS")):
         marks.append(overruns_mark("latmus", overruns))
     if switches := _whole(heading.get("IN-BAND SWITCHES")):
-        detail = f"latmus reports {switches} switches to Linux: meanwhile the task was not real-time"
+        detail = f"latmus reports {switches} switches to Linux, during which the task was not real-time"
         marks.append(MarkKind.IN_BAND_SWITCHES.mark(detail))
     period = _whole(heading.get("sampling period"))
     cpu = re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", ""))

@@ -102,24 +102,24 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
         return [MarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
         below = f"priority {priority}, below interrupt threads ({IRQ_THREAD_PRIORITY})"
-        return [MarkKind.LOW_PRIORITY.mark(f"{tool} measured at {below}: their work delays it")]
+        return [MarkKind.LOW_PRIORITY.mark(f"{tool} measured at {below}, so they delayed it")]
     return []
 
 
 def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
-    """Make the mark of a histogram whose last bin also holds all larger values.
+    """Make the mark of a histogram whose last bin also counts all larger values.
 
-    `what`: a text such as "latmus' last cell also holds every larger latency". `limit`: the start of the last
+    `what`: a text such as "latmus' last bin also counts every larger latency". `limit`: the start of the last
     bin, such as "12 us".
     """
-    return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}: its {overflow} samples count as {limit} or more")
+    return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}: the {overflow} samples in it count as {limit} or more")
 
 
 def overruns_mark(program: str, overruns: int) -> Mark:
     """Make the mark of a program that counted missed activations."""
-    how_late = "how late they would have been is not known"
+    how_late = "it is unknown how late they would have been"
     return MarkKind.OVERRUNS.mark(
-        f"{program} reports {overruns} overruns: activations that were missed; {how_late}"
+        f"{program} reports {overruns} overruns, which are missed activations; {how_late}"
     )
 
 

@@ -229,7 +229,7 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
             )
         )
     if clipped:
-        marks.append(last_bin_mark("oslat's last bin also holds every longer gap", clipped, "that long"))
+        marks.append(last_bin_mark("oslat's last bin also counts every longer gap", clipped, "that long"))
     detail = "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself"
     marks.append(MarkKind.LOOP_IN_FIRST_BIN.mark(detail))
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)
@@ -318,7 +318,7 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
         return "rt-migrate-test"
     if "sender" in fields:
         which = "pmqtest, ptsematest, sigwaittest, svsematest"
-        raise InputError(f"{name}: it does not say which program of rt-tests wrote it ({which}?)")
+        raise InputError(f"{name} does not say which rt-tests program wrote it ({which}?)")
     return "cyclictest"
 
 

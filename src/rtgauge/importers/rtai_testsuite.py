@@ -51,7 +51,9 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
             told = int(match[1])
         if match := _AVERAGE.match(text):
             if match[1] != "1":
-                raise InputError(f"{source} has averages over {match[1]} s: only those over 1 s are known")
+                raise InputError(
+                    f"{source} has averages over {match[1]} s; rtgauge reads only averages over 1 s"
+                )
         elif match := _TASK.fullmatch(text):
             of_scheduler = int(match[2])
             if int(match[1]) < HIGHEST:
@@ -108,15 +110,15 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
         marks.append(MarkKind.OVERRUNS.mark(text))
     if lowest < 0:
         early = f"some activations were early, down to {lowest} ns"
-        marks.append(MarkKind.EARLY.mark(f"{early}: RTAI sets its timer earlier by its calibration"))
+        marks.append(MarkKind.EARLY.mark(f"{early}: RTAI's calibration sets its timer early"))
     if told is None and of_scheduler is None:
         assumed = f"{format_duration(DEFAULT_PERIOD_NS)} assumed, to count the samples"
-        detail = f"neither latency nor RTAI's list of tasks gives its period: {assumed}"
+        detail = f"neither latency nor RTAI's list of tasks gives the period: {assumed}"
         marks.append(MarkKind.PERIOD_ASSUMED.mark(detail))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant instead
         printed, used = format_duration(told), format_duration(of_scheduler)
-        detail = f"the program prints a period of {printed}, but its task has one of {used}"
+        detail = f"the program prints a period of {printed}, but its task's period is {used}"
         marks.append(MarkKind.PERIOD_OF_THE_TASK.mark(detail))
     return marks
 
@@ -134,7 +136,7 @@ def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Mea
             tasks, total_ms, switches, mean_ns = (int(match[group]) for group in (1, 2, 4, 5))
             total_ns = total_ms * NS_PER_MS
             if total_ns >= (mean_ns + 1) * switches or mean_ns * switches >= total_ns + NS_PER_MS:
-                contradicts = f"{switches} switches in {total_ms} ms, and {mean_ns} ns for one"
+                contradicts = f"{switches} switches in {total_ms} ms, but {mean_ns} ns for each"
                 raise damaged(source, f"line {number}: {contradicts}")
             values = {"tasks": tasks, "switches": switches, "total_ns": total_ns, "mean_ns": mean_ns}
             results.append(Result(name="rtai-switches", labels={"by": match[3].lower()}, values={**values}))

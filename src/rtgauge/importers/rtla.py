@@ -105,7 +105,7 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
             continue
         if kind is not None and not (table is not None and table.kind == "timerlat top" and "|" in line):
             if table is not None and table.histogram:
-                raise damaged(source, "a second table of rtla begins in it")
+                raise damaged(source, "it contains a second table of rtla")
             table = _Table(cast("Kind", kind))
         assert table is not None  # noqa: S101 - for the type checker
         if unit := _UNIT.search(line):
@@ -178,11 +178,11 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        why = "the file does not give their width, and its rows are multiples of this"
+        why = "the file does not give the width, and all its rows are multiples of this"
         marks.append(MarkKind.BINS_ASSUMED.mark(f"bins of {width} assumed: {why}"))
     if not table.totals:
         rows = "rtla's rows count:, over:, max: are missing (--no-summary, or cut short)"
-        marks.append(MarkKind.NO_SUMMARY.mark(f"{rows}: samples above the histogram are not in it"))
+        marks.append(MarkKind.NO_SUMMARY.mark(f"{rows}: the file lacks the samples above the histogram"))
     series = [_histogram_series(table, at, unit_ns, width, source) for at in range(len(table.columns))]
     return {"series": series, "resolution_ns": width * unit_ns, "marks": marks}
 

@@ -59,12 +59,12 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
                 raise damaged(source, f"cell {match[1]} comes after cell {last}")
             cells[int(match[1])] = int(match[2])
     if not {"sched", "mean", "range"} <= found.keys():
-        absent = "its sched, mean and min lines are not all there"
+        absent = "a sched, mean or min line is missing"
         raise InputError(f"{source} is not an output of stress-ng --cyclic, or it is cut short: {absent}")
     count, low, high = int(found["sched"][3]), int(found["range"][1]), int(found["range"][2])
     binned = sum(cells.values())
     if binned > count:
-        raise damaged(source, f"its cells have {binned} samples of {count}")
+        raise damaged(source, f"its bins have {binned} of {count} samples")
     width = int(found["width"][1]) if "width" in found and cells else 1
     if width < 1:
         raise damaged(source, f"cells of {width} ns")

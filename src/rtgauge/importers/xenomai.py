@@ -45,15 +45,15 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             raise damaged(source, f"line {number}: '{text[:40]}'")
     values = [value for value, _ in cells]
     if len(cells) < 3 or values != sorted(set(values)) or cells[0][1] != 1 or cells[-1][1] != 1:
-        edges = "its first and last line are the edges of the histogram, with count 1"
+        edges = "its first and last line must be the histogram's edges, with count 1"
         raise InputError(f"{source} is not a file of latency -g: {edges}")
     width = cells[-1][0] - cells[-2][0]
     width_ns = round(width * 2000)
     if width_ns <= 0 or any(count < 1 for _, count in cells):
-        raise damaged(source, "its cells are not as latency -g writes them")
+        raise damaged(source, "its bins are not in the form that latency -g writes")
     histogram = {round(value * 1000) - width_ns // 2: count - 1 for value, count in cells[1:-1] if count > 1}
     low = high = average = None
-    marks = [MarkKind.COUNTS_PLUS_ONE.mark("latency -g writes each count one too high: one is subtracted")]
+    marks = [MarkKind.COUNTS_PLUS_ONE.mark("latency -g writes each count 1 too high; rtgauge subtracts 1")]
     overflow, limit = 0, None
     if figures:
         low, high = (round(Fraction(figures[number]) * 1000) for number in (1, 3))
@@ -61,7 +61,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         last = max(histogram, default=0)
         if histogram and max(high, -low) >= last + width_ns:
             overflow, limit = histogram.pop(last), last
-            clipped = "latency's last cell also holds every larger latency"
+            clipped = "latency's last bin also counts every larger latency"
             marks.append(last_bin_mark(clipped, overflow, f"{last} ns"))
         low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
         marks += beyond

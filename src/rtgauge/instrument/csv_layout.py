@@ -142,7 +142,7 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
     if not places or any(_clean(text) for i, text in enumerate(last) if i not in places):
         return None
     if len(last) > MOST_COLUMNS:
-        raise InputError(f"a line has {len(last)} fields: more than {MOST_COLUMNS} are not read")
+        raise InputError(f"a line has {len(last)} fields; at most {MOST_COLUMNS} can be read")
     fits = [len(row) == len(last) and all(_is_number(row[i], decimal) for i in places) for row in rows]
     later = [0, *itertools.accumulate(reversed(fits))]  # fits[n]: the number of the last n lines that fit
     # The data begins at the first rows of numbers. A row among these may be damaged.

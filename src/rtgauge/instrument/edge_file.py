@@ -93,7 +93,7 @@ class EdgeFile:
                     f"the channel '{self.channels[named]}', or channel number {name}, "
                     f"'{self.channels[by_number]}'"
                 )
-                raise InputError(f"{self.path.name}: '{name}' is {readings}: give the whole name")
+                raise InputError(f"{self.path.name}: '{name}' could mean {readings}: give the whole name")
             place = by_number if by_number is not None else named
             if place is not None:
                 return place
@@ -172,7 +172,9 @@ class EdgeFile:
             if len(samples.times_ns) == 0:
                 continue
             if samples.times_ns[0] < last_ns or (np.diff(samples.times_ns) < 0).any():
-                backwards = "its times run backwards; several segments in one file are not one line"
+                backwards = (
+                    "its times run backwards; if it contains several segments, export each to its own file"
+                )
                 raise InputError(f"{self.path.name}: {backwards}")
             last_ns = float(samples.times_ns[-1])
             each = zip(slicers, samples.values, strict=True)

@@ -76,7 +76,7 @@ class LatmonSession:
         if not 1 <= period_us <= MAX_PERIOD_US:
             raise InputError(f"a latmon accepts periods of 1 us to 1 s, not {period_us} us")
         if not 0 <= cells <= MAX_CELLS:
-            raise InputError(f"a latmon has at most {MAX_CELLS} cells of 1 us, not {cells}")
+            raise InputError(f"a latmon has at most {MAX_CELLS} bins of 1 us, not {cells}")
         self._connection = connection
         self._cells = cells
         self._stopped = False

@@ -206,7 +206,9 @@ class Configuration:
             value = time_ns * ticks_per_second // 10**9
             if not 0 <= value <= MAX_TICKS:
                 most_ns = MAX_TICKS * 10**9 // ticks_per_second
-                raise MeasureError(f"{what} of {time_ns} ns does not fit the instrument: 0 to {most_ns} ns")
+                raise MeasureError(
+                    f"{what} of {time_ns} ns is outside the instrument's range, 0 to {most_ns} ns"
+                )
             return value
 
         flags = (STREAM_EVENTS if self.stream_events else 0) | (
@@ -254,8 +256,8 @@ class Identity:
             raise MeasureError("the device at this port is not an rtgauge instrument")
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
         if protocol != PROTOCOL_VERSION or size != _CONFIGURATION.size or ticks_per_second == 0:
-            flash = "flash the firmware that belongs to it (rtgauge instrument flash)"
-            spoken = f"the instrument speaks protocol {protocol}, this program {PROTOCOL_VERSION}"
+            flash = "flash the matching firmware (rtgauge instrument flash)"
+            spoken = f"the instrument uses protocol {protocol}, but this rtgauge uses {PROTOCOL_VERSION}"
             raise MeasureError(f"{spoken}: {flash}")
         return cls(protocol, ticks_per_second, body[8:16].hex().upper(), body[16:].decode("ascii", "replace"))
 
@@ -303,11 +305,12 @@ class State:
         """Decode counters. Raises MeasureError if the body is damaged."""
         if len(body) != _STATE.size:
             raise MeasureError(
-                "the instrument sent a state of the wrong length: firmware and host differ in version"
+                "the instrument sent a state of the wrong length: its firmware does not match this rtgauge; "
+                "flash it again"
             )
         run, mode, _, *counters = _STATE.unpack(body)
         if run not in set(RunState):
-            raise MeasureError(f"the instrument is in state {run}, which this program does not know")
+            raise MeasureError(f"the instrument is in state {run}, which this rtgauge does not know")
         return cls(RunState(run), mode, *counters)
 
 

@@ -131,7 +131,7 @@ class Session:
             if self._pump(0.1 if deadline is None else min(0.1, deadline - now)):
                 heard = now
             elif now - heard > max(SILENCE_S, self._timeout_s):
-                raise MeasureError(f"the instrument has said nothing for {now - heard:.0f} s")
+                raise MeasureError(f"the instrument has been silent for {now - heard:.0f} s")
 
     def stop(self) -> State:
         """Stop measuring. `arrivals` has the last events; the histogram remains available."""

@@ -80,7 +80,7 @@ def read_header(path: Path) -> VcdHeader:
         if keyword == b"timescale":
             match = re.fullmatch(r"(1|10|100)(s|ms|us|ns|ps|fs)", b"".join(words).decode("ascii", "replace"))
             if match is None:
-                raise InputError(f"{path.name}: its time scale is not one of VCD's")
+                raise InputError(f"{path.name}: its time scale is not a VCD time scale")
             step_ns = int(match[1]) * UNITS_NS[match[2]]
         elif keyword == b"scope":
             scopes.append(words[-1].decode("utf-8", "replace") if words else "")
@@ -90,7 +90,7 @@ def read_header(path: Path) -> VcdHeader:
             signals.append((".".join([*scopes, b" ".join(words[3:]).decode("utf-8", "replace")]), words[2]))
         elif keyword == b"enddefinitions":
             if not signals:
-                raise InputError(f"{path.name} has no signal of one bit")
+                raise InputError(f"{path.name} has no one-bit signal")
             return VcdHeader(step_ns, signals, end)
     raise InputError(f"{path.name} is not a value change dump: its definitions have no end")
 
@@ -147,7 +147,9 @@ def read_changes(
                     raise InputError(f"{path.name}: '{word[:30].decode('ascii', 'replace')}' is not a time")
                 later_ns = int(word[1:]) * step // over
                 if later_ns < time_ns or later_ns > MAX_TIME_NS:
-                    raise InputError(f"{path.name}: its times run backwards, or too far, at {word.decode()}")
+                    raise InputError(
+                        f"{path.name}: its times run backwards or are too large at {word.decode()}"
+                    )
                 time_ns = later_ns
             elif first in b"bBrRsS":
                 vector = next(rest, None) is None
@@ -155,7 +157,7 @@ def read_changes(
                 comment = b"$end" not in rest
             elif first not in b"01xXzZ$":
                 shown = word[:30].decode("ascii", "replace")
-                raise InputError(f"{path.name}: '{shown}' is not a change of a value")
+                raise InputError(f"{path.name}: '{shown}' is not a value change")
         yield Changes(times, which, highs)
 
 

@@ -206,7 +206,7 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
         taken = TAKEN.search(errors) is not None
         if taken and options.port is not None:
             raise MeasureError(
-                f"port {port} is in use: choose another one with --port, or leave it out for a free one"
+                f"port {port} is in use: choose another port with --port, or leave --port out for a free one"
             )
         if not taken:
             break

@@ -303,7 +303,7 @@ class RunningLoad:
             name, wanted = part.spec.ready
             alive = count_alive(tree, name)
             if part.spec.lasting and alive < wanted:
-                part.ended_early = f"{wanted - alive} of its {wanted} processes ended while they were needed"
+                part.ended_early = f"{wanted - alive} of its {wanted} processes ended too early"
 
     def _end_parts(self) -> None:
         """End all parts in reverse order, even if some cannot be ended."""

@@ -24,10 +24,9 @@ def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None
     if not isinstance(most, int) or most >= ENOUGH * given:
         return None
     return (
-        f"load memory: it used at most {most / total:.0%} of memory instead of the {given / total:.0%} "
-        "that it was given: "
-        "this machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the "
-        "plan) or the step a longer duration"
+        f"load memory used at most {most / total:.0%} of memory instead of {given / total:.0%}: this "
+        f"machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the plan) or the "
+        f"step a longer duration"
     )
 
 
@@ -54,7 +53,7 @@ class Memory(Load):
             note = (
                 f"load memory: {SHARE:.0%} of memory is {wanted >> 20} MiB, but only "
                 f"{context.memory_available >> 20} MiB are available; "
-                f"it was given {taken >> 20} MiB, so that the machine does not run out of memory"
+                f"the load uses {taken >> 20} MiB, so that the machine does not run out of memory"
             )
             notes = (note,)
         argv = [

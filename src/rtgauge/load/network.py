@@ -70,9 +70,7 @@ exec iperf3 "$@" --port "$port"
 VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" link show rtg-server'
 NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 TOOLS = ("ip", "nsenter", "setsid", "unshare")
-COSTS_LITTLE = (
-    "its traffic passes no network card, so it costs the machine less than the same traffic over a card"
-)
+COSTS_LITTLE = "its traffic does not pass through a network card, so it costs less than traffic that does"
 
 
 def parse_peer(text: str) -> tuple[str, int]:
@@ -186,7 +184,7 @@ class Network(Load):
             ]
             over, note = (
                 "veth",
-                f"load network: between two network namespaces joined by a veth pair; {COSTS_LITTLE}",
+                f"load network runs between two network namespaces joined by a veth pair; {COSTS_LITTLE}",
             )
         else:
             argv = [
@@ -203,7 +201,8 @@ class Network(Load):
             over, note = (
                 "loopback",
                 (
-                    "load network: over the loopback, because network namespaces with a veth pair are not "
+                    "load network runs over the loopback, because network namespaces with a veth pair are "
+                    "not "
                     "available here;"
                     f" {COSTS_LITTLE}"
                 ),

@@ -146,12 +146,12 @@ def _targets(written: list[str], place: str) -> list[str]:
             raise InputError(f"{place}: {error}") from None
         if (other := names.setdefault(clean_name(name), name)) != name:
             raise InputError(
-                f"{place}: the targets {other} and {name} would have one folder in the record; give "
-                "one another name in ~/.ssh/config"
+                f"{place}: the targets {other} and {name} would share one folder in the record; give one of "
+                f"them another name in ~/.ssh/config"
             )
     if len(names) < len(written):
         raise InputError(
-            f"{place}: a target is named twice; name each once, and measure more often with repeats"
+            f"{place}: a target is named twice; name it once, and set repeats to measure it several times"
         )
     return list(names.values())
 
@@ -162,8 +162,8 @@ def _check_bootable(targets: list[str], place: str) -> None:
         if not name.startswith(LAB):
             how = "boot it yourself with the parameters of `rtgauge deploy cmdline NAME`, and measure as-is"
             raise InputError(
-                f"{place}: deployments by boot are for guests of the lab (--target lab:NAME), not "
-                f"for {name}: {how}"
+                f"{place}: deployments by boot work only for guests of the lab (--target lab:NAME), not for "
+                f"{name}: {how}"
             )
 
 

@@ -41,7 +41,7 @@ class CalibrateParameters(Parameters):
     keep: bool = Field(
         default=False,
         alias="keep",
-        description="on cobalt, leave the gravity that autotune found in force, until the next boot",
+        description="on cobalt, keep the gravity that autotune found until the next boot",
     )
     cpu: CpuList | None = Field(
         default=None,
@@ -75,8 +75,8 @@ class CalibrateParameters(Parameters):
         given = self.model_fields_set & (OF_COBALT if self.rt == "linux" else {"count"})
         if given:
             names = ", ".join(str(type(self).model_fields[name].alias) for name in sorted(given))
-            owner = "rt cobalt, not to the clocks" if self.rt == "linux" else "the clocks, not to rt cobalt"
-            raise ValueError(f"{names} belongs to {owner}; leave it out")
+            owner = "rt cobalt" if self.rt == "linux" else "the clocks (rt linux)"
+            raise ValueError(f"{names} applies only to {owner}; leave it out")
         return self
 
 
@@ -108,7 +108,7 @@ PROBE = Calibrate(
         "resolution of each clock and the cost of reading it; with --rt cobalt, Xenomai's calibration "
         "of its timer"
     ),
-    about="""Clocks: the resolution of each, and what it costs to read it.
+    about="""Clocks: the resolution of each, and the cost of reading it.
 
 With --rt cobalt, Xenomai's autotune finds how early its timer has to fire (gravity) for an interrupt handler,
 a thread in the kernel and a thread in user space. The latency is measured before and after it. Then the
@@ -120,17 +120,17 @@ previous gravity is put back, unless --keep is given. This takes about a minute.
     ),
     parameters=CalibrateParameters,
     method=(
-        "Every clock that the machine has is read again and again in a loop; the cost of a reading is the "
-        "difference between two successive readings, and the smallest step is the smallest difference that "
-        "is not 0. The resolution is the one that the kernel gives (clock_getres)."
+        "Each of the machine's clocks is read repeatedly in a loop. The cost of a reading is the difference "
+        "between two successive readings, and the smallest step is the smallest difference that is not 0. "
+        "The resolution is the kernel's (clock_getres)."
     ),
     methods={
         "cobalt": (
             "Xenomai sets its timer earlier than a release by the gravity: the shortest time to an "
-            "interrupt handler, a thread in the kernel and one in user space. Its own program autotune "
-            "finds the three; they are read from the kernel "
-            "before and after it. The latency is measured before "
-            "and after, as by wakeup, with the same parameters and under the same load: one thread per CPU "
+            "interrupt handler, a thread in the kernel and a thread in user space. Its own program autotune "
+            "finds these three values. rtgauge reads them from the kernel before and after autotune. The "
+            "latency is measured before and after as the probe wakeup does, with "
+            "the same parameters and under the same load: one thread per CPU "
             "sleeps until an absolute time and reads the "
             "clock. A latency below 0 is a wake-up before its release, caused by too large a gravity; it is "
             "kept."

@@ -81,10 +81,10 @@ def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
         raise ValueError("it works only with rt rtai: leave it out")
     parts = str(value).split(",")
     if len(parts) != 2:
-        raise ValueError("write two durations, of user and of kernel space, like 2us,1us")
+        raise ValueError("write two durations, for user and for kernel space, like 2us,1us")
     numbers = [parse_duration_ns(part) for part in parts]
     if not all(0 < number <= MOST_EARLY_NS for number in numbers):
-        raise ValueError("each of the two is longer than 0 and at most 1s")
+        raise ValueError("each of the two must be longer than 0 and at most 1s")
     return ",".join(f"{number}ns" for number in numbers)
 
 
@@ -143,7 +143,7 @@ class OneCpuParameters(CokernelParameters):
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="the first of these CPUs is measured; a second task takes its CPU from the others",
+        description="the first of these CPUs is measured; a second task uses one of the others",
     )
 
 
@@ -154,7 +154,9 @@ class TimedParameters(Parameters):
         default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
     )
     warm_up_ns: WarmUp = Field(
-        default=200_000_000, alias="warm-up", description="time at the beginning that is counted separately"
+        default=200_000_000,
+        alias="warm-up",
+        description=("time at the beginning whose samples are counted separately"),
     )
 
 

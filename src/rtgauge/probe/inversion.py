@@ -35,7 +35,7 @@ class InversionParameters(OneCpuParameters):
         alias="priority",
         ge=3,
         le=99,
-        description="real-time priority of the high task; the others have one and two less",
+        description="real-time priority of the high task; the other two tasks have one and two less",
     )
 
 
@@ -48,10 +48,12 @@ def _lasts(parameters: InversionParameters) -> int:
 PROBE = Microbenchmark(
     name="inversion",
     order=80,
-    help="whether a high task starves while it waits for a low one's lock, by kind of lock",
+    help=(
+        "whether a high-priority task starves while it waits for a low-priority task's lock, by kind of lock"
+    ),
     about=(
-        "Priority inversion: does a high task starve when it waits for a lock that a low one holds, while a "
-        "middle one computes?"
+        "Priority inversion: does a high-priority task starve when it waits for a lock that a low-priority "
+        "task holds, while a middle one computes?"
     ),
     examples=("", "--lock semaphore --section 5ms --trials 10"),
     parameters=InversionParameters,
@@ -59,8 +61,8 @@ PROBE = Microbenchmark(
     method=(
         "Three FIFO tasks on one CPU, as in fig. 2 of Garre et al.: the low one holds the lock, "
         "the high one waits for it, the middle one "
-        "computes until the high one has it or the limit is reached. The value is the high task's "
-        "wait, from the moment at which it was made ready."
+        "computes until the high one has it or the limit is reached. The value is the high task's wait from "
+        "the moment when it becomes ready."
     ),
     metrics=(Metric(name="wait", plural="waits"),),
     shown=Shown(pooled=False),

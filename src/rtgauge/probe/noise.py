@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""noise: the gaps in a task that only reads the clock, and what the kernel knows about each."""
+"""noise: the gaps in a task that only reads the clock, and the cause of each by the kernel's counters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NoiseParameters(MeasuringParameters):
         default=1_000, alias="threshold", description="ignore shorter gaps"
     )
     round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(
-        default=100_000_000, alias="round", description="from one busy stretch to the next"
+        default=100_000_000, alias="round", description="time from one busy stretch to the next"
     )
     busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(
         default=75_000_000, alias="busy", description="busy time of each round, at most 80 % of it"
@@ -35,15 +35,15 @@ class NoiseParameters(MeasuringParameters):
     @model_validator(mode="after")
     def _check_busy(self) -> Self:
         if self.busy_ns > self.round_ns // 100 * round(100 * BUSY_MOST):
-            raise ValueError(f"busy may be {BUSY_MOST:.0%} of round at most, to keep the machine usable")
+            raise ValueError(f"busy may be at most {BUSY_MOST:.0%} of round, to keep the machine usable")
         return self
 
 
 PROBE = Microbenchmark(
     name="noise",
     order=40,
-    help="gaps in a task that only reads the clock, and what the kernel knows about each",
-    about="""Noise: how often and for how long a CPU is taken from a task that only wants to run.
+    help="gaps in a task that only reads the clock, and the cause of each by the kernel's counters",
+    about="""Noise: how often and for how long a CPU is taken from a task that never sleeps.
 
 Each gap is attributed to another task, to an interrupt, or to something below the kernel: hardware, firmware,
 a hypervisor.""",
@@ -53,7 +53,7 @@ a hypervisor.""",
     method=(
         "On each CPU a task only reads the clock, for a part of each round; a "
         "difference between two readings that reaches the "
-        "threshold is a gap. The kernel's counters say what each gap was: a switch to another "
+        "threshold is a gap. The kernel's counters show what each gap was: a switch to another "
         "task, an interrupt of this CPU, or, if it was neither, something below the kernel."
     ),
     metrics=(Metric(name="gap", plural="gaps"),),

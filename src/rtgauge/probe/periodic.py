@@ -42,8 +42,8 @@ class PeriodicParameters(SignalParameters):
         default=None,
         alias="context",
         description=(
-            "in kernel space, who toggles: irq (the timer's handler), or a thread that it wakes; irq "
-            "if not given"
+            "in kernel space, what toggles the line: irq (the timer's handler, the default) or thread (a "
+            "thread that it wakes)"
         ),
     )
     timer: Literal["nanosleep", "timerfd"] = Field(
@@ -58,7 +58,7 @@ class PeriodicParameters(SignalParameters):
         if self.rt == "rtai" and self.context == "irq":
             raise ValueError("RTAI's timers only wake tasks: give context thread")
         if self.space == "kernel" and not KERNEL_PERIODS_NS[0] <= self.period_ns <= KERNEL_PERIODS_NS[1]:
-            raise ValueError("in kernel space a period is from 20us to 20s")
+            raise ValueError("in kernel space the period must be from 20us to 20s")
         check_interval("half-period", self.period_ns // 2)
         if self.period_ns % 2:
             raise ValueError(f"a period of {self.period_ns}ns has no half in whole ns; give an even number")
@@ -102,8 +102,8 @@ Measured by the task itself, by the other end of the line, or by both.""",
     ),
     parameters=PeriodicParameters,
     method=(
-        "A task sleeps until an absolute time, toggles a line, and does so each half-period. "
-        "Latency is from the time at which an edge was due to the edge; "
+        "In each half-period, a task sleeps until an absolute time and toggles a line. Latency is the time "
+        "from when an edge was due to the edge itself; "
         "jitter is the actual half-period minus the nominal one, signed. The task itself reads the "
         "clock right after it has toggled the line; "
         "an observer at the other end, if there is one, reads it when the edge comes in, or "

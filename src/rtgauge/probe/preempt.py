@@ -31,7 +31,7 @@ class PreemptParameters(OneCpuParameters, MeasuringParameters):
     @model_validator(mode="after")
     def _check_priority(self) -> Self:
         if self.policy != "other" and self.priority < 2:
-            raise ValueError("the low task has one priority less: give a priority of 2 or more")
+            raise ValueError("the low task's priority is one lower: give a priority of 2 or more")
         return self
 
 
@@ -47,13 +47,13 @@ def _operation(parameters: PreemptParameters) -> str:
 PROBE = Microbenchmark(
     name="preempt",
     order=60,
-    help="from an event to the first instruction of a high-priority task, while a low one runs",
-    about="Preemption: a task of high priority becomes ready while one of low priority runs on its CPU.",
+    help="from an event to the first instruction of a high-priority task, while a low-priority task runs",
+    about="Preemption: a high-priority task becomes ready while a low-priority task runs on its CPU.",
     examples=("--duration 10s", "--event wake-up --cpu 1"),
     parameters=PreemptParameters,
     lasts=timed(300_000),
     method=(
-        "A task of low priority computes; one of high priority on the same CPU waits. The value is "
+        "A low-priority task computes, while a high-priority task on the same CPU waits. The value is "
         "from the event (the time set in a timer, "
         "or the moment before a task on another CPU posts) to the high-priority task's first "
         "reading of the clock."
@@ -67,8 +67,8 @@ PROBE = Microbenchmark(
         tries=("events",),
         met_name="preempted the low task",
         note=(
-            "preempted: includes the warm-up and other preemptions; an event at which the low task did not "
-            "run is still a sample."
+            "preempted: includes the warm-up and other preemptions; an event that came while the low task "
+            "did not run is still a sample."
         ),
     ),
 )

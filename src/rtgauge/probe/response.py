@@ -49,7 +49,7 @@ class ResponseParameters(SignalParameters):
     context: Literal["irq", "irq-thread", "thread", "irq-default"] | None = Field(
         default=None,
         alias="context",
-        description="in kernel space, who answers: irq (the top half), irq-thread (its threaded handler), "
+        description="in kernel space, what answers: irq (the top half), irq-thread (its threaded handler), "
         "thread (a FIFO kernel thread that it wakes), "
         "irq-default (what the kernel makes of a plain handler); irq if not given",
     )
@@ -69,7 +69,7 @@ class ResponseParameters(SignalParameters):
         description="longest random time from an answer to the next stimulus",
     )
     timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(
-        default=100_000_000, alias="timeout", description="time after which an answer is lost"
+        default=100_000_000, alias="timeout", description="time after which an answer counts as lost"
     )
     seed: int | None = Field(
         default=None,
@@ -109,12 +109,14 @@ class ResponseParameters(SignalParameters):
             raise ValueError("response in kernel space needs rt linux or cobalt")
         if self.context not in ("irq", "thread"):
             raise ValueError(
-                f"context {self.context} needs the interrupt of a line: with path none irq or thread"
+                f"context {self.context} needs a line's interrupt: with path none, use irq or thread"
             )
         if (
             self.interval_min_ns if self.interval_ns is None else self.interval_ns
         ) < LEAST_ALONE_NS or self.longest_ns > MOST_ALONE_NS:
-            raise ValueError("with path none the time from one stimulus to the next is from 10us to 1min")
+            raise ValueError(
+                "with path none, the time from one stimulus to the next must be from 10us to 1min"
+            )
         return self
 
     @property
@@ -207,7 +209,7 @@ PROBE = Response(
     help="from a stimulus on a line to the answer of a task that waits for it",
     about="""Response: from a stimulus on a line to the answer of a task that waits for it.
 
-A master makes the stimuli and measures, a slave answers: two processes on this machine,
+A master makes the stimuli and measures, and a slave answers: two processes on this machine,
 or each on its own machine.""",
     examples=(
         "--cycles 100000",
@@ -225,12 +227,11 @@ or each on its own machine.""",
         "edge answers at once with its own edge; the master "
         "reads the clock again. The response is the difference, by the master's clock. The time "
         "from one stimulus to the next is drawn at random, or fixed. "
-        "A stimulus that is not answered within the timeout is lost, and one whose time passed "
-        "while the one before was not answered is skipped: "
-        "both are counted as missed. One that the master itself was too late to make is counted separately, "
-        "and not as a loss of the slave. If an instrument"
+        "A stimulus without an answer within the timeout is lost. A stimulus whose time passes while the "
+        "previous one is still unanswered is skipped. Both are counted as missed. A stimulus that the "
+        "master was too late to make is counted separately, not as a loss of the slave. If an instrument"
         " is the master, it makes the stimulus and stamps both edges with its own clock, in steps of 8 ns; "
-        "what the slave measures of itself is then the inner view."
+        "the slave's own measurement is then the inner view."
     ),
     methods={
         "kernel": (
@@ -238,11 +239,11 @@ or each on its own machine.""",
             "answered by the top half (context irq), by its threaded handler "
             "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, "
             "which PREEMPT_RT runs in a thread (irq-default); each step is "
-            "time-stamped in the kernel. The master is the one in user space: its own share is in the "
-            "response that it measures, but not in the one on the wire. "
-            "With path none there is no line: a timer of Linux raises an interrupt of the module's "
-            "own, on the same CPU, and the response is from there to the "
-            "module's answer, a time stamp. On Cobalt that interrupt and the thread are the "
+            "time-stamped in the kernel. The master runs in user space: its own share is part of the "
+            "response that it measures, but not of the response on the wire. With path none there is no "
+            "line: a Linux timer raises the module's own interrupt on the same CPU, and the response is the "
+            "time from there to the module's answer, a time stamp. On Cobalt that interrupt and the thread "
+            "are the "
             "co-kernel's (Dovetail's injected interrupt, an RTDM task)."
         )
     },

@@ -134,7 +134,7 @@ def check_instrument_time(name: str, time_ns: int) -> None:
     shortest, longest = INSTRUMENT_NS
     if not shortest <= time_ns <= longest:
         raise ValueError(
-            f"{name} of {format_duration(time_ns)} does not fit the instrument: "
+            f"{name} of {format_duration(time_ns)} is outside the instrument's range, "
             f"{format_duration(shortest)} to {format_duration(longest)}"
         )
 
@@ -162,7 +162,9 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "cycles"}),)
 
     cpu: CpuList | None = Field(
-        default=None, alias="cpu", description="CPU of the master, or of the slave if it is alone"
+        default=None,
+        alias="cpu",
+        description=("CPU of the master, or of the slave if this machine plays only the slave"),
     )
     space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
@@ -186,7 +188,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         alias="slave-cpu",
         ge=0,
         le=MAX_CPU,
-        description="CPU of the slave with role both; default: one of another core",
+        description="CPU of the slave with role both; default: a CPU of another core",
     )
     peer: Annotated[str, AfterValidator(check_peer)] | None = Field(
         default=None,
@@ -195,7 +197,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         description="the target that plays the other role, e.g. local or ssh://desk",
     )
     peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
-        default=None, alias="peer-path", description="the path's name on the peer, if that differs"
+        default=None, alias="peer-path", description="the path's name on the peer, if it differs there"
     )
     peer_cpu: CpuList | None = Field(
         default=None, alias="peer-cpu", description="CPU of the other role on the peer"
@@ -203,13 +205,16 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     instrument: Annotated[str, AfterValidator(check_instrument)] | None = Field(
         default=None,
         alias="instrument",
-        description="an instrument measures from outside: serial:/dev/ttyACM0, serial:ID or latmon:HOST",
+        description=(
+            "measure from outside with this instrument: serial:/dev/ttyACM0, serial:ID or latmon:HOST"
+        ),
     )
     wire_offset_ns: Annotated[DurationNs, between("0s", "1ms")] | None = Field(
         default=None,
         alias="wire-offset",
         description=(
-            "what `rtgauge instrument selftest --wire` found; shown with the figures, never subtracted"
+            "the wires' offset, from `rtgauge instrument selftest --wire`; shown with the figures, never "
+            "subtracted"
         ),
     )
     cycles: int | None = Field(
@@ -217,7 +222,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         alias="cycles",
         ge=1,
         le=2**60,
-        description="edges of the master to measure, instead of a duration",
+        description="number of the master's edges to measure, instead of a duration",
     )
 
     @model_validator(mode="before")
@@ -247,8 +252,8 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         for name in ("peer", "instrument"):
             if self.rt != "linux" and getattr(self, name) is not None:
                 raise ValueError(
-                    f"{name} needs a line of Linux, which would take the task from the co-kernel: "
-                    f"leave it out, or leave rt {self.rt} out"
+                    f"{name} needs a Linux line, which would take the task away from the co-kernel; leave "
+                    f"out {name} or rt {self.rt}"
                 )
         if self.path.startswith("rtdm:") and self.rt != "cobalt":
             raise ValueError("path rtdm:... needs Cobalt: add rt cobalt")
@@ -262,39 +267,40 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
             raise ValueError("peer-cpu is a CPU of the peer; name that machine with peer")
         if self.peer is not None and self.role == "both":
             raise ValueError(
-                f"with a peer this target plays one role, master or slave (by default {self.measured_role})"
+                f"with a peer, this target plays only one role: give role master or slave (default: "
+                f"{self.measured_role})"
             )
         if self.peer is not None and self.path in LOOPS:
             raise ValueError(
-                f"{self.path} is within one machine: with a peer give a path between the two, "
-                "udp:HOST:PORT or gpio:CHIP:LINES"
+                f"{self.path} is within one machine; with a peer, give a path between the two machines, "
+                f"udp:HOST:PORT or gpio:CHIP:LINES"
             )
         if self.peer_path in LOOPS:
             raise ValueError(
-                f"{self.peer_path} is within one machine: two machines have a path udp:HOST:PORT or "
-                "gpio:CHIP:LINES between them"
+                f"{self.peer_path} is within one machine; between two machines, give a path udp:HOST:PORT "
+                f"or gpio:CHIP:LINES"
             )
         return self
 
     @model_validator(mode="after")
     def _check_space(self) -> Self:
         if self.space == "user" and self.path == NO_LINE:
-            raise ValueError("path none is for a task in kernel space, which then only takes time stamps")
+            raise ValueError("path none works only with space kernel, where the task only takes time stamps")
         if self.path == WIRE and (self.role != "both" or self.peer is not None):
             raise ValueError("the wire is within one machine: use role both, without a peer")
         if self.peer_path in (WIRE, NO_LINE):
             raise ValueError(
-                f"peer-path {self.peer_path} is within one machine: two machines have a path "
-                "udp:HOST:PORT or gpio:CHIP:LINES between them"
+                f"peer-path {self.peer_path} is within one machine; between two machines, give a path "
+                f"udp:HOST:PORT or gpio:CHIP:LINES"
             )
         if self.space == "user":
             return self
         if self.role not in (self.measured_role, "both"):
             raise ValueError(
-                f"space kernel is for the {self.measured_role}: use role {self.measured_role} or both"
+                f"space kernel applies to the {self.measured_role}: use role {self.measured_role} or both"
             )
         if self.policy != "fifo":
-            raise ValueError(f"a thread in the kernel has policy fifo, not {self.policy}")
+            raise ValueError(f"a kernel thread needs policy fifo, not {self.policy}")
         if self.path in LOOPS or self.path.startswith("udp:"):
             raise ValueError(
                 f"path {self.path} does not reach into the kernel: for space kernel give wire or "
@@ -302,27 +308,31 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
             )
         if self.path == NO_LINE and self.role != self.measured_role:
             raise ValueError(
-                "path none is for one task in kernel space, which then only takes time stamps: use role"
+                "with path none, a single task in kernel space takes time stamps: use role"
                 f" {self.measured_role}"
             )
         if self.rt == "rtai" and self.path != NO_LINE:
-            raise ValueError("in kernel space rt rtai has no line: give path none")
+            raise ValueError("rt rtai has no line in kernel space: give path none")
         if self.rt != "linux" and self.path not in (NO_LINE, WIRE):
-            raise ValueError(f"in kernel space rt {self.rt} has no path {self.path}: give wire or none")
+            raise ValueError(f"rt {self.rt} has no path {self.path} in kernel space: give wire or none")
         return self
 
     @model_validator(mode="after")
     def _check_explained(self) -> Self:
         self.check_explain()
         if self.explain and (self.space == "kernel" or self.peer is not None or self.instrument is not None):
-            raise ValueError("explain works in user space on one machine, without a peer or an instrument")
+            raise ValueError(
+                "explain works only in user space on one machine, without a peer or an instrument"
+            )
         return self
 
     @model_validator(mode="after")
     def _check_instrument(self) -> Self:
         if self.instrument is None:
             if self.wire_offset_ns is not None:
-                raise ValueError("wire-offset describes the wires of an instrument; name it with instrument")
+                raise ValueError(
+                    "wire-offset describes an instrument's wires; name the instrument with instrument"
+                )
             return self
         if self.peer is not None:
             raise ValueError("the instrument plays the other role: give instrument, or peer")
@@ -342,11 +352,11 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         if self.cycles is not None and "duration_ns" in self.model_fields_set:
             raise ValueError("give duration or cycles, not both")
         if self.slave_cpu is not None and self.role != "both":
-            raise ValueError("slave-cpu is for role both; cpu is the CPU of a role that is alone")
+            raise ValueError("slave-cpu works only with role both; for a single role, give cpu")
         if self.path in LOOPS and self.role != "both":
             raise ValueError(
-                f"{self.path} is within one machine: use role both, or for two machines path "
-                "udp:HOST:PORT or gpio:CHIP:LINES"
+                f"{self.path} is within one machine; use role both, or, for two machines, path "
+                f"udp:HOST:PORT or gpio:CHIP:LINES"
             )
         return self
 

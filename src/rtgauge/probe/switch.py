@@ -35,9 +35,8 @@ PROBE = Microbenchmark(
     parameters=SwitchParameters,
     lasts=timed(),
     method=(
-        "Tasks of equal priority on one CPU store the time and yield, in turn; the value is from "
-        "the time of one task to that of the next: "
-        "a yield, a switch and one reading of the clock."
+        "Tasks of equal priority take turns on one CPU: each stores the time and yields. The value is the "
+        "time from one task's reading to the next task's: a yield, a switch and one reading of the clock."
     ),
     metrics=(Metric(name="switch", plural="switches"),),
     cross_checked=frozenset({"xenomai-switchtest", "rtai-switches"}),

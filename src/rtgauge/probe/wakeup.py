@@ -78,7 +78,8 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
         default_factory=_warm_up_ns,
         alias="warm-up",
         description=(
-            "time at the beginning that is counted separately; default: a tenth of the measured time, at "
+            "time at the beginning whose samples are counted separately; default: a tenth of the measured "
+            "time, at "
             "most 200ms"
         ),
     )
@@ -88,7 +89,7 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
         description="length of a window of the record; comparing needs at least 20 windows",
     )
     stop_at_ns: Duration | None = Field(
-        default=None, alias="stop-at", description="end when a latency is larger, e.g. 200us"
+        default=None, alias="stop-at", description="end when a latency exceeds this, e.g. 200us"
     )
 
     @property
@@ -118,16 +119,16 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
             or not LEAST_TIMERLAT_NS <= self.interval_ns <= MOST_TIMERLAT_NS
         ):
             raise ValueError(
-                "in kernel space the interval is from 100us to 1s, in whole us: the kernel's timerlat "
-                "tracer accepts no other"
+                "in kernel space the interval must be from 100us to 1s, in whole us, because the kernel's "
+                "timerlat tracer accepts no other"
             )
         if self.policy == "deadline":
-            raise ValueError("in kernel space the policy is fifo, rr or other")
+            raise ValueError("in kernel space the policy must be fifo, rr or other")
         if self.explain:
             raise ValueError("explain works only in user space")
         for name, value, only in (("timer", self.timer, "nanosleep"), ("phase", self.phase, "random")):
             if value != only:
-                raise ValueError(f"{name} is for user space: the kernel's timerlat tracer has its own")
+                raise ValueError(f"{name} works only in user space: the kernel's timerlat tracer has its own")
 
 
 class Wakeup(Probe[WakeupParameters]):
@@ -186,11 +187,11 @@ and notes the difference.""",
         "kernel": (
             "In kernel space the kernel's timerlat tracer measures: on each CPU a timer expires at "
             "each release, its interrupt handler wakes a thread, and both "
-            "read the clock. irq-latency is from the release to the handler, latency to the thread in "
-            "the kernel. If the kernel has timerlat_fd (Linux 6.5), the thread is the engine's, and "
-            "user-latency is to its return to user space, including the next system call; otherwise it is a "
-            "kernel thread."
-            " Every event is read from the kernel's buffer, and lost ones are counted. A release "
+            "read the clock. irq-latency is from the release to the handler, and latency is from the "
+            "release to the thread in the kernel. If the kernel has timerlat_fd (Linux 6.5), the thread is "
+            "the engine's, and user-latency is from the release to its return to user space, including the "
+            "next system call. Otherwise it is a kernel thread."
+            " Every event is read from the kernel's buffer, and lost events are counted. A release "
             "that passed before the thread came back to wait is counted as "
             "missed; no timer was armed for it, so it has no irq-latency."
         )

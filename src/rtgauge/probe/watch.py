@@ -131,10 +131,11 @@ with tracefs.""",
     method=(
         "The kernel's tracepoints sched_waking and sched_switch show each thread. An activation "
         "begins when the thread is woken (its release) "
-        "and ends when it goes to sleep. latency is from the release to its first instruction, "
-        "response to its sleep, execution how long it ran meanwhile, period from one release to the next. "
-        "If it is woken too late, for example by a timer that was set too late, this is not in its latency "
-        "but in its period. "
+        "and ends when it goes to sleep. latency is from the release to the first instruction, response is "
+        "from the release to the sleep, execution is how long the thread ran meanwhile, and period is from "
+        "one release to the next. "
+        "If the thread is woken too late, for example by a timer that was set too late, its period shows "
+        "this, not its latency. "
         "A thread that is woken before it slept continues the same activation."
     ),
     metrics=(
@@ -155,6 +156,7 @@ with tracefs.""",
     watches=True,
     shown=Shown(pooled=False),
     when_nothing=(
-        "watch a program while it works, for longer (--duration), or other threads of it (--threads)"
+        "watch the program while it works, watch for longer (--duration), or watch its other threads "
+        "(--threads)"
     ),
 )

@@ -21,7 +21,7 @@ CONFIDENCE = 0.9
 LEAST_SAMPLES, LEAST_PAIRS = 30, 4
 NOT_CAPTURED = {
     "overwritten": "the kernel had overwritten their events",
-    "over_budget": "the step had already kept as many as it may",
+    "over_budget": "the step had already kept the maximum number",
     "too_many_at_once": "too many came at once",
     "no_room": "they had too many events",
 }

@@ -224,7 +224,7 @@ def clear_errors(
         if error.errno == errno.EISDIR:
             raise InputError(f"{path} is a folder: name a file with {option}") from None
         if error.errno in {errno.ENOTDIR, errno.EEXIST} and kind == "folder":
-            raise InputError(f"{path} is not a folder: choose another one with {option}") from None
+            raise InputError(f"{path} is not a folder: choose another folder with {option}") from None
         raise InputError(
             f"{path} cannot be written ({error.strerror or error}): choose another {kind} with {option}"
         ) from None

@@ -18,7 +18,7 @@ MOST_LABELS, LONGEST = 64, 200
 def check_word(text: str) -> str:
     """Accept a one-line text as a name, key or value. Raises ValueError for any other."""
     if not text.strip() or len(text) > LONGEST or not text.isprintable():
-        raise ValueError(f"give 1 to {LONGEST} characters of one line")
+        raise ValueError(f"give 1 to {LONGEST} characters on one line")
     return text
 
 

@@ -94,12 +94,12 @@ class MarkKind(Enum):
     )
     STEAL = Entry(
         (DOUBTFUL, NOTE),
-        "The hypervisor took CPU time from this virtual machine. A note if it took little.",
+        "The hypervisor took CPU time from this virtual machine. The mark is a note if it took little.",
         "give the virtual machine its own CPUs (pin its virtual CPUs), or measure on the bare machine",
     )
     EMULATED = Entry(
         (NOTE,),
-        "Software emulates the processor. Its times are not a real machine's, so the verdict is "
+        "Software emulates the processor. Its times say nothing about a real machine, so the verdict is "
         '"cannot tell".',
         "measure on the real machine, or in a virtual machine with hardware support (KVM)",
     )
@@ -116,7 +116,7 @@ class MarkKind(Enum):
     SWAPPING = Entry(
         (DOUBTFUL,),
         "The machine swapped.",
-        "free memory or: swapoff -a, then measure again",
+        "free memory or run swapoff -a, then measure again",
     )
     CLOCK_CHANGED = Entry(
         (INVALID,),
@@ -131,7 +131,7 @@ class MarkKind(Enum):
     DMA_LATENCY_FAILED = Entry(
         (NOTE,),
         "C-states stayed on, because /dev/cpu_dma_latency could not be used.",
-        "run as root, so that /dev/cpu_dma_latency can be held, and measure again",
+        "run as root, so that rtgauge can hold /dev/cpu_dma_latency, and measure again",
     )
     NOT_LOCKED = Entry(
         (NOTE,),
@@ -150,7 +150,7 @@ class MarkKind(Enum):
         "A setting of this step could not be restored.",
         "try again with: rtgauge restore",
     )
-    RESTORED_BEFORE = Entry((NOTE,), "Settings that an earlier run had left were restored first.")
+    RESTORED_BEFORE = Entry((NOTE,), "Settings that an earlier run had left changed were restored first.")
     DEPLOYMENT_INCOMPLETE = Entry(
         (NOTE,),
         "Some settings of the deployment were refused or have no effect in this kernel, or tasks could not "
@@ -166,7 +166,7 @@ class MarkKind(Enum):
     LOAD_DIED = Entry(
         (INVALID,),
         "A program of the load ended too early.",
-        "see the step's load.log for why the load died, then: rtgauge run --resume, or run again",
+        "see the step's load.log for why the load ended, then: rtgauge run --resume, or run again",
     )
     RUNTIME_CHOSEN = Entry((NOTE,), "rtgauge chose the co-kernel to measure with. The detail says why.")
     RESUMED = Entry((NOTE,), "The run was measured in more than one session.")
@@ -209,7 +209,7 @@ class MarkKind(Enum):
     )
     SAMPLES_LOST = Entry(
         (INVALID, DOUBTFUL),
-        "Samples were taken but are missing. Doubtful if they are missing from an imported file.",
+        "Samples were taken but are missing. The mark is doubtful if they are missing from an imported file.",
         "measure again with a longer interval, or without raw samples",
     )
     IMPOSSIBLE_LATENCY = Entry(
@@ -220,13 +220,13 @@ class MarkKind(Enum):
     WATCHDOG = Entry(
         (INVALID, NOTE),
         "The watchdog ended the probe, because a measuring thread used up a CPU or ordinary threads could "
-        "not run. A note if the watchdog could not be started.",
+        "not run. The mark is a note if the watchdog could not be started.",
         "the measuring thread was starved: measure again with a lower load or without other real-time "
         "programs",
     )
     WINDOWS_DISAGREE = Entry(
         (INVALID,),
-        "The engine's windows and its summary disagree, so one of them is wrong.",
+        "The engine's windows and its summary contradict each other, so one of them is wrong.",
         "measure again; if the mark comes back, report it and attach the record",
     )
     SUMMARY_MISSING = Entry(
@@ -237,13 +237,13 @@ class MarkKind(Enum):
     EXPLAIN_COST = Entry((NOTE,), "Recording the kernel's events costs the time that the detail gives.")
     NOT_EXPLAINED = Entry(
         (NOTE,),
-        "Latencies are not explained, or not all. The detail says why.",
+        "Some or all latencies are not explained. The detail says why.",
         "run as root on a kernel with CONFIG_FTRACE",
     )
     TRACE_DROPPED = Entry(
         (NOTE, DOUBTFUL),
-        "The kernel dropped trace events. Doubtful if measured values were lost with them.",
-        "measure with less load, or fewer threads, then again",
+        "The kernel dropped trace events. The mark is doubtful if measured values were lost with them.",
+        "measure again with less load or fewer threads",
     )
 
     # single probes
@@ -286,17 +286,17 @@ class MarkKind(Enum):
     )
     SLAVE_DIED = Entry(
         (INVALID,),
-        "The slave, or the observer of a periodic task, ended while it was needed.",
+        "The slave, or the observer of a periodic task, ended too early.",
         "see the detail and the slave's own messages, then measure again",
     )
     MASTER_LATE = Entry(
         (NOTE, DOUBTFUL),
-        "The master was too late for some stimuli and did not send them. Doubtful above 1 %.",
+        "The master was too late for some stimuli and did not send them. The mark is doubtful above 1 %.",
         "give the master its own CPU or a longer --interval, then measure again",
     )
     NOISE = Entry(
         (DOUBTFUL,),
-        "Answers came without a stimulus, or more than one for a stimulus. The line is noisy or has another "
+        "Answers came without a stimulus, or several came for one stimulus. The line is noisy or has another "
         "user.",
         "check the wires and who else uses the line, then measure again",
     )
@@ -306,10 +306,9 @@ class MarkKind(Enum):
     )
     OVERLOAD = Entry(
         (INVALID, NOTE),
-        "The CPU could not keep up with the period, so the probe ended early. A note for a tire, whose "
-        "steps until "
-        "then are valid.",
-        "use a longer period, or less work in each",
+        "The CPU could not keep up with the period, so the probe ended early. The mark is a note for a "
+        "tire, whose steps until then are valid.",
+        "use a longer period, or less work in each period",
     )
     PERIOD_SHORT = Entry(
         (NOTE,),
@@ -337,7 +336,7 @@ class MarkKind(Enum):
     MODE_SWITCHES = Entry(
         (DOUBTFUL, NOTE),
         "Real-time threads were handed to Linux while they measured, so some of these latencies are "
-        "Linux's. A note if their number is unknown.",
+        "Linux's. The mark is a note if their number is unknown.",
         "measure again without debuggers and page faults; the detail names the last cause",
     )
     PERIOD_OF_THE_TASK = Entry(
@@ -363,7 +362,7 @@ class MarkKind(Enum):
     )
     STREAM_GAPS = Entry(
         (DOUBTFUL,),
-        "This machine read too slowly. Some values are only in the instrument's own totals.",
+        "This machine read the instrument too slowly. Some values are only in the instrument's own totals.",
         "measure with less load on this machine, or a longer interval",
     )
     GLITCHES = Entry(
@@ -373,13 +372,14 @@ class MarkKind(Enum):
     )
     CELLS_MISSING = Entry(
         (DOUBTFUL,),
-        "The latmon binned only some of its samples. Of the others only minimum, mean and maximum are known.",
+        "The latmon binned only some of its samples. Only the minimum, mean and maximum of the others are "
+        "known.",
         "measure again",
     )
     FIRST_SECOND = Entry(
         (NOTE,),
-        "The latmon's cells include its first second, which its lines leave out. There is no mean, and "
-        "extremes are exact to 1 us.",
+        "The latmon's bins include its first second, which its lines leave out. So there is no mean, and "
+        "extremes are exact only to 1 us.",
     )
     MISSED_BY_OVERRUNS = Entry(
         (NOTE,),
@@ -427,7 +427,7 @@ class MarkKind(Enum):
     )
     HISTOGRAM_OVERFLOW = Entry(
         (NOTE,),
-        "Some samples lie above the histogram. Their number is known, their values are not.",
+        "Some samples lie above the histogram. Their number is known, but not their values.",
         "measure with a larger histogram",
     )
     NO_HISTOGRAM = Entry(
@@ -437,10 +437,10 @@ class MarkKind(Enum):
     )
     LAST_BIN_CLIPPED = Entry(
         (NOTE,),
-        "The tool's last bin also counts every larger value. Its samples count as that much or more.",
+        "The tool's last bin also counts every larger value. Samples in it count as its lower end or more.",
         "measure with a larger histogram",
     )
-    COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes each count plus one. rtgauge subtracts it.")
+    COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes each count 1 too high. rtgauge subtracts 1.")
     COUNT_OF_IRQ = Entry(
         (NOTE,),
         "rtla top prints only a CPU's count of timer interrupts. Its threads have the same count, unless "
@@ -452,8 +452,8 @@ class MarkKind(Enum):
     )
     MEAN_ROUNDED = Entry(
         (NOTE,),
-        "The histogram is incomplete, so the mean is the tool's own, truncated, and there is no standard "
-        "deviation.",
+        "The histogram is incomplete, so the mean is the tool's own truncated mean, and there is no "
+        "standard deviation.",
     )
     SIGN_LOST = Entry(
         (DOUBTFUL,),
@@ -463,7 +463,7 @@ class MarkKind(Enum):
     EARLY = Entry((NOTE,), "Some activations were early, because a calibrated timer is set early.")
     OVERRUNS = Entry(
         (DOUBTFUL,),
-        "The tool reports overruns: missed activations. How late they would have been is unknown.",
+        "The tool reports overruns, which are missed activations. How late they would have been is unknown.",
         "measure with a longer period",
     )
     IN_BAND_SWITCHES = Entry(
@@ -482,7 +482,7 @@ class MarkKind(Enum):
     )
     AVERAGE_CONTRADICTS = Entry(
         (DOUBTFUL,),
-        "The file's average and its histogram contradict each other. One does not cover all samples.",
+        "The file's average and its histogram contradict each other. One of them does not cover all samples.",
         "measure again and keep the whole output",
     )
     FIGURES_CONTRADICT = Entry(
@@ -497,8 +497,8 @@ class MarkKind(Enum):
     )
     THREAD_NUMBER = Entry(
         (DOUBTFUL,),
-        "In each thread's line one figure is the thread's number: the script that extracted it took the "
-        "wrong word.",
+        "In each thread's line, one figure is the thread's number, because the script that extracted it "
+        "took the wrong word.",
         "correct the script, or import the tool's own output",
     )
     LAVA_FAILED = Entry((NOTE,), "Some of LAVA's lines say fail.")
@@ -519,7 +519,7 @@ class MarkKind(Enum):
     )
     OVERFLOW_UNKNOWN = Entry(
         (DOUBTFUL,),
-        "rteval ignores values above rtla's bins. The maximum is at least the one shown.",
+        "rteval ignores values above rtla's bins. The true maximum may be larger than the one shown.",
         "measure with rtla itself",
     )
     NO_SUMMARY = Entry(
@@ -533,23 +533,24 @@ class MarkKind(Enum):
     )
     SECONDS_MISSING = Entry(
         (DOUBTFUL, NOTE),
-        "Lines of some seconds are missing. A note if the last line (RTS) gives the figures for all seconds.",
+        "Lines of some seconds are missing. The mark is a note if the last line (RTS) gives the figures for "
+        "all seconds.",
         "keep the whole output of the tool",
     )
     CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete and is left out.")
     SHORT_MEASUREMENT = Entry(
         (NOTE,),
-        "The tool measured for a short time. It cannot show what happens less often.",
+        "The tool measured for a short time. It may have missed rarer events.",
         "measure for longer",
     )
     STOPPED_AT_THRESHOLD = Entry(
         (NOTE,),
-        "The tool ended at a latency above its limit. Its maximum is the latency that ended it.",
+        "The tool stopped at a latency above its limit. Its maximum is that latency.",
     )
     SMALL_GAPS_UNKNOWN = Entry((NOTE,), "hwlatdetect does not record gaps below its threshold.")
     DUTY_CYCLE = Entry(
         (NOTE,),
-        "hwlatdetect looked for only part of the time. Gaps in the rest are not recorded.",
+        "hwlatdetect looked only part of the time. It did not record gaps in the rest of the time.",
     )
     NO_REAL_TIME_PRIORITY = Entry(
         (DOUBTFUL,),

@@ -112,8 +112,8 @@ class MomentWriter:
         self._bytes += len(text)
         if self._bytes > MOST_WRITTEN:
             raise RecordError(
-                f"the engine's stream has more than {MOST_WRITTEN >> 20} MiB of moments: it is not this "
-                f"engine's"
+                f"the engine's stream has more than {MOST_WRITTEN >> 20} MiB of moments: this rtgauge's "
+                f"engine did not write it"
             )
         self._file.write(text)
 

@@ -44,7 +44,9 @@ def _read(file: RecordFile) -> tuple[bytes, Any]:
         data = file.read(MOST_JSON)
         return data, parse_json(data)
     except FileNotFoundError:
-        raise RecordError(f"{file} is missing: not a record, or a damaged one") from None
+        raise RecordError(
+            f"{file} is missing: the folder is not a record, or the record is damaged"
+        ) from None
     except (OSError, ValueError) as error:
         raise damaged(file, error) from None
 

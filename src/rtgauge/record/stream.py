@@ -378,8 +378,8 @@ class StreamResult:
         self._lines += not isinstance(line, (Window, Frame))
         if self._lines > MOST_LINES:
             raise RecordError(
-                f"the engine's stream has more than {MOST_LINES} lines that are not windows: it is not this "
-                f"engine's"
+                f"the engine's stream has more than {MOST_LINES} lines that are not windows: this rtgauge's "
+                f"engine did not write it"
             )
         match line:
             case Hello():

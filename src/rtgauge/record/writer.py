@@ -205,7 +205,7 @@ class RecordWriter:
             ):
                 raise InputError(
                     f"{folder} is a link, belongs to another user, or is writable by anyone: not resumed; "
-                    "measure again, or make it yours alone"
+                    f"start a new run, or make the folder yours and writable only by you"
                 )
 
     def record(self) -> Record:

@@ -99,7 +99,7 @@ def print_advice(advice: Advice, console: Console) -> None:
     _listed(console, f"What {whom} costs", advice.costs)
     _listed(console, "What today's kernels changed", advice.today)
     if advice.not_measured:
-        _heading(console, "Not measured, and it would change the answer")
+        _heading(console, "Not measured, but it could change the answer")
         for question in advice.not_measured:
             _line(console, f"- {question.what}: {question.changes}")
             _line(console, Text(printable(question.command), style="cyan"), 4)

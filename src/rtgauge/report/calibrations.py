@@ -58,7 +58,7 @@ def _sentence(step: Step) -> str:
     means = [_mean_ns(step, role) for role in (BEFORE, AFTER)]
     effect = "" if None in means else f"; mean latency {us(means[0])} us before and {us(means[1])} us after"
     return (
-        f"autotune set the gravity to {_gravity(step, AFTER)}, from {_gravity(step, BEFORE)}{effect}; "
+        f"autotune changed the gravity from {_gravity(step, BEFORE)} to {_gravity(step, AFTER)}{effect}; "
         f"{_left(step)}"
     )
 

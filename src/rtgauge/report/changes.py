@@ -90,7 +90,7 @@ def _table(title: str, entries: list[_Counted]) -> Table:
     moved = [entry for entry in by_size if entry.size != 0]
     rest: list[str] = []
     if len(moved) > SHOWN:
-        rest.append(f"{len(moved) - SHOWN} smaller ones are in step.json")
+        rest.append(f"{len(moved) - SHOWN} smaller changes are in step.json")
     if len(moved) < len(entries):
         unmoved = (f"{entry.name} {entry.total}" for entry in entries if entry.size == 0)
         still = [text.removesuffix(" 0").removesuffix(" 0 ms") for text in unmoved]

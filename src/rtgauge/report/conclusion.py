@@ -68,7 +68,7 @@ def _largest(view: RecordView, quantity: str) -> str | None:
     missed = sum(total.missed for _, total in measured)
     tail = f"; {format_count(missed)} missed" if missed else ""
     if not missed and not all(missed_known(step) for step, _ in measured):
-        tail = "; how many were missed is not known"
+        tail = "; the number of missed activations is unknown"
     what = "activation" if all(has_releases(step) for step, _ in measured) else "sample"
     bound = "≥" if any("max_ns" in total.lower_bounds for step, total in measured if step is worst) else ""
     largest = f"largest {quantity} {bound}{format_time(value)}{under}{place}"

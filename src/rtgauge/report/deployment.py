@@ -50,7 +50,7 @@ def print_settings(
     """Print every setting that a deployment would make on this machine, in order."""
     _line(console, f"{deployment.name}: {deployment.words}", "bold")
     if cannot is not None:
-        _line(console, f"This machine does not support it: {cannot.reason}; {cannot.remedy}.")
+        _line(console, f"This machine does not support this deployment: {cannot.reason}; {cannot.remedy}.")
         return
     noted = 0
     for action in actions:
@@ -66,7 +66,7 @@ def print_settings(
         _line(console, "  nothing: the machine is already in this state")
     if noted:
         changed = f"{plural(noted, 'setting')} that this may also change"
-        _line(console, f"  {changed}: noted before, and put back afterwards")
+        _line(console, f"  {changed}: saved before and restored afterwards")
 
 
 def refusals(report: DeploymentReport) -> list[str]:
@@ -87,7 +87,7 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:
-        reached = "`rtgauge run` measures there; a shell moves there with"
+        reached = "`rtgauge run` measures there; to move a shell there:"
         _line(console, f"CPU {report.isolated} is set aside: {reached}")
         _line(console, f"  echo $$ > {applied.group}/cgroup.procs")
 
@@ -173,7 +173,7 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         (report.by == "boot", booted),
         (report.not_in_effect, f"This kernel was built without {', '.join(report.not_in_effect)}."),
         (report.isolated, f"CPU {report.isolated} was set aside for measuring."),
-        (report.noted, f"{noted}: noted before, and put back afterwards."),
+        (report.noted, f"{noted}: saved before and restored afterwards."),
         (report.controller, also),
         (report.not_found, f"No IRQ thread was found to raise for: {', '.join(report.not_found)}."),
     )

@@ -86,7 +86,7 @@ def system_line(name: str, facts: Facts) -> str:
 def system_lines(record: Record) -> list[str]:
     """Return the system line of every target of the record."""
     return [system_line(name, facts) for name, facts in record.systems.items()] or [
-        "system unknown: the record holds no facts about its target"
+        "system unknown: the record contains no facts about its target"
     ]
 
 
@@ -249,7 +249,7 @@ def _tasks(tasks: Tasks) -> Rows:
 def _firmware(firmware: Firmware) -> Rows:
     flaws = firmware.mitigations or {}
     affected = [(name, value(text)) for name, text in flaws.items() if text != "Not affected"]
-    unaffected = f"{len(flaws) - len(affected)} of {plural(len(flaws), 'flaw')} do not concern this processor"
+    unaffected = f"{len(flaws) - len(affected)} of {plural(len(flaws), 'flaw')} do not affect this processor"
     return [*_simple(firmware), ("Mitigations", unaffected if flaws else UNKNOWN), *affected]
 
 

@@ -67,13 +67,16 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         limits = [_time(limit.ns, at_most=limit.at_most) for limit in map(line.limit, HARDNESS)]
         rows.append([_name(line), *samples, median, *limits])
     at_most = any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines)
-    largest = "100 % is the largest of the samples: it grows with their number"
+    largest = "100 % is the largest sample: it grows with the number of samples"
     signed = "The median is signed; 95 % and 100 % are of absolute values"
-    counts = "a missed activation counts with the latency it would have had, a lost answer as later than any."
+    counts = (
+        "a missed activation counts with the latency it would have had, a lost answer as later than any "
+        "sample."
+    )
     notes = applying(
-        (first, f"In us. {largest}, so a longer run finds larger ones."),
+        (first, f"In us. {largest}, so a longer run finds a larger one."),
         (table.metric == "jitter", f"{signed}, also for a periodic task's latency."),
-        (at_most, "≤: these samples are not in the file's histogram: they are at most this late."),
+        (at_most, "≤: these samples are not in the file's histogram, but they are at most this late."),
         (lost, f"missed: {counts}"),
     )
     missed = ["missed"] if lost else []
@@ -116,12 +119,16 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
     few = f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds assume independent samples"
     rarely_noted = (
-        "once in ...: the lateness exceeded once in that many activations, by the extreme-value estimate."
+        "once in ...: the lateness that the extreme-value estimate expects to be exceeded once in that many "
+        "activations."
     )
     notes = applying(
-        (first, f"{allowed} {bounds}, and by how much windows, or runs if there are several, differ."),
+        (
+            first,
+            f"{allowed} {bounds} and the differences between windows, or between runs if there are several.",
+        ),
         (first, "100 % has no lower bound on the lateness: no sample rules out a later one."),
-        (supposed, f"{few}, which samples in bursts are not."),
+        (supposed, f"{few}, but samples in bursts are not independent."),
         (rare and first, rarely_noted),
     )
     for line in table.lines:
@@ -143,7 +150,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     if any(_faster(limit.hz, line) for line in table.lines for limit in line.limits):
         intervals = (format_duration(line.interval_ns) for line in table.lines if line.interval_ns)
         slowest = ", ".join(dict.fromkeys(intervals))
-        more = ": a machine that has to act more often may be later, so measure at that period"
+        more = ": a machine that has to act more often may have larger latencies, so measure at that period"
         notes.append(f"{FASTER} faster than measured (every {slowest}){more if first else ''}.")
     within = f"{table.metric} stays within {part_of_period(table.fraction)}"
     return Table(f"{table.title}: highest frequency for which {within}", columns, rows, notes)
@@ -197,7 +204,7 @@ def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | No
     both = f"both jitter and lateness stay within {part_of_period(jitter.fraction)}"
     title = f"Periodic: highest frequency for which {both}"
     late = "a task that is always equally late has no jitter"
-    notes = [f"Jitter is from edge to edge, lateness from when an edge was due: {late}."]
+    notes = [f"Jitter is measured from edge to edge, and lateness from when an edge was due: {late}."]
     columns = [*texts(""), *numbers("95 %"), *texts("limited by"), *numbers("100 %"), *texts("limited by")]
     return Table(title, columns, rows, notes)
 

@@ -27,7 +27,10 @@ def notes(result: GateResult) -> list[str]:
         what = "Runs" if result.require is None else "The rates of runs"
         line = f"{what} of one side vary by {change.spread * 100:.1f} %."
         if result.found is not None:
-            line += f" {plural(change.pairs, 'pair')} find {format_change(result.found)} in nine of ten cases"
+            line += (
+                f" {plural(change.pairs, 'pair')} would find a change of {format_change(result.found)} in "
+                f"nine of ten cases"
+            )
             line += (
                 f"; {format_change(result.larger_than)} needs {plural(result.pairs_needed, 'pair')}."
                 if result.pairs_needed is not None
@@ -40,9 +43,9 @@ def notes(result: GateResult) -> list[str]:
             "An event is a stretch of time in which the bound was exceeded."
         )
     lines += [
-        f"New: {new.culprit} made {format_count(new.latencies)} latencies of the candidate large in "
-        f"{new.runs} of {plural(new.explained_runs, 'run')}, up to {format_time(new.worst_ns)}; none of "
-        "the baseline's."
+        f"New: {new.culprit} caused {format_count(new.latencies)} large latencies of the candidate in "
+        f"{new.runs} of {plural(new.explained_runs, 'run')}, up to {format_time(new.worst_ns)}, and none of "
+        f"the baseline."
         for new in result.culprits
     ]
     for side in result.exposure:

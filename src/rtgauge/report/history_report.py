@@ -26,7 +26,7 @@ def changes(history: History) -> list[str]:
         return [_change_text(change) for change in history.changes]
     if history.enough:
         return [f"no change of {history.quantile} is suspected in {plural(history.boots, 'boot')}"]
-    return [f"{plural(history.boots, 'boot')}: from 20 on, rtgauge looks for changes"]
+    return [f"{plural(history.boots, 'boot')}: rtgauge looks for changes from 20 boots on"]
 
 
 def spread(history: History) -> str | None:

@@ -36,10 +36,10 @@ COKERNEL_METHOD = {
 COMMON = (
     "Nothing was subtracted from a latency, not even the cost of reading the clock. The largest values "
     "are exact. Quantiles are nearest-rank, from a "
-    "histogram of 1 % or better unless raw samples were kept; one that falls beyond the "
-    "histogram's 10 s is a lower bound and shown with ≥. "
-    "“Missed filled in” adds the latencies that the missed activations would have had, had each "
-    "been released when due. "
+    "histogram of 1 % or better unless raw samples were kept; a quantile beyond the histogram's 10 s is a "
+    "lower bound and shown with ≥. "
+    "“Missed filled in” adds the latencies that the missed activations would have had if each had been "
+    "released when due. "
     "The warm-up is counted separately and appears in no figure except the course over time."
 )
 

@@ -118,8 +118,8 @@ def conclusion(results: Microbenchmarks) -> str | None:
         for name, operations in sorted(lowest.items(), key=lambda item: -len(item[1]))
     ]
     return (
-        f"Lowest worst case: {'; '.join(clauses)}. A maximum has no interval: repeat the runs before "
-        "choosing by it."
+        f"Lowest worst case: {'; '.join(clauses)}. A maximum has no interval: repeat the runs before you "
+        f"choose by it."
     )
 
 
@@ -223,7 +223,8 @@ def inversion_grid(results: Microbenchmarks) -> Table | None:
     columns = [*texts("lock", "high task"), *numbers("starved", "longest wait", "section", "sections")]
     notes = [
         (
-            f"Starved: it did not get the lock within the probe's own limit of {limits}; without a "
+            f"Starved: the high task did not get the lock within the probe's own limit of {limits}; without "
+            f"a "
             "limit it would wait for as long as the middle task computes."
         ),
         "sections: the longest wait, as a number of critical sections of the low task.",
@@ -247,14 +248,16 @@ class MicrobenchmarkPresenter(Presenter):
         parts: list[str] = []
         if shares:
             share, answer = max(shares, key=lambda pair: pair[0])
-            parts.append(f"up to {share * 100:.3f} % was taken from CPU {answer.cpu} under {answer.load}")
+            parts.append(
+                f"up to {share * 100:.3f} % of the time was taken from CPU {answer.cpu} under {answer.load}"
+            )
         starved = [answer.lock for answer in results.inversion if answer.answer == "starved"]
         if results.inversion:
             locks = ", ".join(dict.fromkeys(starved))
             parts.append(
-                f"the high task starved at: {locks}"
+                f"the high task starved with: {locks}"
                 if starved
-                else "the high task did not starve at any lock"
+                else "the high task did not starve with any lock"
             )
         return "; ".join(parts) or None
 

@@ -154,8 +154,8 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
         figures = f"min {_us(exact.min_ns)}, mean {_us(exact.mean_ns)}, max {_us(exact.max_ns)}"
         rows.append(["its own figures (us)", f"{exact.count} values: {figures}, std {_us(exact.std_ns)}"])
     drift = (
-        "The drift is how the clock of the machine that runs rtgauge drifts against the instrument's: 1 "
-        "ppm is 1 ns in 1 ms."
+        "The drift compares the clock of the machine that runs rtgauge with the instrument's clock: 1 ppm "
+        "is 1 ns in 1 ms."
     )
     notes = [f"The loopback is shown but not subtracted. {drift}"]
     return Table(f"The instrument{of_step}", texts("", "value"), rows, notes)

@@ -67,7 +67,7 @@ ALWAYS = ("stimuli", "answers", "edges", "lost", "compared")
 """Counts that are shown even if they are 0."""
 NEVER = ("abi",)
 WORDS = {
-    "not-made": "not made, as the master was late",
+    "not-made": "not made because the master was late",
     "late-by-max-ns": "ns greatest delay of the master",
     "early-answer": "before their stimulus",
     "double-edge": "more than one edge at once",

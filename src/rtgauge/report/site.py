@@ -107,7 +107,7 @@ def _series_page(page: SeriesPage, by: str) -> str:
                 history_report.figure(booted, "course") if len(booted.groups) > 1 else None,
             )
         )
-    line = "A suspected change proves nothing: rtgauge gate measures again."
+    line = "A suspected change is not proven; to test it, use rtgauge gate."
     return _page(page.series, line, sections, up=True)
 
 

@@ -75,7 +75,7 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
 
 def _notes(curve: Curve) -> list[str]:
     known = sum(result.sustained_ns is not None for result in curve.found)
-    spread = f"the spread of {known} repeats contains the median of many"
+    spread = f"the spread of {known} repeats contains the median of many more repeats"
     by_master = any(result.by_master for result in curve.found)
     late = "at a shorter period the master was late and the slave lost nothing: the slave may sustain more"
     shortest = "nothing was lost at the shortest period either, so a shorter one may be sustained."

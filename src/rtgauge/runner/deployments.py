@@ -315,5 +315,5 @@ class BootDeployments:
         Raises MeasureError if it does not come up.
         """
         self._target.close()
-        self._phase("boots as it was found")
+        self._phase("boots with its old parameters")
         self._reboots.leave()

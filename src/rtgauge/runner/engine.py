@@ -90,8 +90,8 @@ def check_engine_starts(runtime: str, target: Target) -> None:
     if loading:
         library = missing.partition(":")[0]
         remedy = (
-            "install Xenomai's libraries there, in the folder for which they were configured on the "
-            "machine that installed rtgauge (docs/cokernels.md)"
+            "install Xenomai's libraries there, in the folder for which they were configured where rtgauge "
+            "was installed (docs/cokernels.md)"
         )
         raise MeasureError(f"the engine for {name} needs {library}, which is not on the target: {remedy}")
     raise MeasureError(f"the engine for {name} does not start on the target: {last}")

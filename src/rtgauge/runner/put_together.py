@@ -193,7 +193,7 @@ def load_marks(report: LoadReport) -> list[Mark]:
     """Return a mark for each program of the load that died."""
     return [
         MarkKind.LOAD_DIED.mark(
-            f"{part.program} of the load {report.name} died while it was needed: {part.ended_early}"
+            f"{part.program} of the load {report.name} ended too early: {part.ended_early}"
         )
         for part in report.parts
         if part.ended_early is not None
@@ -238,8 +238,8 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
     marks: list[Mark] = []
     if picked_up:
         detail = (
-            "rtgauge or its connection ended while this was measured; the target continued by itself, "
-            "and a later session picked it up"
+            "rtgauge or its connection ended while this was measured; the target continued by itself, and a "
+            "later session picked up the step"
         )
         marks.append(MarkKind.PICKED_UP.mark(detail))
     broken = sum(program.reconnections for program in programs)

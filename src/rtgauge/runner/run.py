@@ -146,7 +146,7 @@ def resume_run(
         path = RecordWriter(folder, unfinished.id, unfinished).finish("complete")
         return RunOutcome(path, unfinished, [])
     if unfinished.rtgauge != rtgauge.__version__:
-        versions = f"{folder} was begun with rtgauge {unfinished.rtgauge}, this is {rtgauge.__version__}"
+        versions = f"{folder} was begun with rtgauge {unfinished.rtgauge}, but this is {rtgauge.__version__}"
         raise InputError(f"{versions}: resume it with that version, or start a new run")
     plan = plan_of(unfinished)
     if unfinished.state != "complete" and not record.systems:
@@ -180,7 +180,8 @@ def resume_run(
                 interrupted[name] = state
             elif target.picked_up and saved is not None:
                 not_picked_up = (
-                    "; a step in a deployment, also one by booting, is not picked up but measured again"
+                    "; a step in a deployment is measured again instead of picked up, even if a boot made "
+                    "the deployment"
                 )
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)
@@ -214,7 +215,7 @@ def _kernel_marks(record: Record, contexts: Mapping[str, TargetContext]) -> list
         if before != now:
             marks.append(
                 MarkKind.KERNEL_CHANGED.mark(
-                    f"{name} ran the kernel {before} before it was resumed, now {now}"
+                    f"{name} ran kernel {before} before the run was resumed, and runs kernel {now} now"
                 )
             )
     return marks

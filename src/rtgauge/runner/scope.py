@@ -69,8 +69,8 @@ class NoTimerlat(CannotTrace):
 WHY_NO_TIMERLAT = {
     "ENOENT": "this kernel has no timerlat tracer",
     "ENODEV": "this kernel has no tracefs",
-    "EACCES": "this user may not use its timerlat tracer: run as root",
-    "EPERM": "this user may not use its timerlat tracer: run as root, outside of a container",
+    "EACCES": "this user may not use the kernel's timerlat tracer: run as root",
+    "EPERM": "this user may not use the kernel's timerlat tracer: run as root, outside of a container",
 }
 
 
@@ -152,7 +152,9 @@ def _note_timerlat(applied: Applied, target: Target) -> None:
     answers = target.agent("set", "--note", "--", *(f"osnoise:{name}" for name in TIMERLAT_SETTINGS))
     error = answers[0].get("error")
     if error is not None:
-        raise NoTimerlat(WHY_NO_TIMERLAT.get(str(error), f"its timerlat tracer cannot be used ({error})"))
+        raise NoTimerlat(
+            WHY_NO_TIMERLAT.get(str(error), f"the kernel's timerlat tracer cannot be used ({error})")
+        )
     applied.report.noted += sum(answer.get("error") is None for answer in answers)
 
 
@@ -368,8 +370,8 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_found:
         detail = (
-            f"no IRQ thread of {', '.join(report.not_found)} was found to raise: only with PREEMPT_RT or "
-            "threadirqs does every device have one"
+            f"no IRQ thread of {', '.join(report.not_found)} was found to raise: every device has one only "
+            f"with PREEMPT_RT or threadirqs"
         )
         marks.append(MarkKind.NOTHING_TO_RAISE.mark(detail))
     if report.not_put_back:

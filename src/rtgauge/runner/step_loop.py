@@ -55,11 +55,11 @@ def machine_marks(target: str, facts: Facts) -> list[Mark]:
     target.
     """
     if facts.machine.emulated:
-        detail = "the machine's processor is emulated by software: the times are not a real processor's"
+        detail = "software emulates the machine's processor: its times say nothing about a real processor"
         if facts.machine.instruction_ns:
             detail += (
-                "; its clock counts instructions (QEMU's -icount), so that other work of the host does "
-                "not show"
+                "; its clock counts instructions (QEMU's -icount), so that the host's other work does not "
+                "show"
             )
         return [MarkKind.EMULATED.mark(detail)]
     from rtgauge.lab.running_guests import all_running

@@ -253,6 +253,6 @@ def restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
         if counts:
             where = "" if len(targets) == 1 else f" on {name}"
             restored = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-            detail = f"settings that an earlier run had left{where} were restored first: {restored}"
+            detail = f"settings that an earlier run had left changed{where} were restored first: {restored}"
             marks.append(MarkKind.RESTORED_BEFORE.mark(detail))
     return marks

@@ -79,7 +79,7 @@ def _check_times(task: Task) -> None:
         task.offset_ns,
     )
     if min(times[:3]) < 1 or min(times) < 0 or max(times) > LONGEST_NS:
-        raise ValueError(f"task {task.name} has a time that no task can have")
+        raise ValueError(f"task {task.name} has a time outside the possible range")
 
 
 class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
@@ -99,7 +99,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
         alias="cpu",
         ge=0,
         le=MAX_CPU,
-        description="all tasks on this CPU, whatever the file says",
+        description="run all tasks on this CPU, whatever the file says",
     )
     policy: Literal["fifo", "rr", "deadline"] = Field(
         default="fifo", alias="policy", description="scheduling policy"
@@ -157,11 +157,11 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
                 )
             if self.policy == "deadline" and task.deadline_ns > task.period_ns:
                 raise ValueError(
-                    f"task '{task.name}': policy deadline allows no deadline "
-                    f"({format_duration(task.deadline_ns)}) beyond the period"
+                    f"task '{task.name}': with policy deadline, the deadline "
+                    f"({format_duration(task.deadline_ns)}) must not be longer than the period"
                 )
         if not self.pin and self.policy != "deadline":
-            raise ValueError("pin = off is for policy deadline: tasks of other policies are pinned")
+            raise ValueError("pin = off works only with policy deadline: tasks of other policies are pinned")
         self._check_load(task_set)
         self.check_explain()
         return self
@@ -179,7 +179,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
                 )
             if self.duration_ns + self.warm_up_ns > FORCED_NS:
                 raise ValueError(
-                    f"the tasks overload CPU {cpu} ({float(share):.1%}): such a set is run for at most "
+                    f"the tasks overload CPU {cpu} ({float(share):.1%}): such a set runs for at most "
                     f"{format_duration(FORCED_NS)}, warm-up included; give a shorter duration"
                 )
 
@@ -248,8 +248,8 @@ release latency, deadline misses and preemptions of each, next to the calculated
     method=(
         "Each task waits for its release by absolute time, reads the clock, burns its execution "
         "time in a busy loop, and reads the clock again. "
-        "All are released together at time 0 (plus their offsets). A late activation is run "
-        "late; none is skipped, so none is missed."
+        "All are released together at time 0 (plus their offsets). A late activation still runs. None is "
+        "skipped, so none is missed."
     ),
     metrics=(
         Metric(name="response", plural="responses"),

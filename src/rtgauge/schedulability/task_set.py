@@ -186,7 +186,7 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
         which = "deadline" if entry.deadline_ns is not None else "period, which is its deadline"
         raise InputError(
             f"{what}: execution {format_duration(entry.execution_ns)} is longer than the {which} "
-            f"({format_duration(deadline_ns)}): it can never be in time"
+            f"({format_duration(deadline_ns)}): the task can never be in time"
         )
     return entry
 
@@ -214,7 +214,7 @@ def _check_together(entries: list[TaskEntry], what: str) -> None:
             if other != entry.name:
                 raise InputError(
                     f"{what}: '{other}' and '{entry.name}' both have priority {entry.priority} on "
-                    f"CPU {entry.cpu}; the analysis needs an order"
+                    f"CPU {entry.cpu}; give them different priorities"
                 )
 
 

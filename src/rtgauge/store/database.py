@@ -125,7 +125,9 @@ class DamagedError(InputError):
 
 
 def _damaged(path: Place, what: str) -> DamagedError:
-    return DamagedError(f"{path} is damaged ({what}): rtgauge store rebuild makes it anew from the records")
+    return DamagedError(
+        f"{path} is damaged ({what}): rtgauge store rebuild creates it again from the records"
+    )
 
 
 @contextmanager
@@ -170,7 +172,7 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
     version = connection.scalar(select(STORE.c.schema_version))
     if not isinstance(version, int) or version < 1:
         raise DamagedError(
-            f"{path} has no schema version: rtgauge store rebuild makes it anew from the records"
+            f"{path} has no schema version: rtgauge store rebuild creates it again from the records"
         )
     if version != SCHEMA_VERSION and not isinstance(path, Server):
         # SQLite may read any number from a damaged page.

@@ -111,7 +111,7 @@ def problem(server: Server, error: Exception) -> RtgaugeError | None:
         return MeasureError(f"another program holds {server}: try again when it has ended")
     if state == NOT_ALLOWED:
         return InputError(
-            f"{server}: this user may not do that ({said}); packaging/postgresql/rights.sql grants it"
+            f"{server}: this user may not do that ({said}); packaging/postgresql/rights.sql grants the rights"
         )
     if state == "25006":
         return InputError(f"{server} is read-only: name another --store")
@@ -123,7 +123,8 @@ def problem(server: Server, error: Exception) -> RtgaugeError | None:
         return InputError(f"{server}: PostgreSQL cannot hold this text ({said})")
     if type(original).__name__ in {"OperationalError", "AdminShutdown", "CrashShutdown", "InterfaceError"}:
         return MeasureError(
-            f"{server} does not answer or refuses ({said}). Records added before this are in the store; try "
+            f"{server} does not answer or refuses the connection ({said}). Records added before this are in "
+            f"the store; try "
             "again"
         )
     return None

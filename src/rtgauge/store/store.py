@@ -97,7 +97,7 @@ class Store:
             raise InputError(
                 f"{folder} is not added: the store has another record {name} in "
                 f"{self.place_of(row.path) or row.path}; "
-                "remove one of them, or rename it: rtgauge store rm takes it out of the store"
+                "remove one of them, or rename it: rtgauge store rm removes it from the store"
             )
         return None
 

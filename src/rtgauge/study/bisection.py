@@ -111,7 +111,9 @@ class Search:
             placed[commit] = found
             if found is Place.BETWEEN:
                 raise RtgaugeError(
-                    f"{commit[:12]} lies between both ends: more than one commit made the change; search on "
+                    f"{commit[:12]} has a value between the values of the ends: more than one commit made "
+                    f"the "
+                    f"change; search on "
                     "each side of it with --good or --bad",
                     EXIT_CANNOT_TELL,
                 )
@@ -137,8 +139,9 @@ class Search:
         seen = f"{format_change(decision.change)} in {decision.pairs} pairs"
         if decision.outcome is not Outcome.WORSE:
             raise RtgaugeError(
-                f"the ends do not differ enough to search between them: {wish.bad[:12]} is {seen} against "
-                f"{wish.good[:12]}; name other ends, another series, or measure longer (--duration)",
+                f"the ends do not differ enough to search between them: {wish.bad[:12]} differs from "
+                f"{wish.good[:12]} by {seen}; name other ends, another series, or measure longer "
+                f"(--duration)",
                 EXIT_CANNOT_TELL,
             )
         self.tell(f"the ends differ: {seen}")

@@ -72,8 +72,8 @@ class Delgado2020:
         """
         if overrides.targets is not None and len(overrides.targets) > 1:
             raise InputError(
-                f"the study {NAME} chooses for one machine: run it once for each --target, and compare the "
-                "records"
+                f"the study {NAME} makes its choice for one machine: run it once for each --target, and "
+                f"compare the records"
             )
         if overrides.loads is not None and IDLE in overrides.loads:
             raise InputError(f"the study {NAME} measures {IDLE} in its first part: leave it out of --load")

@@ -85,7 +85,7 @@ class Kernel:
         if files.text(DISABLED) == "1":
             raise NoModules(
                 "kernel.modules_disabled is 1: no module can be loaded until the next boot",
-                "reboot, and load them before it is set",
+                "reboot, and load the modules before it is set",
             )
         lockdown = files.text(LOCKDOWN) or ""
         locked_down = any(word in lockdown for word in ("[integrity]", "[confidentiality]"))
@@ -292,7 +292,7 @@ def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
         reason = (
             f"the kernel refuses {name}: it was built for a kernel other than {kernel.release} (vermagic)"
         )
-        return NoModules(reason, f"build it again for this one: {whose}")
+        return NoModules(reason, f"build it again for this kernel: {whose}")
     if error == "ENOENT":
         return NoModules(
             f"the kernel refuses {name}: it lacks a function that the module needs",

@@ -125,7 +125,7 @@ def _group_of_v2(cgroup: str, read: Read) -> str | None:
         return None
     return (
         "real-time scheduling is refused because this kernel has RT_GROUP_SCHED and this process is in a "
-        f"cgroup v2 ({folder}), which cannot get a real-time runtime: nothing in a container helps; boot "
+        f"cgroup v2 ({folder}), which cannot get a real-time runtime: no setting of a container helps; boot "
         "with rt_group_sched=0 (Linux 6.16 and newer) or a kernel without RT_GROUP_SCHED, or measure in "
         "the host's root group"
     )

@@ -92,7 +92,7 @@ class Check(Strict):
                     f"{' and '.join(present) or 'none'}"
                 )
         if self.present is not None and self.boot_parameter is None and self.file is None:
-            raise ValueError("present needs boot-parameter or file")
+            raise ValueError("'present' needs 'boot-parameter' or 'file'")
         if "if_missing" in given and self.file is None:
             raise ValueError("if-missing needs file")
         if self.module is not None and self.kernel_option is None:
@@ -151,9 +151,9 @@ class TrialSetting(Strict):
     @model_validator(mode="after")
     def _one_subject(self) -> TrialSetting:
         if (self.file is None) == (self.threads is None):
-            raise ValueError("a setting needs file or threads, but not both")
+            raise ValueError("a setting needs 'file' or 'threads', but not both")
         if (self.to is None) == (self.to_file is None) or (self.to is None and self.file is None):
-            raise ValueError("a setting needs to or, for a file, to-file, but not both")
+            raise ValueError("a setting needs 'to' or, for a file, 'to-file', but not both")
         return self
 
     @property
@@ -196,7 +196,9 @@ class Trial(Strict):
     @model_validator(mode="after")
     def _one_way(self) -> Trial:
         if bool(self.set) + (self.deployment is not None) != 1 and not self.boot:
-            raise ValueError("a trial needs set, deployment or boot, but not both set and deployment")
+            raise ValueError(
+                "a trial needs 'set', 'deployment' or 'boot', but not both 'set' and 'deployment'"
+            )
         return self
 
     @property
@@ -253,7 +255,7 @@ class Rule(Strict):
     @model_validator(mode="after")
     def _checked_or_tried(self) -> Rule:
         if not self.checks and self.trial is None:
-            raise ValueError("a rule needs checks, or a trial")
+            raise ValueError("a rule needs 'checks' or a 'trial'")
         if self.trial is not None and self.trial.boot and self.boot is None:
             raise ValueError("a trial by boot needs boot parameters")
         return self

@@ -86,15 +86,16 @@ def parse_address(text: str) -> SshAddress | None:
     if match is None:
         if re.match(r"ssh://[^@/]*:[^@/]*@", text):
             raise InputError(
-                "a target has no password (others could read it): use a key, or let ssh ask for it"
+                "a target cannot contain a password, because other users could read it: use a key, or let "
+                "ssh ask for the password"
             )
         raise InputError(
-            f"target '{shown}' is not an address: {HOW}; for another form of name write a Host entry into "
-            "~/.ssh/config"
+            f"target '{shown}' is not an address: {HOW}; to use another name, write a Host entry into "
+            f"~/.ssh/config"
         )
     port = int(match["port"]) if match["port"] is not None else None
     if port is not None and not 0 < port < 65536:
-        raise InputError(f"target '{shown}': a port is a number from 1 to 65535")
+        raise InputError(f"target '{shown}': the port must be a number from 1 to 65535")
     return SshAddress(match["host"] or match["six"], match["user"], port)
 
 

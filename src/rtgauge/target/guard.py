@@ -145,9 +145,9 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
     if silent is not None:
         ends = span("lease_left_ns") if holder.get("lease_left_ns") else None
         lease = (
-            f"and its lease ends in {ends}; wait for that, or end it"
+            f"and its lease ends in {ends}; wait until then, or end the run"
             if ends is not None
-            else "its lease is over, and its guard is stopped or hangs; end it"
+            else "its lease is over, and its guard is stopped or hangs; end the run"
         )
         tail = (
             f"its host has been silent for {silent}, {lease}: rtgauge restore "
@@ -155,7 +155,8 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
         )
     else:
         tail = (
-            f"{f'it needs about {left} more; ' if left is not None else ''}wait until it has ended, or end it"
+            f"{f'it needs about {left} more; ' if left is not None else ''}wait until the run has ended, or "
+            f"end it"
         )
     return f"{f'{name}: ' if name is not None else ''}this machine is held by {who}{number}; {tail}"
 
@@ -177,8 +178,7 @@ def guard_gone(lease_ns: int, name: str | None = None) -> MeasureError:
     return MeasureError(
         f"{where}the guard of this run has ended: it was killed, or it did not hear from rtgauge for "
         f"{format_span(lease_ns / NS_PER_S)} (Ctrl-Z, a suspended machine, a broken connection); the next "
-        f"run restores any setting that remains"
-        f", or {restore} does"
+        f"run, or {restore}, restores any setting that remains"
     )
 
 

@@ -232,11 +232,11 @@ class Places:
         """Wait in the coordinator's queue; ask again if the coordinator restarted and forgot it."""
         end = time.monotonic() + wait_s
         while True:
-            token, reason = None, "others hold them, or there is none (labgrid-client places)"
+            token, reason = None, "they are all in use, or none exists (labgrid-client places)"
             try:
                 made = TOKEN.search(self._holder.client("reserve", "--shell", *tags.split(",")))
                 if made is None:
-                    raise MeasureError(f"labgrid: {CLIENT} reserve gives no token")
+                    raise MeasureError(f"labgrid: {CLIENT} reserve returned no token")
                 token = made[1]
                 if self._holder.reservations().get(token) == "waiting" and time.monotonic() < end:
                     self._holder.client("wait", token, timeout_s=end - time.monotonic())

@@ -105,9 +105,7 @@ class LocalGuarded:
             self._watch.look()
             if not ready.poll(LOOK_EVERY_S * 1000):
                 if silence_s is not None and time.monotonic() - heard_s > silence_s:
-                    raise SilentError(
-                        f"the program has said nothing for {silence_s:.0f} s, longer than it can take"
-                    )
+                    raise SilentError(f"the program has been silent for {silence_s:.0f} s, which is too long")
                 continue
             piece = os.read(descriptor, PIPE_BYTES)
             if not piece:
@@ -286,7 +284,7 @@ class LocalTarget:
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - the same for every target
         """Raise MeasureError: nothing on this machine outlives rtgauge."""
-        raise MeasureError("nothing that an earlier rtgauge had started on this machine still runs")
+        raise MeasureError("no program that an earlier rtgauge started on this machine still runs")
 
     def put(self, file: Path) -> str:
         """Return the file's own path: it is already here."""

@@ -215,7 +215,9 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
             logged_in = True
         elif prompt.endswith("password:") and logged_in and not tried:
             if PASSWORD not in os.environ:
-                raise ConsoleError(f"the console asks for root's password: {PASSWORD}=... in the environment")
+                raise ConsoleError(
+                    f"the console asks for root's password: set {PASSWORD}=... in the environment"
+                )
             line.write(os.environ[PASSWORD].encode() + b"\n")
             tried = True
         elif tried and prompt.endswith("login:"):
@@ -260,7 +262,7 @@ class Served:
         line.write(f"{'exec ' if logged_in else ''}sh -c '{script}'\n".encode())
         answered = _skip_to(line, re.compile(rf"rtgauge-(begin|none)-{self._word} ?(.*)\n".encode()), START_S)
         if answered is None:
-            raise ConsoleError("the board's shell does not start an SSH server: look at its console")
+            raise ConsoleError("the board's shell does not start an SSH server: look at the board's console")
         said, self.first = answered
         if said[1] == b"none":
             why = said[2].decode(errors="replace").strip()

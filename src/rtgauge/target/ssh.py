@@ -419,13 +419,13 @@ class SshTarget:
         names = self.read([place]).entries(place)
         if len(names) > MOST_FILES:
             raise MeasureError(
-                f"{self.name}: the target has {len(names)} files to fetch, more than any measurement makes"
+                f"{self.name}: the target has {len(names)} files to fetch, more than any measurement creates"
             )
         left = most_bytes
         for name in names:
             if not FILE_NAME.fullmatch(name) or (folder / name).exists():
                 raise MeasureError(
-                    f"{self.name}: the target names a file '{name[:100]}', which it should not have made"
+                    f"{self.name}: the target reports a file '{name[:100]}' that it should not have created"
                 )
             left -= self._fetch_file(f"{place}/{name}", folder / name, left)
         self._connection.run(REMOVE, [place])

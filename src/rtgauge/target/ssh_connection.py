@@ -68,7 +68,7 @@ def remote_command(body: str, words: Sequence[str], mark: str) -> str:
     `body` is always a constant of this program. Everything else is a quoted word that no shell interprets.
     """
     if any("\0" in word for word in words):
-        raise InputError("a name has a NUL byte, which no command line can hold")
+        raise InputError("a name has a NUL byte, which no command line can contain")
     return " ".join(shlex.quote(word) for word in ("sh", "-c", WRAPPER.format(body=body), mark, *words))
 
 
@@ -303,8 +303,7 @@ def _control_folder() -> Path:
             _remove_stale(Path(parent))
             return Path(tempfile.mkdtemp(prefix=f"{CONTROL_PREFIX}{os.getpid()}-", dir=parent))
     raise MeasureError(
-        "there is no folder with a short name for the ssh connection's socket: set TMPDIR to one, "
-        "such as /tmp"
+        "the ssh connection's socket needs a folder with a short path: set TMPDIR to one, such as /tmp"
     )
 
 

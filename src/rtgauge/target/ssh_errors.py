@@ -48,22 +48,22 @@ def _explained(stderr: str, address: SshAddress) -> str:
     name, login = address.name, _login(address)
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr and address.guest is not None:
         return (
-            f"{name}: its host key is not the one it had when it was booted: its disk was changed, "
+            f"{name}: its host key has changed since it was booted: its disk was changed, "
             "or something else listens on its port; "
             f"boot it again: rtgauge lab stop {address.guest}"
         )
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr:
         return (
-            f"{name}: its host key is not the one that is known: another machine answers, or it was "
+            f"{name}: its host key differs from the known key: another machine answers, or the machine was "
             f"reinstalled; find out which, then remove the old key: ssh-keygen -R {_known_as(address)}"
         )
     if "Host key verification failed" in stderr or "host key is known for" in stderr:
-        return f"{name}: its host key is not known yet: log in once by hand ({login}) and look at the key"
+        return f"{name}: its host key is not known yet: log in once by hand ({login}) and check the key"
     if "Permission denied" in stderr or "Too many authentication failures" in stderr:
         return f"{name}: the target does not let this user in: check user and key by hand ({login})"
     if "Could not resolve hostname" in stderr:
         return (
-            f"{name}: there is no host of this name: check the spelling, or write a Host entry into "
+            f"{name}: there is no host with this name: check the spelling, or write a Host entry into "
             "~/.ssh/config"
         )
     unreachable = (

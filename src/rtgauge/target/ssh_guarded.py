@@ -177,11 +177,11 @@ class SshGuarded:
             raise explain_ssh(stderr, self._connection.address)
         if b'"code":"attached"' in answer:
             raise ConnectionBroken(
-                f"{name}: another rtgauge follows what runs there: is that run still in progress?"
+                f"{name}: another rtgauge follows the program there: is that run still in progress?"
             )
         if GONE in stderr:
             raise MeasureError(
-                f"{name}: what was measured there is gone: the machine was rebooted meanwhile"
+                f"{name}: the data measured there is gone: the machine was rebooted meanwhile"
                 ", or its temporary folder was emptied"
             )
         lines = [line for line in stderr.splitlines() if line.strip()]
@@ -270,8 +270,7 @@ class SshGuarded:
                 name = self._connection.address.name
                 if silence_s is not None and waited_s >= silence_s:
                     message = (
-                        f"{name}: the program there has said nothing for {waited_s:.0f} s, longer than it "
-                        "can take"
+                        f"{name}: the program there has been silent for {waited_s:.0f} s, which is too long"
                     )
                     raise ConnectionBroken.to(name, message) from None
                 self._connection.run("exit 0")

@@ -65,7 +65,7 @@ def _threads(value: Any) -> Any:
         )
     if isinstance(value, int) and not 1 <= value <= MOST_THREADS:
         raise ValueError(
-            f"{value} threads are too {'few' if value < 1 else 'many'}; there may be 1 to {MOST_THREADS}"
+            f"{value} threads are too {'few' if value < 1 else 'many'}; give 1 to {MOST_THREADS}"
         )
     return str(value)
 
@@ -80,7 +80,7 @@ def _quantity(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("write a number")
     if not 0 <= value <= MOST_QUANTITY:
-        raise ValueError(f"{value:g} is out of bounds; it may be 0 to {MOST_QUANTITY:g}")
+        raise ValueError(f"{value:g} is out of bounds; give 0 to {MOST_QUANTITY:g}")
     if value and _billionths(value) == 0:
         raise ValueError(f"{value:g} is too small; the minimum is 1e-9")
     return float(value)
@@ -138,7 +138,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     free_running: bool = Field(
         default=False,
         alias="free-running",
-        description="semaphore: the paper to the letter; a neighbour may be a step ahead",
+        description="with the solver semaphore: exactly as in the paper, so a neighbour may be a step ahead",
     )
     mass_kg: Positive = Field(default=10.0, alias="mass", description="of the whole tire, in kg")
     radius_m: Positive = Field(default=0.3, alias="radius", description="of the tire, in m")
@@ -166,8 +166,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             raise ValueError("give duration or steps, not both")
         if not 4 <= self.nodes <= MOST_NODES:
             raise ValueError(
-                f"{self.nodes} nodes are too {'few' if self.nodes < 4 else 'many'}; there may be 4 "
-                f"to {MOST_NODES}"
+                f"{self.nodes} nodes are too {'few' if self.nodes < 4 else 'many'}; give 4 to {MOST_NODES}"
             )
         if self.nodes % 4:
             below = self.nodes - self.nodes % 4
@@ -182,9 +181,9 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
         if self.steps is not None and self.steps * self.period_ns > 2**61:
             raise ValueError("this many steps take more than 70 years")
         if self.free_running and self.solver != "semaphore":
-            raise ValueError("free-running is for the solver semaphore")
+            raise ValueError("free-running works only with the solver semaphore")
         if self.state and self.without != "none":
-            raise ValueError(f"without {self.without} is not a simulation: it has no state to keep")
+            raise ValueError(f"a run without {self.without} is not a simulation, so it has no state to keep")
         self._check_threads()
         self._check_stability()
         return self
@@ -194,7 +193,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             return
         threads, most = int(self.threads), self.nodes // 2 if self.solver == "halo" else self.nodes
         if self.solver == "serial" and threads != 1:
-            raise ValueError(f"{threads} threads: the solver serial has one; use halo or semaphore")
+            raise ValueError(f"{threads} threads: the solver serial has only one; use halo or semaphore")
         if threads > most:
             what = "pairs of nodes" if self.solver == "halo" else "nodes"
             raise ValueError(
@@ -277,7 +276,7 @@ does the same and keeps a record.""",
         "A simulated tire is computed in steps of 10 ms: as fast as possible, or one step per "
         "period, released by absolute time. All threads meet "
         "after a step, and the last one reads the clock. The deadline of a step is the next release. A step "
-        "that is not done by then has missed it; each release that passed before the threads were back to "
+        "that is not done by then misses it. Each release that passed before the threads were back to "
         "wait for it counts as missed too."
     ),
     metrics=(

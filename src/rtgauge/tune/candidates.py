@@ -126,7 +126,7 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
         if name not in tried_rules():
             raise InputError(f"no setting '{name}'{nearest(name, tried_rules())}; --dry-run lists them")
     if cpus is not None and not set(parse_cpu_list(cpus)) <= set(machine.online):
-        raise InputError(f"--cpus {cpus}: not all of them are online")
+        raise InputError(f"--cpus {cpus}: some of these CPUs are offline")
     purpose = purpose_of(facts)
     audited = Audited(facts, files)
     real_time = parse_cpu_list(cpus) if cpus is not None else machine.online[1:]
@@ -159,7 +159,8 @@ def _last_cpus(most: int, machine: Machine) -> list[str]:
     in_order = [cpu for core in machine.cores for cpu in core]
     if not 1 <= most < len(in_order):
         raise InputError(
-            f"--isolate {most}: {plural(len(in_order), 'CPU')} online, and one has to be left for the rest"
+            f"--isolate {most}: {plural(len(in_order), 'CPU')} online, and at least one must remain for "
+            f"everything else"
         )
     return [format_cpu_list(sorted(in_order[-count:])) for count in range(1, most + 1)]
 
@@ -189,11 +190,11 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
     if judged.result == "not-applicable" or (judged.result == "ok" and not (trial.needs_cpus and trial.set)):
         return ""
     if trial.needs_program and scope.pid is None:
-        return "it is about a program: name it (--watch)"
+        return "it applies to a program: name one (--watch)"
     if trial.needs_cpus and cpus is None:
-        return "it is about the real-time CPUs: name them (--cpus)"
+        return "it applies to the real-time CPUs: name them (--cpus)"
     if trial.deployment is not None and trial.needs_cpus and scope.pid is not None:
-        return "the program would have to be moved onto the isolated CPUs"
+        return "the program would have to move to the isolated CPUs"
     if trial.deployment is not None:
         deployment = parse_deployment(_part(rule, trial, cpus))
         cannot = (
@@ -204,7 +205,7 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
         if cannot is not None:
             return cannot.reason
         if cpus is not None and not set(parse_cpu_list(cpus)) <= set(kept_cpus(deployment, machine)):
-            return f"it takes a CPU of {cpus} offline"
+            return f"it would take one of the CPUs {cpus} offline"
     elif trial_settings([rule.id], machine, cpus, scope.pid):
         pass
     elif trial.boot and judged.result == "differs":

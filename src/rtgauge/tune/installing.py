@@ -69,7 +69,7 @@ def values_of(files: Mapping[str, str]) -> list[Value]:
     found = [*sysctls, *others]
     for each in found:
         if not each.is_plain:
-            raise InputError(f"{each.path} = {each.wanted}: a file of tune sets only files in /proc and /sys")
+            raise InputError(f"{each.path} = {each.wanted}: a tune file may set only files in /proc and /sys")
     return found
 
 

@@ -180,13 +180,13 @@ def _readme(result: TuneResult, rest: Sequence[Value]) -> str:
         }
     )
     if daemons:
-        lines += ["", f"These set values back; disable those that run: {', '.join(daemons)}"]
+        lines += ["", f"These daemons set values back; disable those that are running: {', '.join(daemons)}"]
     if boots:
-        lines += ["", "Instead, as parameters of the kernel:", *boots]
+        lines += ["", "Or as kernel parameters:", *boots]
     if rest:
         lines += [
             "",
-            f"{len(rest)} settings cannot be kept by a file: the affinity of threads, control groups.",
+            f"{len(rest)} settings cannot be kept in a file, such as thread affinity and control groups.",
             "This puts them in force until the next boot:",
             f'  rtgauge deploy apply "{result.deployment}"',
         ]

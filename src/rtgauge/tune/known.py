@@ -38,7 +38,11 @@ def advice(rule: Rule) -> list[str]:
         f"How: {rule.remedy}",
     ]
     if trial is None:
-        how = f"it needs a boot: {rule.boot}" if rule.boot is not None else "it cannot be set and put back"
+        how = (
+            f"it needs a boot: {rule.boot}"
+            if rule.boot is not None
+            else ("tune cannot set it and put it back")
+        )
         return [*lines, f"tune does not try it: {how}"]
     if trial.boot:
         how = "it needs a boot" if not trial.set else "or by a boot"

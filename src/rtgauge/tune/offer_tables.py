@@ -56,7 +56,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
 
 def stopped(daemons: Sequence[str]) -> str:
     """Return what happens to the daemons that would set a value back."""
-    return f"These set values back, and are stopped in such trials: {', '.join(daemons)}."
+    return f"These daemons set values back; such trials stop them: {', '.join(daemons)}."
 
 
 def _against(advice: str | None) -> str:

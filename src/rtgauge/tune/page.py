@@ -41,7 +41,7 @@ def tables(result: TuneResult) -> list[Table]:
         [_row(test) for test in result.tests],
         [
             "A gain of +100 %: without the setting, the latency that decides was twice as large.",
-            f"At most one run in {1 / result.false_keep:.0f} keeps a setting that does not help.",
+            f"At most one tuning in {1 / result.false_keep:.0f} keeps a setting that does not help.",
         ],
     )
     fewest = Table(
@@ -53,7 +53,11 @@ def tables(result: TuneResult) -> list[Table]:
         ],
         [
             "Measured on the CPU that is isolated first. The rest is compared with the machine as it is.",
-            *(["The budget ended before it was known how few are enough."] if result.out_of_budget else []),
+            *(
+                ["The budget ended before the search found how few CPUs are enough."]
+                if result.out_of_budget
+                else []
+            ),
         ],
     )
     found = ((kept, result.kept), (fewest, result.isolated), (tests, result.tests))

@@ -234,7 +234,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.UNFINISHED,
             EXIT_INTERRUPTED,
-            f"{', '.join(tuned.final)}: better after {spent}; to be confirmed after another boot",
+            f"{', '.join(tuned.final)}: better after {spent}; another boot must confirm it",
             f"reboot the machine, then {again}",
         )
     if not tuned.finished:
@@ -266,7 +266,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.NOTHING,
             before,
-            f"no {'' if by_boot else 'live '}setting will do: {end} ({spent}); everything was put back",
+            f"no {'' if by_boot else 'live '}setting is enough: {end} ({spent}); everything was put back",
             (None if by_boot else "rtgauge tune --dry-run lists what needs a boot")
             if not tuned.out_of_budget
             else "give a larger --budget, or fewer settings (--only)",
@@ -274,7 +274,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
     word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL
     names = ", ".join(tuned.final)
     apart = (
-        f"; {', '.join(tuned.together)} help together; there was no time to find out which of them do"
+        f"; {', '.join(tuned.together)} help together; there was no time to find out which of them matter"
         if tuned.together
         else ""
     )

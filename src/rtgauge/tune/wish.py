@@ -187,7 +187,7 @@ def resolution(wish: TuneWish, duration_ns: int) -> str:
     tests = (wish.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
     side_s = BLOCK * run_s
     return (
-        f"The budget pays for at most {tests} tests and a confirmation. A test measures "
+        f"The budget is enough for at most {tests} tests and a confirmation. A test measures "
         f"{format_span(side_s)} per side: 95 % of faults that come every {format_span(side_s / 3)} show in "
         "it. It can show that a fault is gone only if the fault came in nearly every run, that is every "
         f"{format_span(run_s / 3)} at random, or more often."

@@ -181,10 +181,12 @@ def _for_every(case: _Case) -> Verdict:
     if v.certain:
         return case.verdict(VerdictWord.FAILS, seen, case.next.for_failure())
     if v.possible:
-        reason = f"{seen}: the figures are too coarse to tell"
+        reason = f"{seen}: the figures are too coarse to decide"
         return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
     if v.activations < LEAST_FOR_EVERY:
-        reason = f"too short for 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} are needed"
+        reason = (
+            f"too short for 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} activations are needed"
+        )
         return _too_short(case, reason, LEAST_FOR_EVERY)
     if case.close.possible:
         reason = f"{seen}: less than {1 - float(case.margin):.0%} to spare; {support}"
@@ -316,7 +318,7 @@ def judge_metric(
             requirement,
             step,
             reason,
-            f"measure with a probe that yields {requirement.metric}; see: rtgauge probe --help",
+            f"measure with a probe that measures {requirement.metric}; see: rtgauge probe --help",
         )
     if any(summary.lost for summary in series):
         reason = (

@@ -222,13 +222,13 @@ def _answer(walk: Sequence[Stage], requirement: Requirement, *, loaded: bool) ->
             "measurement."
         )
     if last.margin is Margin.CANNOT_TELL:
-        return f"It is not known yet whether {last.name} is good enough: {last.why}."
+        return f"It is unknown so far whether {last.name} is good enough: {last.why}."
     skipped = " and ".join(stage.name for stage in walk if stage.margin is None)
     before = f" The chart asks for {skipped} first, which was not measured." if skipped else ""
     if not loaded:
         return (
             f"Use {last.name}, provided that it holds under load: it stays within the bound for {share} "
-            f"measured, but only idle was measured.{before}"
+            f"measured, but it was measured only idle.{before}"
         )
     return f"Use {last.name}: it is clearly in the black for {share} measured.{before}"
 
@@ -308,7 +308,7 @@ def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
     before = f"{way.get}, then: " if way.get else ""
     return OpenQuestion(
         what=way.name,
-        changes="the chart continues from it, or ends there, depending on the measurement",
+        changes="depending on the measurement, the chart continues from there or ends there",
         command=f"{before}{command}{about}",
     )
 

@@ -366,7 +366,7 @@ def _concluded(
         return result.ending(GateOutcome.WORSE, f"{candidate} is worse than {baseline}. {seen}")
     if decision.outcome is gate.Outcome.PASS:
         return result.ending(
-            GateOutcome.NO_WORSE, f"{candidate} is no worse than {baseline} by {wanted}. {seen}"
+            GateOutcome.NO_WORSE, f"{candidate} is not worse than {baseline} by {wanted} or more. {seen}"
         )
     if _keeps(record, series, decision, wish):
         return result.ending(GateOutcome.NO_WORSE, f"{candidate} meets {wish.require}. {seen}")

@@ -204,7 +204,7 @@ class NextStep:
         longer = _longer(self.step)
         if longer is None:
             return "measure again after each change of kernel, firmware or settings"
-        return f"let it run as long as the machine will run: {self.again({'duration': longer})}"
+        return f"measure for as long as the machine will run: {self.again({'duration': longer})}"
 
     def _against(self, blame: Blame) -> str | None:
         """Propose a change against the culprit that took most of the time; None if there is none."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtgauge.verdict.margin import Evidence
 
 
-ON_TOP = "an interrupt, a driver and a write to the line come on top (17,27: the lines of your board)"
+ON_TOP = "an interrupt, a driver and a write to the line add to it (17,27: the lines of your board)"
 OVER_GPIO = "--set path=gpio:/dev/gpiochip0:17,27"
 
 
@@ -63,7 +63,7 @@ def _rare(
                 yield _question(
                     f"how late it is once in {beyond.activations:.0e} activations".replace("e+0", "e"),
                     f"the extreme-value estimate of {line.label} is then {format_time(beyond.ns)}, which "
-                    "is over the bound: a longer run may fail",
+                    f"exceeds the bound: a longer run may fail",
                     measure_command(requirement, longer=True),
                 )
                 return
@@ -83,7 +83,7 @@ def _open(
     if all(evidence.load == "idle" for evidence in used):
         yield _question(
             "any load: only idle was measured",
-            "a loaded machine is later, often by orders of magnitude",
+            "a loaded machine has larger latencies, often by orders of magnitude",
             measure_command(requirement),
         )
     slower = [] if period is None else [each for each in used if (each.interval_ns or 0) > period]
@@ -98,7 +98,7 @@ def _open(
         measured = f"{slower[0].step} was measured every {format_duration(slower[0].interval_ns or 0)}"
         yield _question(
             f"the required period: {measured}",
-            "a machine that has to act more often may be later, and has less time to catch up",
+            "a machine that has to act more often may have larger latencies, and less time to catch up",
             measure_command(requirement, *setting),
         )
     places = {(evidence.record, evidence.step) for evidence in used}

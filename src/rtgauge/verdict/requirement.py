@@ -82,12 +82,12 @@ def _percent(text: str, key: str, value: str) -> Fraction:
         raise InputError(f"requirement '{text}': {NO_LIFE_SAFETY}")
     match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,15})?)(%?)", value)
     if match is None:
-        raise _wrong(text, f"{key} is a share in percent, not '{value}'")
+        raise _wrong(text, f"{key} must be a share in percent, not '{value}'")
     if not match[2]:
         raise _wrong(text, f"{key} '{value}' has no %: is it {value}%?")
     share = Fraction(match[1]) / 100
     if not 0 < share <= 1:
-        raise _wrong(text, f"{key} is more than 0% and at most 100%, not {value}")
+        raise _wrong(text, f"{key} must be more than 0% and at most 100%, not {value}")
     if key == "confidence" and share == 1:
         raise _wrong(text, "no measurement gives a confidence of 100%")
     return share
@@ -112,7 +112,7 @@ def parse_requirement(text: str) -> Requirement:
     nearest one.
     """
     if len(text) > 1000:
-        raise InputError(f"a requirement of {len(text)} characters; write it like {EXAMPLE}")
+        raise InputError(f"a requirement cannot have {len(text)} characters; write it like {EXAMPLE}")
     metrics = requirement_metrics()
     values: dict[str, str] = {}
     at = 0
@@ -121,7 +121,7 @@ def parse_requirement(text: str) -> Requirement:
         if match is None:
             raise _wrong(
                 text,
-                f"'{text[at:].strip()[:40]}' is not understood (a number and its unit are written together)",
+                f"'{text[at:].strip()[:40]}' is not understood (write a number and its unit together)",
             )
         at = match.end()
         key, sign, value = match[1].lower(), match[2], match[3]
@@ -130,7 +130,7 @@ def parse_requirement(text: str) -> Requirement:
             if "hardness" in values:
                 raise _wrong(
                     text,
-                    f"p{quantile[1]} and hardness say the same; give latency{sign}{value} "
+                    f"p{quantile[1]} and hardness set the same thing; give latency{sign}{value} "
                     f"hardness={quantile[1]}%",
                 )
             key, values["hardness"] = "latency", f"{quantile[1]}%"
@@ -145,7 +145,7 @@ def parse_requirement(text: str) -> Requirement:
         values[key] = value
     bounds = [key for key in metrics if key in values]
     if len(bounds) > 1:
-        raise _wrong(text, f"{' and '.join(bounds)} together; give one bound at a time")
+        raise _wrong(text, f"{' and '.join(bounds)} cannot be combined; give one bound at a time")
     period = _duration(text, "period", values["period"]) if "period" in values else None
     hardness = _percent(text, "hardness", values["hardness"]) if "hardness" in values else Fraction(1)
     confidence = (
@@ -157,7 +157,8 @@ def parse_requirement(text: str) -> Requirement:
         )
     if period is None:
         raise _wrong(
-            text, f"neither a period nor a bound ({', '.join(f'{metric}<=' for metric in metrics)}) is given"
+            text,
+            f"a requirement needs a period or a bound ({', '.join(f'{metric}<=' for metric in metrics)})",
         )
     if period < 2:
         raise _wrong(text, "half a period of 1ns is not a bound: give one, e.g. latency<=1ns")

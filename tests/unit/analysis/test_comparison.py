@@ -195,7 +195,7 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
         ),
         (
             [difference("p50", 900)],
-            "No difference between after and before is shown at p50, nor that they are the same within 2 us.",
+            "No difference between after and before is shown at p50; they may still differ by more than 2 us.",
         ),
         (
             [difference("p50", 10, p=SAME), difference("p99", 900)],
@@ -204,8 +204,8 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
         (
             [difference("p50", 900, why="only 5 windows of time; at least 20 are needed")],
             (
-                "Whether after differs from before is not known (only 5 windows of time; at least 20 are "
-                "needed); as measured: p50 +900 ns."
+                "It is unknown whether after differs from before (only 5 windows of time; at least 20 are "
+                "needed); measured difference: p50 +900 ns."
             ),
         ),
         ([], "Nothing can be compared: a side is empty."),
@@ -228,7 +228,7 @@ def test_the_sentence_of_two_sides(rows, sentence):
         (
             [difference("p50", -3_000, p=BEYOND, runs=(1, 4))],
             (
-                "In the one run of after and 4 of before, after against before: lower: -3.00 us (-4.00 "
+                "In one run of after and 4 runs of before, after against before: lower: -3.00 us (-4.00 "
                 "us … -2.00 us) at p50"
             ),
         ),
@@ -260,7 +260,7 @@ def test_the_sentence_of_two_sides(rows, sentence):
 def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_that_tells_more(rows, sentence):
     assert (
         conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND")
-        == f"{sentence}; repeated runs show whether that is chance: COMMAND"
+        == f"{sentence}; repeat the runs to see whether this is chance: COMMAND"
     )
 
 
@@ -588,5 +588,5 @@ def test_records_without_a_common_probe_are_refused_with_what_differs(tmp_path, 
 
 def test_of_what_no_step_measured_there_is_no_side(record):
     assert sides_of([record], Scope(probe="no probe", metric="latency")) == []
-    with pytest.raises(InputError, match="nothing to compare"):
+    with pytest.raises(InputError, match="latencies to compare"):
         pairs([], None)

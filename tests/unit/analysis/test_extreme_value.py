@@ -175,7 +175,7 @@ def test_drift_and_serial_correlation_are_scipys(number, different):
         ([], [], "0 windows"),
         ([5_000] * 10, [1_000] * 10, "10 windows"),
         ([5_000] * 100, [1_000] * 100, "only 1 different value"),
-        (list(range(100)), [10] * 100, "holds 10 activations"),
+        (list(range(100)), [10] * 100, "has only 10 activations"),
         (list(range(1_000, 101_000, 1_000)), [1_000] * 100, "drift"),
     ],
 )
@@ -223,7 +223,7 @@ def test_the_contradiction_names_what_was_seen():
     levels = [TailLevel(activations=10**6, ns=757_000, low_ns=405_000, high_ns=1_884_000)]
     why = contradiction([90_000] * 97 + [2_000_000, 2_010_000, 2_020_000], 100_000, levels)
     assert why is not None
-    assert "3 windows of 100,000 activations exceeded that, up to 2020.0 us" in why
+    assert "3 windows of 100,000 activations exceeded this, up to 2020.0 us" in why
     assert contradiction([90_000] * 100, 100_000, levels) is None
 
 

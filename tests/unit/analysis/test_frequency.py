@@ -150,7 +150,7 @@ def test_the_100_percent_figure_says_that_it_moves_and_that_nothing_bounds_it(tm
     (found,) = gather([one])
     assert found.table.lines[0].limits[1].low_hz == 0
     lateness, frequency = grids([found.table])
-    assert "grows with their number" in lateness.notes[0]
+    assert "grows with the number of samples" in lateness.notes[0]
     assert any("no sample rules out" in note for note in frequency.notes)
     assert "1 window of time" in str(found.table.lines[0].no_extremes)
     assert "†" in frequency.rows[0][1]  # measured every 1 ms

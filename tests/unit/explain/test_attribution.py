@@ -305,7 +305,7 @@ def test_what_goes_on_for_long_after_a_page_fault_may_be_the_programs_own_work()
     explanation = explained(story.switch(900, 1, MEASURED, IDLE, state=1).moment(900))
     assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(10)
     assert parts(explanation)[Kind.FAULT_OR_OWN, ""] == pytest.approx(882)
-    assert "the kernel does not trace where the fault ended" in sentence(explanation)
+    assert "the kernel does not trace the end of the fault" in sentence(explanation)
 
 
 def test_a_function_that_kept_preemption_off_is_what_the_timer_found() -> None:
@@ -333,7 +333,7 @@ def test_silence_in_which_the_kernel_counted_steal_is_the_hypervisors(stolen_ms:
     assert explanation.main.culprit.kind is kind
     assert explanation.main.ns == 23_000_000
     assert (
-        "the hypervisor did not run the CPU: the guest's kernel counted steal on CPU 1"
+        "the hypervisor did not run the CPU: the guest's kernel counted steal time on CPU 1"
         in sentence(explanation)
     ) == bool(stolen_ms)
 
@@ -447,7 +447,7 @@ def test_lost_events_are_unattributed_and_said() -> None:
     )
     explanation = explained(story.moment(302))
     assert explanation.unattributed_ns == 200_000
-    assert "only partly explained: events were lost within it" in sentence(explanation)
+    assert "only partly explained: events were lost during it" in sentence(explanation)
     story.lost[:] = [Lost(1, None, RELEASE - 400_000, 0)]
     assert not explained(story.moment(302)).doubts
 

@@ -74,7 +74,7 @@ def test_waits_that_may_all_have_been_it_leave_a_doubt_with_their_size() -> None
     explanation = explained(*response(900, 1_000, 30_000, other=OTHER), (0, 40_000, 2, 30_500))
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(30_500)
     (doubt,) = explanation.doubts
-    assert doubt.startswith(f"the kernel counts how long {GROUP} was throttled, 30,500.000 us, but not when")
+    assert doubt.startswith(f"{GROUP} was throttled for 30,500.000 us, but the kernel does not report when")
 
 
 def test_time_that_is_as_long_as_all_waits_is_certain() -> None:

@@ -60,9 +60,9 @@ def test_an_interval_that_may_be_of_either_task_is_a_doubt_with_its_size() -> No
     assert found[Kind.TASK, "hog"] == pytest.approx(190)
     assert explanation.unattributed_ns == 200_000
     assert explanation.doubts == [
-        "the kernel did not trace every switch: 200.000 us belong to one task or the other"
+        "the kernel did not trace every switch, so 200.000 us may belong to either of two tasks"
     ]
-    assert "200.000 us idle or hog ran: the kernel did not trace the switch between them" in sentence(
+    assert "200.000 us idle or hog ran: the kernel did not trace the switch between these tasks" in sentence(
         explanation
     )
 

@@ -207,14 +207,14 @@ def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> No
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))
     assert explained_steps(record) == []
     assert "explained" not in shown(record)
-    with pytest.raises(InputError, match="no step here has a trace: measure with --explain"):
+    with pytest.raises(InputError, match="no step of this record has a trace; measure with --explain"):
         export(record, "perfetto", None)
 
 
 def test_a_step_in_which_nothing_was_frozen_says_so(tmp_path: Path) -> None:
     record = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
     add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [])
-    assert "idle: explained: no latency was frozen" in shown(Record.open(record))
+    assert "idle: explained: no latency was recorded with its events" in shown(Record.open(record))
     assert html(Record.open(record))
 
 

@@ -174,7 +174,7 @@ def test_a_board_does_its_jobs_with_each_image(tmp_path: Path) -> None:
         ("name:fixed", "new"), ("name:guest", "new"), ("name:guest", "old"),
     ]  # fmt: skip
     assert first.aside == {
-        "guest": "one-wrong: runs the kernel 6.1.0-18-amd64, not 6.12*-rt-* of the image wrong"
+        "guest": "one-wrong: runs kernel 6.1.0-18-amd64, but image wrong has kernel 6.12*-rt-*"
     }
     assert any("left)" in line for line in said)
 
@@ -207,7 +207,7 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
         ('[[jobs]]\nname = "a"\nprogram = "sh"\n', "program"),
         ('[[jobs]]\nname = "a"\nimages = ["x"]\n', "no image x"),
         ('[[jobs]]\nname = "a"\nimages = ["x"]\n[[images]]\nname = "x"\n', "no board has the images x"),
-        ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "lab:{image}"\n', "stands for the images"),
+        ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "lab:{image}"\n', "stands for an image"),
         ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "local"\nimage = "x"\n', "no image x"),
     ],
 )

@@ -236,14 +236,14 @@ def test_a_number_that_means_two_channels_is_refused(tmp_path):
     """ "1" is the first channel, and a part of the second one's name."""
     with pytest.raises(
         InputError,
-        match="'1' is the channel 'Channel 1', or channel number 1, 'Channel 0': give the whole name",
+        match="'1' could mean the channel 'Channel 1', or channel number 1, 'Channel 0': give the whole name",
     ):
         _file(tmp_path, _saleae()).channel("1")
     assert _file(tmp_path, _saleae()).channel("Channel 1") == 1
     assert _file(tmp_path, _saleae()).channel("0") == 0
     assert _file(tmp_path, _rigol()).channel("1") == 0
     third = _rigol_old().replace("X(CH1),X(CH2)", "CH2,CH3")
-    with pytest.raises(InputError, match="'2' is the channel 'CH2', or channel number 2, 'CH3'"):
+    with pytest.raises(InputError, match="'2' could mean the channel 'CH2', or channel number 2, 'CH3'"):
         _file(tmp_path, third).channel("2")
 
 
@@ -407,9 +407,9 @@ def test_rows_without_numbers_are_left_out_and_counted(tmp_path):
         ("Time(s),CH1(V)\n" + "".join(f"{i % 5},{i}\n" for i in range(20)), "backwards"),
         ("$timescale 1 ns $end\n$var wire 1 ! a $end\n", "definitions have no end"),
         ("$timescale 3 ns $end\n$enddefinitions $end\n", "time scale"),
-        ("$timescale 1 ns $end\n$enddefinitions $end\n", "no signal"),
+        ("$timescale 1 ns $end\n$enddefinitions $end\n", "no one-bit signal"),
         ("$var wire 1 ! a $end $enddefinitions $end #10 1! #5 0!", "backwards"),
-        ("$var wire 1 ! a $end $enddefinitions $end #10 1! hello", "not a change of a value"),
+        ("$var wire 1 ! a $end $enddefinitions $end #10 1! hello", "not a value change"),
         ("$var wire 1 ! a $end $enddefinitions $end #" + "9" * 400, "not a time"),
     ],
 )

@@ -97,7 +97,7 @@ def test_memory_that_was_not_filled_is_said_to_be() -> None:
     assert part.shortfall({}) is None
     note = part.shortfall({"resident_bytes_max": given // 2})
     assert note is not None
-    assert "it used at most 35% of memory instead of the 70% that it was given" in note
+    assert "load memory used at most 35% of memory instead of 70%" in note
 
 
 def test_memory_of_unknown_size() -> None:
@@ -159,7 +159,7 @@ def test_network_asks_what_the_paper_asked() -> None:
     assert "--reverse" in part.argv
     assert option(part.argv, "--client") == "127.0.0.1"
     assert part.wanted["over"] == "loopback"
-    assert "costs the machine less" in part.notes[0]
+    assert "so it costs less" in part.notes[0]
 
 
 @pytest.mark.parametrize(

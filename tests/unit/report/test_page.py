@@ -202,7 +202,7 @@ def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
     text = Reader(html(replace(record, systems={"local": Facts()}))).text
     assert "local · nothing else is known about the machine" in text
-    assert "holds no facts" in Reader(html(replace(record, systems={}))).text
+    assert "contains no facts" in Reader(html(replace(record, systems={}))).text
 
 
 def test_hostile_names_stay_text(tmp_path: Path):
@@ -304,10 +304,10 @@ def test_what_a_foreign_tool_did_not_count_is_not_called_none(tmp_path: Path):
     text = Reader(
         html(replace(record, run=record.run.model_copy(update={"verdicts": []}), steps=[foreign]))
     ).text
-    assert "how many were missed is not known" in text
+    assert "the number of missed activations is unknown" in text
     assert "?: not known" in text
     assert "Steps measured by cyclictest 2.40 have the figures that it printed" in text
     assert (
-        "how many were missed"
+        "the number of missed activations"
         not in Reader(html(replace(record, run=record.run.model_copy(update={"verdicts": []})))).text
     )

@@ -76,7 +76,7 @@ def test_the_terminal_names_the_change(store: str) -> None:
     assert "suspected change +" in text
     assert "kernel 6.1.0-18-amd64 -> 6.12.0" in text
     few = run("history", SERIES, "--store", store, "--last", 5).stdout
-    assert "5 boots: from 20 on, rtgauge looks for changes" in few
+    assert "5 boots: rtgauge looks for changes from 20 boots on" in few
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_damaged_store_is_made_anew(store: Path, record: Path, damage: str) ->
                 "wrong-value": "UPDATE series SET parameters = '{'",
             }[damage],
         )
-    assert "store rebuild makes it anew" in refused("show", SERIES, "--store", store)
+    assert "store rebuild creates it again" in refused("show", SERIES, "--store", store)
     rebuilt = asked("rebuild", record.parent, "--store", store)
     if damage != "wrong-value":
         assert (store.parent / rebuilt["put_aside"]).exists()
@@ -184,7 +184,7 @@ def test_a_damaged_store_of_a_server_is_made_anew(postgresql: PostgreSQL, record
     asked("add", record, "--store", store)
     before = contents(store)
     change(store, damage)
-    assert "store rebuild makes it anew" in refused("show", SERIES, "--store", store)
+    assert "store rebuild creates it again" in refused("show", SERIES, "--store", store)
     assert asked("rebuild", record.parent, "--store", store)["put_aside"] == "rtgauge_damaged_1"
     assert contents(store) == before
 

@@ -319,7 +319,7 @@ remedy = "remedy"
         ('fact = "a.b"', 'fact = "a.b", file = "/x"', "file and fact"),
         ('fact = "a.b"', 'fact = "a b"', "rule 'one'.*fact"),
         ("is = 1", "si = 1", "rule 'one'.*unknown key 'si'.*is-not"),
-        ("is = 1", "present = true", "present needs"),
+        ("is = 1", "present = true", "'present' needs"),
         ("is = 1", 'covers = "cpu.isolated"', "rule 'one'.*covers"),
         ("why =", "wy =", "rule 'one'.*why"),
         ("title =", "titel =", "rule 'one'"),

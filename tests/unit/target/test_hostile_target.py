@@ -138,7 +138,7 @@ def test_a_program_that_falls_silent(connection, monkeypatch):
     program, end = follow(connection, "echo first; exec sleep 1000")
     lines = program.lines(0.4)
     assert next(lines) == b"first\n"
-    with pytest.raises(ConnectionBroken, match="has said nothing for 0 s"):
+    with pytest.raises(ConnectionBroken, match="has been silent for 0 s"):
         next(lines)
     end()
 
@@ -241,5 +241,5 @@ def test_a_stream_of_marks_without_end():
     line = MarkLine(type="mark", name="x", severity="note", detail="")
     result._lines = MOST_LINES - 1
     result.take(line)
-    with pytest.raises(RecordError, match="not this engine's"):
+    with pytest.raises(RecordError, match="this rtgauge's engine did not write it"):
         result.take(line)

@@ -56,12 +56,11 @@ def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str,
     assert TargetOpener(10.0, reasons.append).open("ssh://board", "mine", "label", 1) == "ssh://board"
     assert reasons == [
         (
-            "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until it has "
-            "ended, or end it"
+            "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until the run has ended, or end it"
         ),
         (
             "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); it needs about 1 "
-            "min 30 s more; wait until it has ended, or end it"
+            "min 30 s more; wait until the run has ended, or end it"
         ),
     ]
 
@@ -98,13 +97,13 @@ def test_two_names_of_one_machine_are_told(holders: list[dict[str, Any]]) -> Non
         (
             {"silent_ns": 42 * 10**9, "lease_left_ns": 80 * 10**9},
             (
-                "its host has been silent for 42 s, and its lease ends in 1 min 20 s; wait for "
-                "that, or end it: "
+                "its host has been silent for 42 s, and its lease ends in 1 min 20 s; wait until "
+                "then, or end the run: "
             ),
         ),
         (
             {"silent_ns": 900 * 10**9, "lease_left_ns": 0},
-            "its lease is over, and its guard is stopped or hangs; end it: ",
+            "its lease is over, and its guard is stopped or hangs; end the run: ",
         ),
     ],
 )
@@ -121,6 +120,6 @@ def test_a_holder_that_this_user_may_not_see() -> None:
     unknown = dict.fromkeys(HOLDER) | {"elsewhere": False}
     assert (
         held_text(unknown)
-        == "this machine is held by a run that this user may not see; wait until it has ended, or end it"
+        == "this machine is held by a run that this user may not see; wait until the run has ended, or end it"
     )
     assert "(pid 7 in another PID namespace)" in held_text(HOLDER | {"elsewhere": True})

@@ -44,7 +44,7 @@ def test_a_folder_of_files_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_set_anything_else_are_refused(line: str) -> None:
-    with pytest.raises(InputError, match="sets only files"):
+    with pytest.raises(InputError, match="may set only files"):
         values_of({UNIT_FILE: line})
 
 

@@ -124,17 +124,17 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     pieces = [piece for link in links for piece in link.path.pieces]
     cpus = {piece.cpu for piece in pieces}
     if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in cpus):
-        doubts.append("events were lost within it")
+        doubts.append("events were lost during it")
     blind = sorted(cpus & set(moment.left_out))
     if blind:
-        doubts.append(f"there was no room for the events of CPU {format_cpu_list(blind)}")
+        doubts.append(f"the trace had no room for the events of CPU {format_cpu_list(blind)}")
     if any(piece.phase is Phase.UNKNOWN for piece in pieces):
         doubts.append("the trace does not show the thread")
     either_ns = sum(part.ns for part in parts.values() if part.culprit.kind is Kind.EITHER)
     if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
         doubts.append(
-            f"the kernel did not trace every switch: {either_ns / 1000:,.3f} us belong to one task "
-            "or the other"
+            f"the kernel did not trace every switch, so {either_ns / 1000:,.3f} us may belong to either of "
+            f"two tasks"
         )
     if scene.quota.doubt:
         doubts.append(scene.quota.doubt)

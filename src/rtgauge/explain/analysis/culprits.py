@@ -212,10 +212,10 @@ def _rules() -> dict[str, Rule]:
     return {rule.id: rule for rule in read_rules()}
 
 
-INHERIT = "give the lock priority inheritance (PTHREAD_PRIO_INHERIT), or do without the lock"
+INHERIT = "give the lock priority inheritance (PTHREAD_PRIO_INHERIT), or avoid the lock"
 FAULTS = (
-    "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate "
-    "none in it"
+    "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate no "
+    "memory in the loop"
 )
 MAPPING = (
     "map, protect and free memory (mmap, mprotect, munmap) before the loop, in all threads of the program, "

@@ -229,8 +229,8 @@ def part_words(part: Part) -> str:
             return f"interrupts were off{where} while {task} ran"
         case Kind.NO_SOFTWARE:
             return (
-                f"no software ran{_on(part)}: no event and no interrupt, though timers were due; "
-                "firmware, bus or hypervisor"
+                f"no software ran{_on(part)}: no event and no interrupt, although timers were due; "
+                f"firmware, bus or hypervisor"
             )
         case Kind.IDLE_EXIT:
             return f"the CPU left idle {culprit.name}" if culprit.name else "the CPU left its idle loop"
@@ -249,11 +249,11 @@ def part_words(part: Part) -> str:
         case Kind.QUOTA:
             return f"the CPU quota of its control group {culprit.name} was used up"
         case Kind.STEAL:
-            return f"the hypervisor did not run the CPU: the guest's kernel counted steal{_on(part)}"
+            return f"the hypervisor did not run the CPU: the guest's kernel counted steal time{_on(part)}"
         case Kind.FAULT_OR_OWN:
             return (
-                "a page fault of its own and what it ran after it: the kernel does not trace where the "
-                "fault ended"
+                "its own page fault and what it ran afterwards: the kernel does not trace the end of the "
+                "fault"
             )
         case Kind.LOCK_OWNER:
             return f"{task} ran with the lock"
@@ -264,7 +264,7 @@ def part_words(part: Part) -> str:
         case Kind.WAKEUP:
             return "the wake-up itself"
         case Kind.PAGE_FAULT:
-            return "a page fault of its own"
+            return "its own page fault"
         case Kind.BLOCKED:
             return f"it was {culprit_name(culprit)}"
         case Kind.STOPPED:
@@ -276,9 +276,9 @@ def part_words(part: Part) -> str:
             owner = f", which {culprit.until} held" if culprit.until else ""
             return f"it waited for the kernel lock {culprit.name}{owner}"
         case Kind.EITHER:
-            return f"{culprit.name} ran: the kernel did not trace the switch between them"
+            return f"{culprit.name} ran: the kernel did not trace the switch between these tasks"
         case Kind.OWN:
-            return f"{culprit.name} ran itself" if culprit.name else "it ran itself, up to its clock reading"
+            return f"{culprit.name} ran itself" if culprit.name else "it ran itself until it read the clock"
         case _:
             return culprit_name(culprit)
 

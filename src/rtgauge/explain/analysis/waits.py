@@ -65,8 +65,8 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
     doubt = (
         ""
         if placed_ns <= tolerance_ns
-        else f"the kernel counts how long {group} was throttled, {open_ns / 1000:,.3f} us, "
-        f"but not when: {placed_ns / 1000:,.3f} us are placed in its longest waits"
+        else f"{group} was throttled for {open_ns / 1000:,.3f} us, but the kernel does not report when: "
+        f"{placed_ns / 1000:,.3f} us are assigned to the longest waits"
     )
     return CpuQuota(group, tuple(spans), doubt)
 

@@ -66,7 +66,7 @@ def verdict_words(result: SelfTest) -> str:
     share = format_share(result.named / result.injected) if result.injected else "none"
     latencies = "1 other latency" if result.others == 1 else f"{result.others} other latencies"
     others = f"; {latencies} of the machine's own" if result.others else ""
-    named = f"{result.named} named rightly ({share}), {result.sizes_right} of them with the right size"
+    named = f"{result.named} named correctly ({share}), {result.sizes_right} of them with the right size"
     return (
         f"{word}: of {plural(result.injected, 'injected stall')}, {result.found} were found and "
         f"{named}{others}"
@@ -179,7 +179,7 @@ def _summary(explained: ExplainedStep) -> str:
     """Return "12 latencies explained, 2 of them only partly; unattributed at most 3.1 us"."""
     count = len(explained.explanations)
     if count == 0:
-        return "explained: no latency was frozen"
+        return "explained: no latency was recorded with its events"
     partly = sum(bool(known.doubts) for known in explained.explanations)
     text = f"{plural(count, 'latency') if count == 1 else f'{count} latencies'} explained"
     if partly:
@@ -230,7 +230,7 @@ class ExplainedPresenter(Presenter):
         if not ranked:
             return None
         share, name = format_share(ranked[0].time_share), culprit_name(ranked[0].culprit)
-        return f"{share} of the time of the explained latencies is {name}"
+        return f"{name} took {share} of the time of the explained latencies"
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Draw the worst latency of each step."""

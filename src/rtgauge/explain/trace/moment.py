@@ -263,7 +263,7 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
     line = moment_line(document)
     if not 0 <= line.end_ns - line.release_ns <= LONGEST_NS or line.cpu >= MOST_CPUS:
         raise RecordError(
-            f"moment {line.number} of the trace has no time: its release is at {line.release_ns} ns and its "
+            f"moment {line.number} of the trace is damaged: its release is at {line.release_ns} ns and its "
             f"end at {line.end_ns} ns"
         )
     return Moment(

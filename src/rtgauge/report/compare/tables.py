@@ -64,7 +64,7 @@ def measured_differently(result: Comparison) -> list[str]:
 def figures_grid(result: Comparison) -> Table:
     """Return the papers' table: average, maximum, minimum, standard deviation."""
     rows: list[list[str]] = []
-    notes = ["In us. Maxima have no interval, since none is valid for them."]
+    notes = ["In us. Maxima have no interval, because none would be valid."]
     for side in result.sides:
         marked = "*" if side.worst_mark is not None else ""
         rows.append(
@@ -330,7 +330,7 @@ def doubtful_sides(result: Comparison) -> str | None:
     """Return how many sides are marked doubtful or worse; None if none is."""
     doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
     of = f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid"
-    return f"{of}: the difference may lie in the measurement." if doubtful else None
+    return f"{of}: the difference may come from the measurement." if doubtful else None
 
 
 def folded_notes(result: Comparison) -> list[str]:
@@ -425,7 +425,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
     uneven = any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested)
     endless = any(row.low_ns is None or row.high_ns is None for row in tested)
     within = "the intervals cover the variation within a run, not from run to run."
-    assumed = "a single run is assumed to vary like the runs of the other side, which was not measured."
+    assumed = "a single run is assumed to vary like the runs of the other side; this was not measured."
     few = "no limit: too few independent samples lie beyond that quantile; a longer run has more."
     return notes + applying(
         (single, f"In us, side minus baseline, between two single runs: {within}"),
@@ -459,11 +459,11 @@ def quantile_grid(result: Comparison) -> Table:
         widest = format_time(max(row.bin_ns for row in wide))
         bins = f"At {where} bins are up to {widest} wide"
         within = f"within {result.within_ns / 1_000:g} us"
-        notes.append(f"{bins}: nothing there can be shown to be the same {within}.")
+        notes.append(f"{bins}, so they cannot show that two sides are the same {within}.")
     if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
         notes.append(
-            "nothing shown: neither a difference, nor that it is within "
-            f"{result.within_ns / 1_000:g} us; longer or more runs may show it."
+            f"nothing shown: there may or may not be a difference of more than {result.within_ns / 1_000:g} "
+            "us; longer or more runs may show it."
         )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram there; the value is at least this.")

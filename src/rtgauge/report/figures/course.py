@@ -103,7 +103,7 @@ def _notes(timeline: Course, source: Source, quantity: str) -> list[str]:
     own = ", ".join(name for name in source.quantities if source.only(name).measured)
     missed = any(point.missed for point in timeline.points)
     marked = any(step.marks for step in source.view.steps)
-    apart = "The steps do not share one stretch of time; they are drawn one after another."
+    apart = "The steps were measured at different times; they are drawn one after another."
     return applying(
         (True, f"Each point is the largest {quantity} of {each}. {hollow}"),
         (quantity == SEVERAL, f"Each step has its own quantity: {own}."),

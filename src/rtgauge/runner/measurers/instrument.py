@@ -112,7 +112,7 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
     result.outliers = [*outer.outliers, *result.outliers]
     result.marks += outer.marks
     if died:
-        detail = f"the slave on {step.context.target.name} ended while it was needed: {step.engine.why()}"
+        detail = f"the slave on {step.context.target.name} ended too early: {step.engine.why()}"
         result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
     windows = _windows(step, outer)
     reason = outer.end_reason if step.makes_stimuli or outer.end_reason == DIED else None

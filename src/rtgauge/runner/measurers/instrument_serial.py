@@ -150,7 +150,9 @@ class _Recorder:
     def _check(self, state: State) -> None:
         """Raises MeasureError if nothing at the other end of the wires answers."""
         if self._responses is not None and state.answers == 0 and state.missed >= NO_ANSWER_AFTER:
-            heard = f"{state.edges} edges came, but none fits" if state.edges else "no edge came"
+            heard = (
+                f"{state.edges} edges came, but none answers a stimulus" if state.edges else ("no edge came")
+            )
             raise MeasureError(
                 f"nothing answers the instrument: none of {state.stimuli} stimuli had an answer ({heard}); "
                 f"check the wires (GND, stimulus, answer), the levels and --path"
@@ -358,7 +360,8 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
         marks.append(MarkKind.EDGES_LOST.mark(detail))
     if histogram is not None and histogram.count != totals.count and not state.edges_lost:
         detail = (
-            f"this machine read too slowly: {histogram.count - totals.count} of {histogram.count} "
+            f"this machine read the instrument too slowly: {histogram.count - totals.count} of "
+            f"{histogram.count} "
             "values did not arrive; only the instrument's own figures include them"
         )
         marks.append(MarkKind.STREAM_GAPS.mark(detail))
@@ -367,7 +370,8 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
         marks.append(MarkKind.NOISE.mark(detail))
     if state.glitches:
         detail = (
-            f"{state.glitches} edges of pulses no longer than a tick of the instrument: check the wires "
+            f"{state.glitches} edges belong to pulses no longer than a tick of the instrument: check the "
+            f"wires "
             "and their ground"
         )
         marks.append(MarkKind.GLITCHES.mark(detail))

@@ -55,7 +55,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
     what = f"cross-check {tool}" + (" in kernel space" if in_kernel else "")
     if tool in XENOMAIS:
         if _xenomais(tool, target) is None:
-            remedy = f"install Xenomai's programs, to be found as {' or '.join(_places(tool))}"
+            remedy = f"install Xenomai's programs, so that one of these exists: {' or '.join(_places(tool))}"
             return LeftOut(what=what, reason=f"Xenomai's {XENOMAIS[tool]} is not installed", remedy=remedy)
         driver = TIMERBENCH if in_kernel else "/dev/rtdm/switchtest" if tool == SWITCHTEST else None
         if driver is not None and target.read([driver]).error(driver) == "ENOENT":
@@ -163,7 +163,7 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
     if interval_ns % NS_PER_UNIT["us"]:
         raise InputError(f"--cross-check {LATENCY}: its period must be in whole us")
     if p.get("policy") != "fifo":
-        raise InputError(f"--cross-check {LATENCY}: it runs under fifo, not {p.get('policy')}")
+        raise InputError(f"--cross-check {LATENCY}: it measures under fifo, not {p.get('policy')}")
     mode = "0" if key.space == "user" else "1" if p.get("context") == "thread" else "2"
     return [
         program, "-t", mode, "-T", str(_seconds(key)), "-p", str(interval_ns // NS_PER_UNIT["us"]), "-P",

@@ -119,7 +119,7 @@ def measure(step: StepInProgress) -> Measured:
     stream.check(both["master"].target)
     result, windows, report = _merge(key, stream, slave.stream, offset)
     if died:
-        detail = f"the slave on {both['slave'].target.name} ended while it was needed: {slave.why()}"
+        detail = f"the slave on {both['slave'].target.name} ended too early: {slave.why()}"
         result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
         if result.end is not None:
             result.end = result.end.model_copy(update={"reason": "slave-died"})
@@ -143,7 +143,7 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
     )
     if answers:
         return (
-            f"the slave on {where} answered {answers} stimuli over {path}, and no answer came back to the "
+            f"the slave on {where} answered {answers} stimuli over {path}, but no answer came back to the "
             f"master: check the wire or the firewall between them"
         )
     return (

@@ -215,14 +215,17 @@ def _answer(
     task: Task, higher: Sequence[Task], response: Response, late: set[str] | None
 ) -> tuple[Answer, str]:
     if response.reason == "diverges":
-        reason = "it and the higher priorities need more than the whole CPU: its response grows without bound"
+        reason = (
+            "it and the tasks of higher priority need more than the whole CPU: its response grows without "
+            "bound"
+        )
         return Answer.NOT_SCHEDULABLE, reason
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
         return Answer.SCHEDULABLE, ""
     if response.worst_ns is None and response.seen_ns <= task.deadline_ns:
         reason = "the utilisation is so close to 1 that the busy period is too long to follow to its end"
         return Answer.CANNOT_TELL, reason
-    unknown = "how late it becomes is not known: the busy period is too long to follow to its end"
+    unknown = "how late it becomes is unknown: the busy period is too long to follow to its end"
     unknown = unknown if response.worst_ns is None else ""
     if not any(other.offset_ns != task.offset_ns for other in higher):
         return Answer.NOT_SCHEDULABLE, unknown
@@ -231,11 +234,11 @@ def _answer(
     if late is not None and task.name in late:
         return Answer.NOT_SCHEDULABLE, unknown
     why = (
-        "with these offsets that may never happen, and the schedule is too long to simulate"
+        "with these offsets this may never happen, and the schedule is too long to simulate"
         if late is None
         else "with these offsets it is in time, if releases have no jitter and nothing blocks"
     )
-    return Answer.CANNOT_TELL, f"late when all are released together; {why}"
+    return Answer.CANNOT_TELL, f"late if all tasks are released together; {why}"
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:

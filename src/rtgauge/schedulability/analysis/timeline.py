@@ -71,7 +71,7 @@ def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
     where = f"the hyperperiod of CPU {ordered[0].cpu}"
     if end_ns > MAX_NS:
         raise InputError(
-            f"{where} is longer than 292 years: there is no timeline of it (the analysis does not need it)"
+            f"{where} is longer than 292 years, so it has no timeline (the analysis does not need one)"
         )
     count = sum(-(-end_ns // task.period_ns) for task in ordered)
     if count > MAX_ACTIVATIONS:

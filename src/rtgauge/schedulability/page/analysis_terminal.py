@@ -196,7 +196,7 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
         for line in timeline_lines(cpu.timeline, names, console.width, plain=plain):
             console.print(Text(line), soft_wrap=True)
         if any(task.jitter_ns or task.blocking_ns for task in cpu.tasks):
-            console.print(Text("The timeline is without jitter and blocking."))
+            console.print(Text("The timeline shows neither jitter nor blocking."))
     console.print()
 
 
@@ -266,11 +266,11 @@ def _ratio_conclusion(result: RatioResult) -> str:
     points = sorted(result.points, key=lambda point: point.utilisation)
     whole = list(itertools.takewhile(lambda point: point.exact == point.sets, points))
     fewer = next((point.utilisation for point in points if point.exact * 2 < point.sets), None)
-    every = "Not every set is schedulable at any of these utilisations"
+    every = "At none of these utilisations is every set schedulable"
     if whole:
         every = f"Every set is schedulable up to a utilisation of {whole[-1].utilisation:.3g}"
-    half = "at least half are at each of these"
-    return f"{every}; {half if fewer is None else f'fewer than half are from {fewer:.3g} on'}"
+    half = "at least half of the sets are schedulable at each of these utilisations"
+    return f"{every}; {half if fewer is None else f'fewer than half are schedulable from {fewer:.3g} on'}"
 
 
 def print_ratio(result: RatioResult, console: Console) -> None:

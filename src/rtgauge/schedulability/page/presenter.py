@@ -132,8 +132,8 @@ def above_the_bound(measured: MeasuredSet) -> list[str]:
         ):
             times = f"{response.max_ns / bound_ns:.1f} times the calculated {exact_time(bound_ns)}"
             remarks.append(
-                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}: something "
-                "ran that is not in the set"
+                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}: something ran that "
+                f"is not in the task set"
             )
     return remarks
 

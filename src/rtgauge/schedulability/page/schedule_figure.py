@@ -52,7 +52,7 @@ def _chart(cpu: CpuResult) -> vega.Part:
     if len(drawn.segments) > MAX_SEGMENTS:
         segments = f"{len(drawn.segments)} segments, more than {MAX_SEGMENTS}"
         timeline = f"the timeline of CPU {cpu.cpu} has {segments}"
-        raise InputError(f"{timeline}: no figure could show them; use --json")
+        raise InputError(f"{timeline}, too many for a figure; use --json")
     axes = _Axes(cpu, drawn)
     missed = axes.deadlines([late for late in drawn.activations if late.missed])
     text = vega.mark("text", text="missed", align="left", dx=3, dy=-16, fontSize=10, style="alarm")
@@ -138,7 +138,7 @@ def measured_figure(step: Step) -> Figure | None:
         return None
     title = f"The first hyperperiods of {measured.result.name}, {step.key.load}"
     looks = "Coloured: measured; grey beneath: calculated, without jitter and blocking."
-    notes = [f"{looks} Triangles are releases, dashed is preempted."]
+    notes = [f"{looks} Triangles are releases; dashed parts are preempted."]
     notes.append("Gaps shorter than a 2000th of the figure are not drawn.")
     return Figure(figure_name(step), title, title, [*charts.values()], [*charts], notes)
 

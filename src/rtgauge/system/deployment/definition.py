@@ -160,9 +160,9 @@ def _check_has_subject(checked: Mapping[str, str]) -> None:
     for rule in filter(None, checked["settings"].split(",")):
         trial = tried_rules()[rule].trial
         if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
-            raise InputError(f"deployment: {rule} is about the real-time CPUs: name them (rt-cpus=1)")
+            raise InputError(f"deployment: {rule} needs the real-time CPUs: name them (rt-cpus=1)")
         if trial is not None and trial.needs_program and "rt_pid" not in checked:
-            raise InputError(f"deployment: {rule} is about a real-time program: name it (rt-pid=1234)")
+            raise InputError(f"deployment: {rule} needs a real-time program: name it (rt-pid=1234)")
 
 
 CHECKS = {
@@ -283,7 +283,7 @@ def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.c_states != "on" or machine.idle_states:
         return None
     return Cannot(
-        "the kernel offers no C-states, so this equals C-states off",
+        "the kernel offers no C-states, so this is the same as C-states off",
         "measure HM instead of CHM, or boot with a cpuidle driver",
     )
 

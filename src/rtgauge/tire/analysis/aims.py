@@ -100,7 +100,7 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
     for what, given in (("load", overrides.loads), ("deployment", overrides.deployments)):
         if given is not None and len(given) > 1:
             raise InputError(
-                f"the study {name} measures under one {what}: give one, and run it once for each"
+                f"the study {name} measures under one {what}: give one, and run the study once for each"
             )
     rest = dict(overrides.parameters)
     aims = default

@@ -148,8 +148,8 @@ def map_title(plot: RealTimeMap) -> str:
 
 
 FRONTIER_NOTE = (
-    "The vertical line is the frontier: left of it no measured n missed a deadline; without a line, "
-    "none was missed at all."
+    "The vertical line is the frontier: left of it no measured n missed a deadline; without a line, no "
+    "deadline was missed at all."
 )
 
 

@@ -15,8 +15,8 @@ from rtgauge.tire.page.result_tables import figure, interval
 from rtgauge.units import format_time, plural
 
 MODEL = (
-    "A tire is n point masses on a circle, each joined by a spring and a damper to its two "
-    "neighbours and to the one opposite it: n nodes, 3n/2 springs. It "
+    "A tire is n point masses on a circle, each joined by a spring and a damper to its two neighbours and "
+    "to the mass opposite: n nodes, 3n/2 springs. It "
     "falls under gravity onto a floor that no node can pass. A step is 10 ms of explicit Euler: "
     "first the forces of all springs, then velocity and position of "
     "all nodes. Every step costs the same, so a late step is due to the machine."
@@ -41,7 +41,7 @@ def model_words(results: TireResults) -> list[str]:
         f"{word} is {plural(known[key], 'thread')}" for key, word in MEANING_WORDS.items() if key in known
     ]
     here = f"on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}"
-    counts = f" Thread counts by meaning, as in the paper, {here}." if meant else ""
+    counts = f" The paper's names for thread counts, {here}." if meant else ""
     return [MODEL, " ".join(names) + counts]
 
 
@@ -121,8 +121,8 @@ def _schedulers(results: TireResults) -> str | None:
         return None
     ordered = sorted(ratios)
     middle = (
-        f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the median, "
-        f"{ordered[0]:.2f} to {ordered[-1]:.2f} over all"
+        f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the median, and "
+        f"{ordered[0]:.2f} to {ordered[-1]:.2f} times over all configurations"
     )
     text = f"OTHER compared with FIFO, {plural(len(ratios), 'configuration')} of both: {middle}."
     shown = "; ".join(apart[:5]) + (f"; and {len(apart) - 5} more" if len(apart) > 5 else "")
@@ -157,14 +157,16 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
     for edge in plot.frontier:
         who = threads_name(edge.threads, results)
         if edge.misses is None:
-            parts.append(f"on {who} none was missed at any n measured, up to {whole(edge.holds)} nodes")
+            parts.append(
+                f"on {who} no deadline was missed at any measured n, up to {whole(edge.holds)} nodes"
+            )
         elif edge.holds is None:
-            parts.append(f"on {who} one was missed even at the smallest n, {whole(edge.misses)}")
+            parts.append(f"on {who} a deadline was missed even at the smallest n, {whole(edge.misses)}")
         else:
-            kept = f"all were kept to {whole(edge.holds)} nodes"
-            parts.append(f"on {who} {kept}, the first miss is at {whole(edge.misses)}")
+            kept = f"all were kept up to {whole(edge.holds)} nodes"
+            parts.append(f"on {who} {kept}, and the first miss is at {whole(edge.misses)}")
         if edge.held_beyond is not None:
-            parts[-1] += f" though {whole(edge.held_beyond)} held again: the border is not sharp"
+            parts[-1] += f", though {whole(edge.held_beyond)} nodes held again: the border is not sharp"
     missed = sum(cell.missed for cell in plot.cells)
     late = f"of {whole(plot.deadlines)} deadlines {whole(missed)} were missed"
     return f"{map_title(plot)}: {late}; {'; '.join(parts)}."
@@ -195,7 +197,7 @@ def search_words(results: TireResults) -> list[str]:
         ends = f"ended between {whole(frontier.low)} and {whole(frontier.high)}"
         ended = f"{plural(frontier.bisections, 'bisection')} {ends}"
         smaller = frontier.misses is not None and frontier.misses < frontier.nodes
-        late = f" But a run of {whole(frontier.misses)} nodes missed one"
+        late = f" But a run of {whole(frontier.misses)} nodes missed a deadline"
         doubt = f"{late}: this machine may be late at any size." if smaller else ""
         nodes = f"{'at least ' if frontier.at_limit else ''}{whole(frontier.nodes)} nodes"
         sentences.append(f"{configuration}: {nodes} ({runs}; {ended}).{doubt}")

@@ -232,8 +232,8 @@ def frontier_grid(results: TireResults) -> Table | None:
     ]
     if sure is not None:
         notes.append(
-            "search: the largest n whose runs all kept every deadline. Near the frontier "
-            "a bisection ends at random; their median lies between the smallest and "
+            "search: the largest n whose runs all kept every deadline. Near the frontier bisections end at "
+            "random; their median lies between the smallest and "
             f"the largest end with {sure * 100:.0f} % confidence. misses at most: upper "
             "bound at 95 % for that many deadlines."
         )
