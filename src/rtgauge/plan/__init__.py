@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Reads plan files and presets, and makes an ordered list of steps from them."""
+"""Reads plan files and presets, and makes ordered lists of steps from them."""

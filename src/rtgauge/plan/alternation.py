@@ -16,8 +16,8 @@ from rtgauge.target.address import LAB, LABGRID, LOCAL, SCHEME
 
 
 def first_sides(seed: int, block: int) -> list[int]:
-    """Return which side (0 or 1) is measured first in each pair of a block: at random, each equally often.
-    Blocks are counted from 0.
+    """Return which side (0 or 1) each pair of a block measures first: in random order, each side equally
+    often. Blocks are counted from 0.
     """
     order = [0, 1] * (BLOCK // 2)
     random.Random(f"{seed} {block}").shuffle(order)  # noqa: S311 - a repeatable order, not a secret
@@ -35,7 +35,7 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
     if alternation.boot_between:
         overrides = replace(overrides, deployments_by="boot")
     first = load_plan(source, _with_side(alternation.sides[0], replace(overrides, repeats=1)))
-    # With the same seed the steps of both sides have the same order.
+    # With the same seed, the steps of both sides have the same order.
     seeded = replace(overrides, repeats=1, seed=first.seed)
     second = load_plan(source, _with_side(alternation.sides[1], seeded))
     for side, plan in zip(alternation.sides, (first, second), strict=True):
@@ -58,13 +58,13 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
 
 
 def further_pairs(run: Run, pairs: Iterable[int]) -> list[StepKey]:
-    """Return the steps of these pairs, made from the first pair that the record has planned."""
+    """Return the steps of further pairs, made like the record's first planned pair."""
     sides = tuple([key for key in run.planned if key.repeat == number] for number in (1, 2))
     return _in_turn((sides[0], sides[1]), run.seed or 0, pairs)
 
 
 def _with_side(side: str, overrides: Overrides) -> Overrides:
-    """Return the overrides with the words of one side added. Raises InputError if a word is not known."""
+    """Return the overrides with one side's words added. Raises InputError if a word is unknown."""
     words = side.split()
     if not words:
         raise InputError("a side is empty; give a target, a deployment or KEY=VALUE")

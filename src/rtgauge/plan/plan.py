@@ -36,7 +36,7 @@ from rtgauge.validation import explain
 
 @dataclass(frozen=True)
 class Overrides:
-    """Options of the command line, which take precedence over the plan. None: the plan decides."""
+    """Options from the command line, which override the plan. None: the plan decides."""
 
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     loads: list[str] | None = None
@@ -54,7 +54,7 @@ class Overrides:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan that was checked: every step in the order in which it is measured."""
+    """A checked plan, with every step in the order of measuring."""
 
     name: str
     description: str
@@ -67,7 +67,7 @@ class Plan:
     steps: list[StepKey]
     written: dict[str, Any]
     by_boot: bool = False
-    """Whether the machine is booted for each deployment, instead of set while it runs."""
+    """Whether each deployment is booted, instead of set on the running machine."""
     allow_left_out: bool = False
     """Whether the requirement may hold even if a load or a step could not be measured."""
 
@@ -95,7 +95,7 @@ def presets() -> dict[str, str]:
 
 
 def _written(source: str) -> tuple[dict[str, Any], str]:
-    """Return the TOML of a preset or a file, and its name for errors."""
+    """Return the TOML content of a preset or a file, and its name for errors."""
     preset = resources.files("rtgauge.plan") / "presets" / f"{source}.toml"
     path = Path(source)
     if "/" not in source and not source.endswith(".toml") and preset.is_file():
@@ -186,7 +186,7 @@ def _ordered(
 
 
 def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
-    """Raise InputError if a target would be its own peer."""
+    """Raise InputError if a target is its own peer."""
     for key in keys:
         if key.peer is not None and key.peer.target in targets:
             raise InputError(
@@ -196,7 +196,7 @@ def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
 
 
 def load_plan(source: str, overrides: Overrides) -> Plan:
-    """Read and check the preset or file `source`. Raises InputError with one line that names the place."""
+    """Read and check the preset or file `source`. Raises InputError that names the place in the file."""
     written, source_name = _written(source)
     return make_plan(written, source_name, overrides)
 
@@ -207,7 +207,7 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
         plan = PlanFile.model_validate(written)
     except ValidationError as error:
         raise explain(error, source_name, plan_keys()) from None
-    # a step may take its probe from the defaults
+    # A step may take its probe from the defaults.
     probe = {"probe": plan.defaults.get("probe", probes.DEFAULT)}
     entries = [
         *(StepEntry(probe | keys, f"{source_name}, step {i}") for i, keys in enumerate(plan.step, 1)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The keys of a plan file: a list of steps, or a matrix of lists that are combined."""
+"""The keys of a plan file: a list of steps, or a matrix of lists to combine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CROSS_CHECK_TOOLS: tuple[str, ...] = get_args(CrossCheckTool)
 
 
 class PlanFile(BaseModel):
-    """The content of a plan's TOML file. A step or the matrix also has its probe's parameters as keys."""
+    """The content of a plan's TOML file. Steps and the matrix also take their probe's parameters as keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
@@ -45,25 +45,23 @@ class PlanFile(BaseModel):
     controller: bool = Field(
         default=False,
         description=(
-            "the controller at FIFO 10, other real-time threads capped at 80, IRQ threads of `raise` at 99"
+            "controller at FIFO 10, other real-time threads capped at 80, IRQ threads of `raise` at 99"
         ),
     )
     raised: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(
-        default_factory=list, alias="raise", description="devices"
+        default_factory=list, alias="raise", description="devices whose IRQ threads the controller raises"
     )
     deployments_by: Literal["settings", "boot"] = Field(
         default="settings",
         alias="deployments-by",
-        description=(
-            "how to apply deployments: on the running machine, or by booting the lab's guest for each"
-        ),
+        description=("apply deployments on the running machine, or boot the lab's guest for each"),
     )
     defaults: dict[str, Any] = Field(
         default_factory=dict, description="keys for every step that does not set them itself"
     )
     step: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     matrix: dict[str, Any] = Field(
-        default_factory=dict, description="steps for every combination of the listed values"
+        default_factory=dict, description="makes a step for every combination of the listed values"
     )
 
 

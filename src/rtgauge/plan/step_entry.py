@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A step as a plan writes it, and what the defaults, the matrix and the command line make of it."""
+"""A step as the plan file has it, and the step that results from defaults, matrix and command line."""
 
 from __future__ import annotations
 
@@ -27,34 +27,36 @@ SELF = "self"
 COMMAND_LINE = "command line"
 MAX_STEPS = 10_000
 Keys = Mapping[str, object]
-"""Keys of a step and their values, as they are written."""
+"""A step's keys and values, as the plan file has them."""
 
 
 @dataclass(frozen=True)
 class StepEntry:
-    """A step as it is written; `place` names it in errors."""
+    """A step as the plan file has it; `place` names it in errors."""
 
     keys: Keys
     place: str
 
     @property
     def probe(self) -> str:
-        """The name of its probe."""
+        """The name of the step's probe."""
         return str(self.keys.get("probe", probes.DEFAULT))
 
     @property
     def in_kernel(self) -> bool:
-        """Whether its task runs in kernel space."""
+        """Whether the step's task runs in kernel space."""
         return self.keys.get("space") == "kernel"
 
     @property
     def allowed(self) -> set[str]:
-        """The keys that it may have."""
+        """The keys that the step may have."""
         probe = probes.PROBES.get(self.probe)
         return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
 
     def given(self, keys: Keys) -> StepEntry:
-        """Set keys. A key also replaces its alternatives: a count replaces a duration."""
+        """Return the step with these keys. A key also replaces its alternatives: a count replaces a
+        duration.
+        """
         probe = probes.PROBES.get(str(keys.get("probe", self.probe)))
         groups = probe.parameters.alternatives if probe is not None else ()
         replaced = {other for group in groups if group & keys.keys() for other in group}
@@ -62,8 +64,8 @@ class StepEntry:
         return StepEntry({**kept, **keys}, self.place)
 
     def fitting(self, keys: Keys, allowed: set[str]) -> Keys:
-        """Return the keys that this step knows. A key that is not in `allowed`, the keys of all steps, stays,
-        so that it is refused.
+        """Return the keys that this step accepts. A key that no step accepts (not in `allowed`) stays, so
+        that a later check refuses it.
         """
         elsewhere = allowed - self.allowed
         if self.in_kernel and "space" not in keys:  # only steps in user space can be explained
@@ -96,7 +98,7 @@ class StepEntry:
         )
 
     def checked_with(self, keys: Keys, allowed: set[str]) -> StepKey:
-        """Return the step with those keys of the command line that fit. Raises InputError, saying whether the
+        """Return the step with the command line's keys that fit it. Raises InputError, which says whether the
         plan or the command line is wrong.
         """
         step = self.checked()
@@ -110,8 +112,8 @@ class StepEntry:
         return StepEntry(written, COMMAND_LINE).given(fitting).checked()
 
     def is_only_for_others(self, keys: Keys, allowed: set[str]) -> bool:
-        """Return whether a key of the command line, such as a path within user space, does not fit the step
-        because it runs in kernel space. Raises InputError if the plan is wrong.
+        """Return whether a key of the command line fits only other steps, because this one runs in kernel
+        space. An example is a path within user space. Raises InputError if the plan is wrong.
         """
         if not self.in_kernel or "space" in keys:
             return False
@@ -124,7 +126,7 @@ class StepEntry:
 
 
 def _peer(parameters: Parameters) -> dict[str, str]:
-    """Return the role that another machine plays, and that machine."""
+    """Return the role that the peer plays -> the peer's target; empty if there is no peer."""
     if not isinstance(parameters, SignalParameters) or parameters.peer is None:
         return {}
     return {other_role(parameters.role): parameters.peer}
@@ -142,13 +144,13 @@ def _keep_c_states(deployment: Deployment, written: dict[str, object], probe: An
 
 
 def allowed_keys(entries: Iterable[StepEntry]) -> set[str]:
-    """Return the keys that any of the steps may have."""
+    """Return the keys that at least one of the steps may have."""
     return set[str]().union(*(entry.allowed for entry in {entry.probe: entry for entry in entries}.values()))
 
 
 def combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
-    """Return every combination of the matrix's lists; a value that is not a list is the same in all of
-    them. Raises InputError if a list is empty, or there are too many.
+    """Return every combination of the matrix's lists; a value that is not a list is in all of them. Raises
+    InputError if a list is empty, or there are too many.
     """
     if not matrix:
         return []
@@ -167,8 +169,7 @@ def combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
 def under_each(
     entries: Sequence[StepEntry], loads: Sequence[str] | None, deployments: Sequence[str] | None
 ) -> list[StepEntry]:
-    """Return the steps under each load in each deployment of the command line; None: the plan's own.
-
+    """Return the steps under each of the command line's loads and deployments; None keeps the plan's own.
     Steps that differ only in their load become one.
     """
     if loads is not None:

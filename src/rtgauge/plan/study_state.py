@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The study and its overrides, which the study's record keeps in its plan so that it can be resumed."""
+"""The study and its overrides, stored in the record's plan so that the study can be resumed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rtgauge.record.model import Model, Run, kept_in_plan
 from rtgauge.record.reader import Record
 
 KEY = "study"
-"""The key in the plan of run.json."""
+"""The key for the study in the plan of run.json."""
 
 
 class StudyState(Model):
@@ -23,23 +23,19 @@ class StudyState(Model):
 
 
 def with_study(plan: Plan, study: StudyState) -> Plan:
-    """Return the plan with `study` added to what its record keeps."""
+    """Return the record's plan with the study added."""
     return replace(plan, written={**plan.written, KEY: study.model_dump(mode="json")})
 
 
 def study_of(run: Run) -> StudyState | None:
-    """Return the study that a record was made by; None if no study made it. Raises RecordError if it is
-    damaged.
+    """Return the study that made a record; None if no study made it. Raises RecordError if the study's entry
+    is damaged.
     """
     return kept_in_plan(run, KEY, StudyState, "which study it belongs to")
 
 
 def newest_record(out: Path, name: str) -> Path:
-    """Return the newest record of the study `name` in the folder `out`. Records that cannot be read are left
-    out.
-
-    Raises InputError if there is none.
-    """
+    """Return the study's newest readable record in the folder `out`. Raises InputError if there is none."""
     for path in sorted((path.parent for path in out.glob("*/run.json")), reverse=True):
         try:
             study = study_of(Record.open(path).run)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The probes, a module each: parameters, the engine's command line, and the series that it yields."""
+"""The probes, one module each: parameters, the engine's command line, and the measured series."""

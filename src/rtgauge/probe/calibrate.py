@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """calibrate: measures the resolution of each clock and the cost of reading it (Garre et al. 2014, sec. 3.4).
 
-On Cobalt: the gravity of Xenomai's timer, with its own autotune, and how that changes the latency (Delgado &
-Choi 2020, sec. III-C).
+On Cobalt it runs Xenomai's autotune, which sets the timer's gravity, and measures the latency before and
+after (Delgado & Choi 2020, sec. III-C).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from rtgauge.validation import CpuList, DurationNs, between
 GRAVITY = "/proc/xenomai/clock/coreclk"
 """The setting of the target that the calibration changes."""
 BEFORE, AFTER = "before-autotune", "after-autotune"
-"""Roles of the series: the latency with the gravity before autotune, and with the one that autotune found."""
+"""Roles of the series: the latency before autotune, and with the gravity that autotune found."""
 AUTOTUNE_NS = 60_000_000_000
-"""How long autotune takes: about 40 rounds of half a second for each of the three gravities, if none ends
-early (drivers/xenomai/autotune).
+"""The longest that autotune takes: about 40 rounds of half a second for each of the three gravities
+(drivers/xenomai/autotune).
 """
 OF_COBALT = frozenset({"keep", "cpu", "interval_ns", "priority", "duration_ns"})
 
@@ -33,7 +33,7 @@ class CalibrateParameters(Parameters):
     rt: Literal["linux", "cobalt", "rtai"] = Field(
         default="linux",
         alias="rt",
-        description="linux: the clocks; cobalt: the timer of Xenomai 3 on the target, with its autotune",
+        description="linux: measure the clocks; cobalt: tune the timer of Xenomai 3 with its autotune",
     )
     count: int = Field(
         default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock"
@@ -81,21 +81,21 @@ class CalibrateParameters(Parameters):
 
 
 class Calibrate(Probe[CalibrateParameters]):
-    """Measures each clock's resolution and reading cost; on Cobalt the latency before and after autotune."""
+    """Measures the clocks' resolution and reading cost, or Cobalt's latency before and after autotune."""
 
     def arguments(self, parameters: CalibrateParameters, samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
-        """Return the engine's command line; on Cobalt, the one for both measurements of the latency."""
+        """Return the engine's command line; on Cobalt, it measures the latency before and after autotune."""
         if parameters.rt == "linux":
             return [self.name, f"--count={parameters.count}"]
         own = {name: parameters.get(name) for name in ("rt", "cpu", "interval_ns", "priority", "duration_ns")}
         return wakeup.PROBE.arguments(normalise(wakeup.PROBE, {}, self.name).but(**own), None)
 
     def changes(self, parameters: CalibrateParameters) -> tuple[str, ...]:
-        """Return the gravity, which autotune sets."""
+        """Return Cobalt's gravity, which autotune sets."""
         return (GRAVITY,) if parameters.rt == "cobalt" else ()
 
     def expected_ns(self, parameters: CalibrateParameters) -> int:
-        """Return at most 0.2 s per clock; on Cobalt, the time of two measurements and autotune."""
+        """Return at most 0.2 s per clock; on Cobalt, the time for both measurements and autotune."""
         if parameters.rt == "linux":
             return 1_000_000_000
         return 2 * (parameters.duration_ns + wakeup.MOST_WARM_UP_NS) + AUTOTUNE_NS

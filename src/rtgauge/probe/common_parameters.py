@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parameters of every measuring probe: CPUs, policy, length, and how to keep the machine still."""
+"""The parameters that measuring probes share: CPUs, policy, duration, and how to keep the machine still."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_LIMIT_US = 2**31 - 1
 LONGEST = "3650d"
 MOST_EARLY_NS = 10**9
 LEAST_INTERVAL_NS = 5_000
-"""The shortest interval: a wake-up by a timer takes about as long on a fast machine."""
+"""The shortest interval. A wake-up by a timer takes about as long on a fast machine."""
 
 
 DMA_LATENCY_OFF = -1
@@ -40,7 +40,7 @@ def _on_off(value: Any) -> Any:
 
 
 def check_interval(what: str, interval_ns: int) -> None:
-    """Raise ValueError if the interval is too short to sleep in; `what` names it."""
+    """Raise ValueError if a thread could not sleep in so short an interval; `what` names the interval."""
     if interval_ns < LEAST_INTERVAL_NS:
         raise ValueError(
             f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up: the thread would "
@@ -49,7 +49,7 @@ def check_interval(what: str, interval_ns: int) -> None:
 
 
 DmaLatencyUs = Annotated[int, BeforeValidator(_dma_latency)]
-"""A latency in us; `off` becomes DMA_LATENCY_OFF."""
+"""A C-state exit latency in us; `off` becomes DMA_LATENCY_OFF."""
 OnOff = Annotated[bool, BeforeValidator(_on_off)]
 """`on` or `off`, as a bool."""
 
@@ -61,17 +61,17 @@ SPACE: Any = Field(default="user", alias="space", description="where the task ru
 
 Runtime = Literal["linux", "cobalt", "rtai", "auto"]
 """The runtime of the measured threads: Linux, or a co-kernel. Each co-kernel has its own engine
-(target/engine_path.py). When the target is known, one of the others replaces auto (runner/choice.py).
+(target/engine_path.py). Once the target is known, `auto` becomes one of the other three (runner/choice.py).
 """
 RT: Any = Field(
     default="linux",
     alias="rt",
     description=(
-        "what the measured threads run on: linux, cobalt (Xenomai 3 on the target), rtai, or auto: the "
-        "target's co-kernel if it has one"
+        "what the measured threads run on: linux, cobalt (Xenomai 3), rtai, or auto: the target's co-kernel, "
+        "if any"
     ),
 )
-"""The parameter of probes that a co-kernel's engine also has."""
+"""The parameter of probes that the co-kernels' engines also have."""
 
 
 def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
@@ -89,7 +89,7 @@ def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
 
 
 RtaiLatency = Annotated[str | None, BeforeValidator(_rtai_latency)]
-"""How early RTAI's timers fire, `USER,KERNEL`; normalised to ns."""
+"""How early RTAI's timers fire, as `USER,KERNEL`; parsed into ns."""
 RTAI_LATENCY: Any = Field(
     default=None,
     alias="rtai-latency",
@@ -98,7 +98,7 @@ RTAI_LATENCY: Any = Field(
         "calibrates itself"
     ),
 )
-"""The parameter, which must come after `rt`."""
+"""The parameter; a model must declare `rt` before it."""
 
 
 Duration = Annotated[DurationNs, between("1ns", LONGEST)]
@@ -121,7 +121,7 @@ class StillParameters(Parameters):
 
 
 class RuntimeParameters(StillParameters):
-    """StillParameters of a probe that a co-kernel's engine also has."""
+    """StillParameters of a probe that the co-kernels' engines also have."""
 
     rt: Runtime = RT
     rtai_latency: RtaiLatency = RTAI_LATENCY
@@ -170,7 +170,7 @@ class PolicyParameters(Parameters):
 
 
 class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters):
-    """The parameters of a probe that measures the cost of something again and again."""
+    """The parameters of a probe that measures the cost of an operation again and again."""
 
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "count"}),)
 
@@ -191,11 +191,11 @@ class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters)
 NOT_THE_ENGINES = frozenset({"samples", "rt", "rtai_latency"})
 """Parameters that are not options of the engine."""
 LENGTHS = ("count", "cycles", "steps")
-"""Parameters that give an amount to measure, instead of a duration."""
+"""Parameters that say how much to measure, instead of how long."""
 
 
 def engine_options(parameters: Parameters, but: Collection[str] = ()) -> dict[str, Any]:
-    """Return the engine's options, named like the parameters; if a count is given, without a duration."""
+    """Return the engine's options, which have the parameters' names. A count replaces the duration."""
     counted = any(parameters.get(name) is not None for name in LENGTHS)
     left_out = {*NOT_THE_ENGINES, *but, *(("duration_ns",) if counted else ())}
     return {name: value for name, value in parameters.values.items() if name not in left_out}

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import Frame
 
 TRACE_INSTANCE = "rtgauge"
-"""The instance of tracefs in which the kernel records for a probe; the runner makes and removes it."""
+"""The tracefs instance in which the kernel records for a probe. The runner makes and removes it."""
 Traced = Literal["tracepoints", "timerlat"]
-"""The kind of recorder in that instance."""
+"""How the kernel records in that instance."""
 
 
 P = TypeVar("P", bound=Parameters)
@@ -39,53 +39,53 @@ P = TypeVar("P", bound=Parameters)
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """How a requirement bounds a metric."""
+    """How a requirement can bound a metric."""
 
     example: str
     """A requirement in full, such as `response<=500us hardness=99.9%`."""
     preset: str | None
-    """The preset that measures the metric, idle and loaded; None if there is none."""
+    """The preset that measures the metric, idle and loaded; None if no preset does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A quantity that the probe measures, as the stream and the record call it."""
+    """A measured quantity, named as in the stream and the record."""
 
     name: str
     plural: str
     unit: Literal["ns", "count"] = "ns"
     signed: bool = False
-    """Whether a value may be negative, for example if something came too early."""
+    """Whether a value may be negative, for example if a thread woke too early."""
     bound: Bound | None = None
-    """How a requirement bounds it; None if none can."""
+    """None if a requirement cannot bound the metric."""
     is_delay: bool = True
-    """Whether its maximum is a latency that the kernel's limits on real-time threads may have caused."""
+    """Whether its maximum is a delay that the kernel's limits on real-time threads may have caused."""
     space: Literal["user", "kernel"] | None = None
-    """The only space whose steps have it; None: every step."""
+    """If set, only steps in this space have the metric."""
     compared: bool = True
-    """For a task set: whether `rtgauge compare --metric` accepts it."""
+    """Whether `rtgauge compare --metric` accepts the metric of a task set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Trait: the probe acts at a period that can be set. It gets a search over the period, and tables of the
-    metrics that are judged against it.
+    """Trait: the probe acts at a period that can be set. rtgauge can search for the shortest period, and
+    tabulates the metrics that are judged against the period.
     """
 
     period: str
-    """The name of the parameter (ns)."""
+    """The name of the parameter that sets the period (ns)."""
     activations: int
     """How often the probe acts in a period."""
     count: str
-    """The parameter, as people write it, for the number of activations or cycles to measure."""
+    """The name, as people write it, of the parameter for the number of activations or cycles."""
     metrics: tuple[str, ...]
     """The metrics to judge against a period, in the order of the papers' tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptFile:
-    """A file that a step keeps in the record if its parameter with that name is set. The probe's command
-    copies it to where the user wants it.
+    """A file that a step keeps in the record if the parameter with the file's name is set. The probe's
+    command copies the file to the user's path.
     """
 
     name: str
@@ -93,7 +93,7 @@ class KeptFile:
     help: str
     """The help of the command's option."""
     export: Callable[[Source, Path], None]
-    """Copies the file, in the format that the new name asks for. Raises RecordError if it is damaged,
+    """Copies the file, in the format of the new name's ending. Raises RecordError if it is damaged,
     InputError or MeasureError if it cannot be written.
     """
 
@@ -107,7 +107,7 @@ class Search:
     help: str
     repeats_help: str
     finds: str
-    """What it finds without a requirement, such as `the size that keeps every deadline`."""
+    """What the search finds without a requirement, such as `the size that keeps every deadline`."""
     decides: tuple[str, ...]
     """Parameters that the study sets itself."""
 
@@ -120,27 +120,27 @@ class Command:
     """The parameter that is the command's required argument."""
     argument_metavar: str | None = None
     not_options: frozenset[str] = frozenset()
-    """Parameters, as people write them, that only plans have."""
+    """Parameters, as people write them, that only plans accept."""
     search: Search | None = None
-    """The study of `--search`, if the command has it."""
+    """The study that `--search` runs; None if the command has no `--search`."""
     prints_only_tables: bool = False
-    """Whether it prints only the presenter's tables, and no summary of the run, if nothing has a
+    """Whether the command prints only the presenter's tables, without a summary, if no series has a
     distribution.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """Trait: how the results are shown."""
+    """Trait: how rtgauge shows the results."""
 
     pooled: bool = True
-    """Whether all series of the main metric form one distribution, with a line in the table of all loads and
-    in the figures.
+    """Whether all series of the main metric are pooled into one distribution, for the table of all loads and
+    the figures.
     """
     roles: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Label `role` of a series -> the name of that view in a table's line."""
+    """Maps a series' label `role` to the name that the table shows."""
     folded_above: int | None = None
-    """The number of steps that the terminal shows one by one. For more it shows the presenter's tables.
+    """The most steps that the terminal shows one by one. If there are more, it shows the presenter's tables.
 
     If set, the page shows the steps only in the probe's own chapter.
     """
@@ -148,14 +148,14 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Motion:
-    """How a live page animates what a step simulates (docs/live.md)."""
+    """How a live page animates a simulation (docs/live.md)."""
 
     message: Callable[[int, Frame], bytes]
     """Makes a browser's message from a frame and its number, counted from 1. Raises RecordError if the frame
     is not valid.
     """
     script: str
-    """A script, `package/file.js`, that sets `views[NAME]` for the page's own."""
+    """A script, as `package/file.js`, that sets `views[NAME]` for the page."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,56 +167,56 @@ class Probe(ABC, Generic[P]):
     """One line, for a list of probes."""
     parameters: type[P]
     method: str
-    """The page's paragraph about how it measures."""
+    """The page's paragraph about how the probe measures."""
     metrics: tuple[Metric, ...]
-    """The measured metrics, in the order of its tables; empty if it has no series."""
+    """The measured metrics, in the order of the tables; empty if the probe has no series."""
 
     order: int = 1000
-    """Its place in a list of the probes, the smallest first."""
+    """The probe's place in lists, the smallest first."""
     about: str = ""
-    """The help of its command: one line, then an empty one and more if needed. The default is `help`."""
+    """The help of the probe's command: one line, or also an empty line and more text. Default: `help`."""
     examples: tuple[str, ...] = ()
-    """Options of its command that are useful together."""
+    """Useful combinations of the command's options."""
     missed: str | None = None
-    """What it counts as missed, which breaks any bound; None if nothing can be missed, because it samples and
-    releases nothing.
+    """What the probe counts as missed, which breaks any bound; None if it only samples, and releases nothing
+    that could be missed.
     """
     methods: Mapping[str, str] = field(default_factory=dict[str, str])
-    """`kernel` (parameter `space`) or a co-kernel (parameter `rt`) -> the paragraph that replaces `method`,
-    if it measures differently there.
+    """Replacements for `method`, by `kernel` (parameter `space`) or co-kernel (parameter `rt`), if the probe
+    measures differently there.
     """
     when_nothing: str | None = "measure for longer (--duration)"
-    """What to do if there is not a single value; None if that is a result, such as a CPU without gaps."""
+    """What to do if nothing was measured; None if that is a valid result, such as a CPU without gaps."""
 
     command: Command | None = field(default_factory=Command)
-    """None if its command is not `rtgauge probe NAME`, but `rtgauge NAME`, without a load."""
+    """None if the probe's command is `rtgauge NAME`, without a load, instead of `rtgauge probe NAME`."""
     shown: Shown = field(default_factory=Shown)
     pace: Pace | None = None
     files: Mapping[str, KeptFile] = field(default_factory=dict[str, KeptFile])
-    """Parameters that keep a file, and name the file on the command line; `samples` is one for all probes."""
+    """Parameters that keep a file in the record, and name its copy on the command line, like `samples`."""
     motion: Motion | None = None
-    """How to animate the frames that its engine sends to viewers, if it does."""
+    """How to animate the frames that the engine sends to viewers; None if it sends none."""
     cross_checked: frozenset[str] = frozenset()
-    """The tools (`--cross-check`) that measure the same quantity."""
+    """The tools for `--cross-check` that measure the same quantity."""
     watches: bool = False
     """Whether the measured threads belong to the user's program."""
     measures_clocks: bool = False
-    """Whether it measures the clocks, which is the first step of each run on each target."""
+    """Whether the probe measures the clocks. Each run begins with such a step on each target."""
 
     @property
     def called(self) -> str:
-        """Its command, such as `rtgauge probe wakeup`."""
+        """The probe's command, such as `rtgauge probe wakeup`."""
         return f"rtgauge {self.name}" if self.command is None else f"rtgauge probe {self.name}"
 
     @property
     def takes_requirement(self) -> bool:
-        """Whether its command accepts a requirement."""
+        """Whether the probe's command accepts a requirement."""
         return any(metric.bound is not None for metric in self.metrics)
 
     def own(self, key: StepKey) -> P:
-        """Return the parameters of a step as this probe's own model.
+        """Return a step's parameters as this probe's own model.
 
-        Raises RecordError if the record's parameters do not fit it.
+        Raises RecordError if they do not fit the model.
         """
         if isinstance(key.parameters, self.parameters):
             return key.parameters
@@ -226,7 +226,7 @@ class Probe(ABC, Generic[P]):
             raise RecordError(f"{self.name}: the record's parameters cannot be used: {error}") from None
 
     def cross_checked_by(self, tool: str, parameters: P) -> bool:
-        """Return whether the tool measures the same as a step with these parameters. cyclictest does so only
+        """Return whether the tool measures the same as a step with these parameters. cyclictest measures only
         in user space.
         """
         in_user_space_only = tool == "cyclictest" and parameters.get("space") == "kernel"
@@ -237,13 +237,13 @@ class Probe(ABC, Generic[P]):
         )
 
     def interval_ns(self, parameters: P) -> int | None:
-        """Return the time between two releases of such a step; None if nothing is released."""
+        """Return the time between two releases of a step with these parameters; None without releases."""
         period_ns: int | None = None if self.pace is None else parameters.get(self.pace.period)
         return None if self.pace is None or period_ns is None else period_ns // self.pace.activations
 
     @property
     def bounds(self) -> str:
-        """The metric that a requirement bounds first."""
+        """The first metric that a requirement can bound."""
         return next((metric.name for metric in self.metrics if metric.bound is not None), "latency")
 
     def metric(self, name: str) -> Metric | None:
@@ -251,18 +251,18 @@ class Probe(ABC, Generic[P]):
         return next((metric for metric in self.metrics if metric.name == name), None)
 
     def modules(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - for some probes
-        """Return the kernel modules (kmod/) that such a step needs on its target, in the order of loading."""
+        """Return the kernel modules (kmod/) that the step needs on its target, in the order of loading."""
         return ()
 
     def changes(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - for some probes
-        """Return the target's settings that such a step changes itself, to be noted before it and restored
-        after.
+        """Return the target's settings that the step itself changes; they are noted before the step and
+        restored after it.
         """
         return ()
 
     def traces(self, parameters: P) -> Traced | None:  # noqa: ARG002 - for some probes
-        """Return what the kernel records in an instance of tracefs, which the runner makes and removes, or
-        None.
+        """Return how the kernel records in a tracefs instance, which the runner makes and removes; None if it
+        records nothing.
         """
         return None
 
@@ -271,14 +271,12 @@ class Probe(ABC, Generic[P]):
         """Return the engine's command line: verb and options."""
 
     def trial_arguments(self, parameters: P) -> list[str]:
-        """Return the command line for trying the engine before a run, when there is no instance of tracefs
-        yet.
-        """
+        """Return the command line for trying the engine before a run, when no tracefs instance exists yet."""
         return self.arguments(parameters, None)
 
     @abstractmethod
     def expected_ns(self, parameters: P) -> int | None:
-        """Return how long such a step takes, with its warm-up; None if it runs until it is stopped."""
+        """Return how long the step takes, with its warm-up; None if it runs until it is stopped."""
 
 
 def runtime_of(tool: str) -> str:
@@ -304,7 +302,7 @@ def key_names(probe: Probe[Any]) -> list[str]:
 
 
 def normalise(probe: Probe[P], written: dict[str, Any], place: str) -> P:
-    """`{"interval": "1ms"}` -> every parameter with its default, in numbers.
+    """Turn written parameters, such as `{"interval": "1ms"}`, into all parameters as numbers, with defaults.
 
     Raises InputError, naming `place`, if a parameter is unknown or not valid.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parameters of a probe whose largest latencies can be explained by kernel events, as engine options."""
+"""The parameters for explaining a probe's largest latencies by kernel events, and their engine options."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 
 EXPLAIN_INSTANCE = "rtgauge-explain"
-"""The instance of tracefs in which the kernel records its events; the runner makes and removes it."""
+"""The tracefs instance in which the kernel records its events. The runner makes and removes it."""
 COST_SHARE, MOST_COST_NS, LEAST_COST_NS = 0.1, 4 * NS_PER_S, NS_PER_S
-"""The time for measuring the cost of the events: a share of the measured time, within bounds."""
+"""How long to measure the cost of the events: a share of the measured time, with a maximum and a minimum."""
 ARRIVAL = "sched/sched_wakeup"
-"""The event that reports a woken thread in the queue of its CPU."""
+"""The event that reports when a woken thread arrives in its CPU's queue."""
 EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
 
 
@@ -54,7 +54,7 @@ class ExplainParameters(Parameters):
     )
 
     def check_explain(self) -> None:
-        """Raises ValueError for a key that needs `explain` without it."""
+        """Raise ValueError if a key that needs `explain` is set without it."""
         for name in ("explain_above_ns", "explain_events", "explain_buffer_kb"):
             if name in self.model_fields_set and not self.explain:
                 alias = type(self).model_fields[name].alias
@@ -63,16 +63,16 @@ class ExplainParameters(Parameters):
 
 NAMES = frozenset(ExplainParameters.model_fields)
 KEYS = frozenset(field.alias or name for name, field in ExplainParameters.model_fields.items())
-"""The parameters, named as people write them; the engine does not know them."""
+"""The parameters' names as people write them. The engine's options have other names."""
 
 
 def is_explained(parameters: Parameters) -> bool:
-    """Return whether a step with these parameters, of any probe, is to be explained."""
+    """Return whether a step of any probe with these parameters records events for an explanation."""
     return parameters.get("explain") is True
 
 
 def explain_cost_ns(parameters: ExplainParameters, duration_ns: int) -> int:
-    """Return how long to measure the cost of the events before a measured phase of this length."""
+    """Return how long (ns) to measure the cost of the events before a measured phase of this length."""
     if not parameters.explain:
         return 0
     return round(min(max(duration_ns * COST_SHARE, LEAST_COST_NS), MOST_COST_NS))
@@ -84,8 +84,8 @@ def explain_arguments(
     """Return the engine's options.
 
     `duration_ns`: length of the measured phase. `cost`: whether to measure the cost of the events before it.
-    `woken_by_others`: whether more than timers of its own CPU wake a thread, so that each wake-up's arrival
-    on the other CPU must be recorded.
+    `woken_by_others`: whether something other than a timer of its own CPU may wake a thread. Then the engine
+    also records when the woken thread arrives on the other CPU.
     """
     if not parameters.explain:
         return []

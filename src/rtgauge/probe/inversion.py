@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""inversion: does a high task starve while it waits for a low one's lock (Garre et al. 2014, 3.2, fig. 2)?"""
+"""inversion: does a high task starve while a low one holds the lock (Garre et al. 2014, 3.2, fig. 2)?"""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class InversionParameters(OneCpuParameters):
     section_ns: Annotated[DurationNs, between("10us", "100ms")] = Field(
         default=2_000_000,
         alias="section",
-        description="the low task's time on the CPU while it holds the lock",
+        description="time that the low task computes while it holds the lock",
     )
     limit_ns: Annotated[DurationNs, between("1ms", "500ms")] = Field(
-        default=100_000_000, alias="limit", description="after this time the high task has starved"
+        default=100_000_000, alias="limit", description="a high task that waits this long has starved"
     )
     trials: int = Field(default=3, alias="trials", ge=1, le=1000, description="trials with each kind of lock")
     priority: int = Field(
@@ -40,7 +40,7 @@ class InversionParameters(OneCpuParameters):
 
 
 def _lasts(parameters: InversionParameters) -> int:
-    """Return the longest time: every trial goes to its limit, with the pauses between trials."""
+    """Return the longest time (ns): every trial reaches its limit, with the pauses between trials."""
     kinds = KINDS if parameters.lock == "all" else 1
     return parameters.trials * kinds * (parameters.limit_ns + 2 * parameters.section_ns) * 3 // 2
 

@@ -13,20 +13,20 @@ from rtgauge.probe.simple_probe import Microbenchmark, timed
 from rtgauge.validation import DurationNs, between
 
 BUSY_MOST = 0.8
-"""The engine's limit: the busy share of each round, to keep the machine usable."""
+"""The largest busy share of a round that the engine accepts, to keep the machine usable."""
 
 
 class NoiseParameters(MeasuringParameters):
     """Parameters of `noise`."""
 
     threshold_ns: Annotated[DurationNs, between("100ns", "1s")] = Field(
-        default=1_000, alias="threshold", description="ignore shorter gaps"
+        default=1_000, alias="threshold", description="ignore gaps shorter than this"
     )
     round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(
         default=100_000_000, alias="round", description="time from one busy stretch to the next"
     )
     busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(
-        default=75_000_000, alias="busy", description="busy time of each round, at most 80 % of it"
+        default=75_000_000, alias="busy", description="busy time of each round, at most 80 % of the round"
     )
     interrupts: OnOff = Field(
         default=True, alias="interrupts", description="count interrupts after each gap, if that is cheap"

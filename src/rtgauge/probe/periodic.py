@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
 
 KERNEL_PERIODS_NS = (20_000, 20_000_000_000)
-"""The shortest and longest period of the kernel module."""
+"""The shortest and longest period that the kernel module accepts."""
 
 
 class PeriodicParameters(SignalParameters):
@@ -71,17 +71,17 @@ class Periodic(SignalProbe[PeriodicParameters]):
     """Toggles a line at each half-period."""
 
     def instrument_configuration(self, parameters: PeriodicParameters) -> Configuration:
-        """Return how an instrument measures the distances between edges, against a half-period."""
+        """Return how an instrument measures the time between edges, and compares it with a half-period."""
         from rtgauge.instrument.messages import Configuration, Mode, Pull
 
         return Configuration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
 
     def cross_checked_by(self, tool: str, parameters: PeriodicParameters) -> bool:
-        """Return whether the tool measures the same; Xenomai's and RTAI's latency toggle no line."""
+        """Return whether the tool measures the same; Xenomai's and RTAI's latency programs toggle no line."""
         return super().cross_checked_by(tool, parameters) and parameters.path == NO_LINE
 
     def cycle_ns(self, parameters: PeriodicParameters) -> int:
-        """Return a half-period."""
+        """Return a half-period in ns."""
         return parameters.period_ns // 2
 
 

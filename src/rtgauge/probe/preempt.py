@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""preempt: from an event to a high task's first instruction while a low one runs (Garre et al. 2014, 3.1)."""
+"""preempt: the time in which a high task preempts a low one after an event (Garre et al. 2014, 3.1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PreemptParameters(OneCpuParameters, MeasuringParameters):
         description="what makes the high task ready: its timer, or a task on another CPU",
     )
     placement: Literal["same-core", "other-core"] = Field(
-        default="other-core", alias="placement", description="where the task that wakes it runs"
+        default="other-core", alias="placement", description="where the waking task runs"
     )
     interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(
         default=200_000, alias="interval", description="time between two events"

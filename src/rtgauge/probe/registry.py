@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Finds probes by name, and imports them when needed. They are the modules of this package with a descriptor
-`PROBE`, and what other packages register as entry points in the group `rtgauge.probes` (a probe's name = its
-descriptor).
+"""Finds probes by name, and imports them when needed. A probe is a module of this package with a descriptor
+`PROBE`, or another package's entry point in the group `rtgauge.probes` (the probe's name = its descriptor).
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from rtgauge.record.parameters import Parameters
 from rtgauge.suggest import nearest
 
 GROUP = "rtgauge.probes"
-"""The group of entry points in which a package registers its probes."""
+"""The entry point group in which packages register their probes."""
 
 
 AnyProbe = Probe[Any]
-"""A probe found by its name: it gets the parameters of its own steps."""
+"""A probe found by its name, of whatever parameter type; pass it the parameters of its own steps."""
 
 
 class _Probes(Mapping[str, AnyProbe]):
-    """Name -> descriptor, in the order of the descriptors.
+    """Maps names to descriptors, in the order of the descriptors.
 
-    A probe of this package is in the module with the same name.
+    This package's probes are in the modules with their names.
     """
 
     def __init__(self) -> None:
@@ -42,7 +41,7 @@ class _Probes(Mapping[str, AnyProbe]):
 
     @cached_property
     def _registered(self) -> dict[str, EntryPoint]:
-        # Only if this package does not have the probe, because it looks at every installed package.
+        # Look up entry points only for a name that this package lacks: it scans every installed package.
         return {point.name: point for point in entry_points(group=GROUP) if point.name not in self._modules}
 
     def _load(self, name: str) -> AnyProbe | None:
@@ -83,7 +82,7 @@ class _Probes(Mapping[str, AnyProbe]):
         )
 
     def _works(self, name: str) -> bool:
-        """Return whether it is a probe. A package that cannot be used does not hide other probes."""
+        """Return whether the probe can be used. A package that does not load does not hide other probes."""
         try:
             return name in self
         except InputError as error:
@@ -96,12 +95,12 @@ class _Probes(Mapping[str, AnyProbe]):
 
 PROBES: Mapping[str, AnyProbe] = _Probes()
 DEFAULT = "wakeup"
-"""The probe of a plan's step that names none."""
+"""The probe of a step that names none."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Unknown(Probe[Parameters]):
-    """A probe of a newer rtgauge or another tool: its step is shown with what every probe has."""
+    """A probe of a newer rtgauge or another tool. Only what all probes have in common is shown."""
 
     def arguments(self, parameters: Parameters, samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
         raise InputError(f"unknown probe '{self.name}'")
@@ -118,8 +117,8 @@ def get(name: str) -> AnyProbe:
 
 
 def probe_of(step: Step) -> AnyProbe:
-    """Return the descriptor of the probe that measured a step of any record; a bare one if this rtgauge does
-    not have that probe.
+    """Return the descriptor of the probe that measured a step; a bare one if this rtgauge does not have the
+    probe.
     """
     name = step.key.probe
     return PROBES.get(name) or _Unknown(
@@ -142,14 +141,14 @@ def requirement_metrics() -> list[str]:
 
 
 def clock_probe() -> AnyProbe:
-    """Return the probe of this package that measures the clocks; each run begins with it."""
+    """Return this package's probe that measures the clocks. Each run begins with it."""
     own = (PROBES.get(module.name) for module in pkgutil.iter_modules(rtgauge.probe.__path__))
     return next(probe for probe in own if probe is not None and probe.measures_clocks)
 
 
 def preset_of(metric: str) -> tuple[AnyProbe, str] | None:
-    """Return a probe that measures a metric that a requirement can bound, and the preset with it; None if no
-    preset measures the metric.
+    """Return a probe that measures a metric that requirements can bound, and its preset; None if no preset
+    measures the metric.
     """
     for probe in PROBES.values():
         known = probe.metric(metric)
@@ -159,7 +158,7 @@ def preset_of(metric: str) -> tuple[AnyProbe, str] | None:
 
 
 def plural_of(metric: str) -> str:
-    """ "latency" -> "latencies"."""
+    """Return the plural of a metric: "latency" -> "latencies"."""
     return next(
         (known.plural for probe in PROBES.values() if (known := probe.metric(metric)) is not None),
         f"{metric}s",
@@ -167,6 +166,6 @@ def plural_of(metric: str) -> str:
 
 
 def measured_by(tool: str) -> str:
-    """Return in words which probes another tool can check, and on which runtime."""
+    """Return, in words, the probes that another tool can check, and the runtime."""
     names = [name for name, probe in PROBES.items() if tool in probe.cross_checked]
     return f"{' and '.join(names)} with rt {runtime_of(tool)}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""response: from a stimulus on a line to a waiting task's answer (Brown & Martin 2010, 3.4; Adam et al. 2021,
-alg. A1).
+"""response: time from a stimulus on a line to the answer of a waiting task (Brown & Martin 2010, 3.4; Adam et
+al. 2021, alg. A1).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
 
 BEFORE_THE_NEXT_NS = 64
-"""How long before the next stimulus an instrument with a fixed interval stops waiting for an answer."""
+"""An instrument with a fixed interval stops waiting for an answer this long before the next stimulus."""
 LEAST_ALONE_NS, MOST_ALONE_NS = 10_000, 60_000_000_000
-"""Bounds of the interval if the kernel module makes the stimuli itself."""
+"""Bounds of the interval if the kernel module makes the stimuli itself, without a line."""
 ANSWER_NS = 20_000
-"""Estimated length of an answer, used only to show the time left."""
+"""Estimated length of an answer, used only for the time estimate."""
 
 
 class ResponseParameters(SignalParameters):
@@ -82,7 +82,7 @@ class ResponseParameters(SignalParameters):
         default=False,
         alias="trace-parts",
         description=(
-            "split the response of a task in user space into parts by the kernel's irq, softirq and sched "
+            "split the response of a user-space task into parts, with the kernel's irq, softirq and sched "
             "tracepoints"
         ),
     )
@@ -90,7 +90,7 @@ class ResponseParameters(SignalParameters):
     @model_validator(mode="before")
     @classmethod
     def _least_interval(cls, written: Any) -> Any:
-        """Without a line the module makes the stimuli itself; the CPU needs some time between two of them."""
+        """Without a line, raise the shortest interval: the CPU needs time between the module's stimuli."""
         if not isinstance(written, dict):
             return written
         given = cast("dict[str, Any]", written)
@@ -158,7 +158,7 @@ class Response(SignalProbe[ResponseParameters]):
     def instrument_configuration(self, parameters: ResponseParameters) -> Configuration:
         """Return how an instrument makes stimuli as the master.
 
-        At a fixed interval a stimulus is missed if the next one is due: the instrument waits no longer.
+        At a fixed interval, an answer counts as missed if it has not come before the next stimulus.
         """
         from rtgauge.instrument.messages import Configuration, Mode, Pull, Timing
 
@@ -189,7 +189,7 @@ class Response(SignalProbe[ResponseParameters]):
         return "tracepoints" if parameters.trace_parts else None
 
     def trial_arguments(self, parameters: ResponseParameters) -> list[str]:
-        """Return the command line without the parts and without the options for explaining."""
+        """Return the command line without splitting into parts, and without the options for explaining."""
         return super().trial_arguments(parameters.but(trace_parts=False))
 
     def of_peer(self, parameters: ResponseParameters) -> ResponseParameters:
@@ -197,7 +197,7 @@ class Response(SignalProbe[ResponseParameters]):
         return super().of_peer(parameters).but(trace_parts=False)
 
     def cycle_ns(self, parameters: ResponseParameters) -> int:
-        """Return the fixed interval, or the mean random interval and an answer."""
+        """Return a cycle's time in ns: the fixed interval, or the mean random interval plus an answer."""
         if parameters.interval_ns is not None:
             return parameters.interval_ns
         return (parameters.interval_min_ns + parameters.interval_max_ns) // 2 + ANSWER_NS

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""semaphore: from one task's post to the other's return from wait, also by other means (Garre et al. 2014,
-3.1).
+"""semaphore: time from one task's post to the other's return from wait, also with other primitives (Garre et
+al. 2014, 3.1).
 """
 
 from __future__ import annotations

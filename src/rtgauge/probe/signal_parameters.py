@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parameters that probes on a signal path share: path, roles and their targets, CPUs, length."""
+"""The parameters that all probes on a signal path share: path, roles and their targets, CPUs, duration."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
     from rtgauge.instrument.messages import Configuration
 
 ON_COKERNELS = "loop:mqueue"
-"""A path that keeps tasks of user space on the co-kernel; Linux has it too."""
+"""A path that keeps user-space tasks on the co-kernel. Linux has it too."""
 LOOPS = ("loop:eventfd", "loop:pipe", "loop:socketpair", ON_COKERNELS, "loop:udp")
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
 GPIO_OPTIONS = ("bias-as-is", "bias-disabled", "pull-up", "pull-down", "active-low")
 GPIO = re.compile(r"gpio:([^:,]{1,63}):([^:,]{1,63}(?:,[^:,]{1,63}){0,3})(?::([a-z,-]{1,100}))?")
 RTDM = re.compile(r"rtdm:[^:,/\s]{1,63}:[0-9]{1,9}(?:,[0-9]{1,9}){0,3}")
-"""GPIO lines of an RTDM driver: the N in /dev/rtdm/CHIP/gpioN."""
+"""GPIO lines of an RTDM driver: each N stands for /dev/rtdm/CHIP/gpioN."""
 
 WIRE = "wire"
-"""The joined lines of the kernel module rtgauge_wire: a GPIO line for a machine that has none."""
+"""Connected lines of the kernel module rtgauge_wire, which replace GPIO lines if a machine has none."""
 DIFFERENCE = Metric(name="difference", plural="differences", signed=True, is_delay=False)
-"""For a step over the wire: what a task measures itself, minus what the wire's time stamps show."""
+"""For a step on the wire: a task's own measurement minus the one from the wire's time stamps."""
 NO_LINE = "none"
-"""No line: a task in the kernel only takes time stamps."""
+"""There is no line: a task in the kernel only takes time stamps."""
 
 
 def check_path(text: str) -> str:
-    """Return a valid signal path (docs/paths.md). Raises ValueError, with the notation, if it is not."""
+    """Return the signal path if it is valid (docs/paths.md). Raises ValueError, with the notation, if not."""
     if not text.isprintable():
         raise ValueError("a path is plain text")
     kind = text.partition(":")[0]
@@ -86,9 +86,8 @@ def check_path(text: str) -> str:
 
 
 def resolved(path: str) -> str:
-    """Return the path with an address instead of a host name, which the engine does not resolve.
-
-    Raises MeasureError if the host is not known.
+    """Return the path with its host name resolved to an address, because the engine does not resolve names.
+    Raises MeasureError if the host is unknown.
     """
     match = UDP.fullmatch(path)
     if match is None:
@@ -110,7 +109,7 @@ def resolved(path: str) -> str:
 
 
 def check_peer(text: str) -> str:
-    """Return a target's name in its only spelling. Raises ValueError if it is not a target's."""
+    """Return a target's name in its canonical spelling. Raises ValueError if it does not name a target."""
     try:
         return target_name(text)
     except InputError as error:
@@ -118,7 +117,7 @@ def check_peer(text: str) -> str:
 
 
 def check_instrument(text: str) -> str:
-    """Return an instrument's valid address. Raises ValueError, with the notation, if it is not."""
+    """Return the address if it is a valid instrument's. Raises ValueError, with the notation, otherwise."""
     try:
         return check_address(text)
     except InputError as error:
@@ -126,11 +125,11 @@ def check_instrument(text: str) -> str:
 
 
 INSTRUMENT_NS = (128, 17_000_000_000)
-"""The shortest and longest time that the instrument's 31 bits of ticks hold."""
+"""The shortest and longest time that fits the instrument's 31 bits of ticks."""
 
 
 def check_instrument_time(name: str, time_ns: int) -> None:
-    """Raises ValueError for a time that the instrument cannot be set to."""
+    """Raise ValueError if the instrument cannot be set to this time."""
     shortest, longest = INSTRUMENT_NS
     if not shortest <= time_ns <= longest:
         raise ValueError(
@@ -143,12 +142,12 @@ Role = Literal["master", "slave"]
 
 
 def other_role(role: str) -> Role:
-    """Return the role that communicates with this one."""
+    """Return the opposite role."""
     return "slave" if role == "master" else "master"
 
 
 def path_in_kernel(written: Mapping[str, Any]) -> str:
-    """Return the default path in kernel space: the wire, or no line for a co-kernel that may have no wire."""
+    """Return the default path in kernel space: the wire, or no line for RTAI, which has no wire."""
     return WIRE if written.get("rt", "linux") in ("linux", "cobalt") else NO_LINE
 
 
@@ -156,9 +155,9 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     """Parameters of a probe on a signal path."""
 
     measured_role: ClassVar[Role]
-    """The role of the task that the probe is about, and of the target if its peer plays the other role."""
+    """The role of the task that the probe is about. The target plays it if its peer plays the other role."""
     of_user_space: ClassVar[frozenset[str]]
-    """Parameters that mean nothing in kernel space, and are ignored there."""
+    """Parameters that have no effect in kernel space, and are ignored there."""
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "cycles"}),)
 
     cpu: CpuList | None = Field(
@@ -179,7 +178,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         default="both",
         alias="role",
         description=(
-            "role of this machine; both: two processes, each on its own CPU; with a peer: the role of the "
+            "role of this machine; both: two processes, each on its own CPU. With a peer: the role of the "
             "measured task"
         ),
     )
@@ -230,7 +229,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     def _with_role(cls, written: Any) -> Any:
         """Fill in defaults. With a peer or an instrument, the target plays the role that the probe is about.
 
-        In kernel space the line is the wire, and on a co-kernel a loop.
+        The default path is the wire in kernel space, and a loop on a co-kernel.
         """
         if not isinstance(written, dict):
             return written
@@ -364,11 +363,11 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
 NOT_THE_ENGINES = (
     frozenset({"path", "cycles", "peer_path", "peer_cpu", "instrument", "wire_offset_ns"}) | EXPLAIN_NAMES
 )
-"""Parameters that are not options of the engine, or not under this name."""
+"""Parameters that are not options of the engine, or have another name there."""
 
 
 def check_context(space: Space, context: str | None) -> None:
-    """Raises ValueError if a task in user space has a context."""
+    """Raise ValueError if a task in user space has a context."""
     if space == "user" and context is not None:
         raise ValueError("context needs kernel space: add space kernel")
 
@@ -378,21 +377,21 @@ S = TypeVar("S", bound=SignalParameters)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SignalProbe(Probe[S]):
-    """A probe with the parameters above and more. The engine has an option with the same name for each,
-    except `cycles`, which is its `count`.
+    """A probe whose parameters extend SignalParameters. The engine has an option of the same name for each of
+    them; `cycles` is its `count`.
     """
 
     instrument_metric: str
-    """The metric that an instrument on the line measures; its series has the role `instrument`."""
+    """The metric that an instrument on the line measures. Its series has the role `instrument`."""
 
     kernel_module: str
-    """The module with its task in kernel space."""
+    """The kernel module that contains the kernel-space task."""
     woken_by_others: bool
-    """Whether something other than a timer of its own CPU wakes its task."""
+    """Whether something other than a timer of its own CPU wakes the task."""
 
     @abstractmethod
     def instrument_configuration(self, parameters: S) -> Configuration:
-        """Return what an instrument on the line has to measure."""
+        """Return what an instrument on the line measures."""
 
     def beside_instrument(self, parameters: S, samples_dir: str | None) -> list[str]:
         """Return the engine's command line if an instrument plays the other role.
@@ -404,9 +403,9 @@ class SignalProbe(Probe[S]):
         return self.arguments(_until_stopped(parameters), None)
 
     def both_ends(self, parameters: S, samples_dir: str | None) -> dict[Role, list[str]]:
-        """Return the engine's command line for each role of a step whose peer plays the other one.
+        """Return the engine's command line for each role of a step with a peer.
 
-        The master decides how long the step takes and keeps the samples; the slave runs until it is stopped.
+        The master decides how long the step takes and keeps the samples. The slave runs until it is stopped.
         """
         peers = self.of_peer(
             parameters.but(
@@ -422,12 +421,12 @@ class SignalProbe(Probe[S]):
         }
 
     def of_peer(self, parameters: S) -> S:
-        """Return the peer's parameters: user space, and no task context."""
+        """Return the parameters for the peer: user space, and no task context."""
         return parameters.but(space="user", context=None)
 
     def modules(self, parameters: S) -> tuple[str, ...]:
-        """Return the modules in order: their common core, the wire if it is the path, and the task in kernel
-        space, each for Linux or the co-kernel. RTAI has no wire.
+        """Return the kernel modules in the order of loading: the common core, the wire if it is the path, and
+        the kernel-space task. Each runtime has its own wire and task. RTAI has no wire.
         """
         runtime = parameters.rt
         suffix = "" if runtime == "linux" else f"_{runtime}"
@@ -458,10 +457,10 @@ class SignalProbe(Probe[S]):
 
     @abstractmethod
     def cycle_ns(self, parameters: S) -> int:
-        """Return about how long a cycle takes."""
+        """Return about how long a cycle takes, in ns."""
 
     def expected_ns(self, parameters: S) -> int:
-        """Return the length of warm-up and measured phase."""
+        """Return the length of warm-up and measured phase, and of measuring the cost of the events, in ns."""
         measured_ns = self._measured_ns(parameters)
         return measured_ns + parameters.warm_up_ns + explain_cost_ns(parameters, measured_ns)
 
@@ -471,7 +470,7 @@ class SignalProbe(Probe[S]):
 
 
 def signal_step(key: StepKey) -> tuple[SignalProbe[Any], SignalParameters]:
-    """Return the probe and the parameters of a step on a signal path. Raises InputError for another step."""
+    """Return the probe and parameters of a step on a signal path. Raises InputError if it has no path."""
     probe = probes.get(key.probe)
     parameters = probe.own(key)
     if not isinstance(probe, SignalProbe) or not isinstance(parameters, SignalParameters):

@@ -12,11 +12,11 @@ from rtgauge.probe.descriptor import Probe, command_line
 
 C = TypeVar("C", bound=CokernelParameters)
 Lasting = Callable[[C], int]
-"""Computes how long a step with these parameters takes, with its warm-up (ns)."""
+"""Returns how long a step with these parameters takes, with its warm-up (ns)."""
 
 
 def timed(sample_ns: int = 10_000) -> Lasting[MeasuringParameters]:
-    """Compute it from the duration or count; `sample_ns` is about the time of one sample, with its pauses."""
+    """Return a function for a step's length. `sample_ns`: estimated time of a sample, with its pauses."""
 
     def lasts(parameters: MeasuringParameters) -> int:
         return ((parameters.count or 0) * sample_ns or parameters.duration_ns) + parameters.warm_up_ns
@@ -41,22 +41,22 @@ class SimpleProbe(Probe[C]):
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """An operation's column in the tables of Garre et al. 2014, and how often it happened as intended."""
+    """An operation's column in the tables of Garre et al. 2014, and how often it went as intended."""
 
     name: str
-    """The beginning of every operation's name. The tables have the operations in the order of the probes."""
+    """What every name of the operation begins with. The tables list operations in the order of the probes."""
     operation: Callable[[Any], str]
-    """Names the operation that a step with these parameters measured, such as `semaphore (same-cpu)`."""
+    """Returns the operation that a step with these parameters measured, such as `semaphore (same-cpu)`."""
     result: str
-    """The name of the result with the counts."""
+    """The name of the result that holds the counts."""
     met: str
-    """The key, in that result, that counts the operations that happened as intended."""
+    """The key in that result for the operations that went as intended."""
     tries: tuple[str, ...]
-    """The keys whose values add up to all operations."""
+    """The keys in that result whose values add up to all operations."""
     met_name: str
-    """What happened in those operations, such as `slept until woken`."""
+    """What happened in the operations that went as intended, such as `slept until woken`."""
     note: str
-    """What readers need to know about these counts."""
+    """Note for readers about these counts."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,9 +64,9 @@ class Microbenchmark(SimpleProbe[C]):
     """A probe in the tables of the microbenchmarks (Garre et al. 2014, sec. 3)."""
 
     cost: Cost | None = None
-    """The operation whose cost it measures, if it measures just one."""
+    """The operation whose cost the probe measures; None if it does not measure just one."""
 
 
 def cost_of(probe: Probe[Any]) -> Cost | None:
-    """Return the operation whose cost a probe measures; None if it measures something else."""
+    """Return the operation whose cost a probe measures; None if it does not measure just one."""
     return probe.cost if isinstance(probe, Microbenchmark) else None

@@ -24,8 +24,7 @@ from rtgauge.units import NS_PER_UNIT, parse_duration_ns
 from rtgauge.validation import DurationNs, between
 
 LEAST_TIMERLAT_NS, MOST_TIMERLAT_NS = 100_000, 1_000_000_000
-"""Intervals of the timerlat tracer (kernel/trace/trace_osnoise.c: timerlat_min_period, timerlat_max_period).
-"""
+"""Intervals of timerlat (kernel/trace/trace_osnoise.c: timerlat_min_period, timerlat_max_period)."""
 
 OF_USER_SPACE = frozenset({"timer", "phase"})
 """Parameters that have no effect with the kernel's timerlat tracer."""
@@ -33,7 +32,7 @@ MOST_WARM_UP_NS = 200_000_000
 
 
 def _warm_up_ns(given: dict[str, Any]) -> int:
-    """Return the default warm-up: a tenth of the measured time, up to a limit that is always enough."""
+    """Return the default warm-up: a tenth of the measured time, but no longer than is always enough."""
     measured_ns = (
         given["count"] * given["interval_ns"] if given["count"] is not None else given["duration_ns"]
     )
@@ -86,7 +85,7 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
         default=1_000_000_000,
         alias="window",
-        description="length of a window of the record; comparing needs at least 20 windows",
+        description="length of a window in the record; a comparison needs at least 20 windows",
     )
     stop_at_ns: Duration | None = Field(
         default=None, alias="stop-at", description="end when a latency exceeds this, e.g. 200us"
@@ -149,7 +148,7 @@ class Wakeup(Probe[WakeupParameters]):
         return "timerlat" if parameters.space == "kernel" else None
 
     def trial_arguments(self, parameters: WakeupParameters) -> list[str]:
-        """Return the command line in user space, not explained: CPUs, policy and limits are the same."""
+        """Return the command line for user space, not explained. CPUs, policy and limits are the same."""
         return self.arguments(parameters.but(space="user", explain=False), None)
 
     def expected_ns(self, parameters: WakeupParameters) -> int:

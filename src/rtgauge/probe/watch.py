@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""watch: the threads of a user's own program, from the kernel's tracepoints for wake-ups and switches."""
+"""watch: latencies of the threads in a user's program, from the kernel's wake-up and switch tracepoints."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from rtgauge.probe.explain_parameters import ExplainParameters, explain_argument
 from rtgauge.units import parse_duration_ns
 
 MOST_PID = 2**22
-"""PID_MAX_LIMIT of the kernel (include/linux/threads.h)."""
+"""The kernel's PID_MAX_LIMIT (include/linux/threads.h)."""
 COMM_BYTES = 15
-"""TASK_COMM_LEN of the kernel (include/linux/sched.h) without the NUL."""
+"""The kernel's TASK_COMM_LEN (include/linux/sched.h) without the NUL."""
 
 
 def named(command: Sequence[str]) -> str:
-    """Return the content of /proc/PID/comm for a program started by this command: at most 15 characters."""
+    """Return the content of /proc/PID/comm for a program that this command starts: at most 15 characters."""
     name = "".join(letter for letter in Path(command[0]).name if letter.isprintable())
     return name.encode()[:COMM_BYTES].decode(errors="ignore") or "program"
 
@@ -44,7 +44,7 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     program: str | None = Field(
         default=None,
         alias="program",
-        description="or its name, as in /proc/PID/comm, if only one program has it",
+        description="name of the program, as in /proc/PID/comm, if only one program has it",
     )
     threads: str | None = Field(
         default=None,
@@ -99,11 +99,11 @@ class Watch(Probe[WatchParameters]):
         return "tracepoints"
 
     def trial_arguments(self, parameters: WatchParameters) -> list[str]:
-        """Return the command line that finds the program and its threads, and records nothing."""
+        """Return a command line that finds the program and its threads but records nothing."""
         return self._options(parameters, {})
 
     def expected_ns(self, parameters: WatchParameters) -> int | None:
-        """Return the length of warm-up and measured phase; None if only the program's end ends it."""
+        """Return the length of warm-up and measured phase (ns); None if the program's end ends the step."""
         if parameters.duration_ns == parse_duration_ns(LONGEST):
             return None
         cost_ns = explain_cost_ns(parameters, parameters.duration_ns)
