@@ -54,7 +54,7 @@ class StepEntry:
         return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
 
     def given(self, keys: Keys) -> StepEntry:
-        """Return the step with these keys. A key also replaces its alternatives: a count replaces a
+        """Return the step with these keys set. A key replaces its alternatives too: a count replaces a
         duration.
         """
         probe = probes.PROBES.get(str(keys.get("probe", self.probe)))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A record is the folder that a run leaves: its formats, reader and writer, and the engine's stream."""
+"""The record, which is the folder that a run writes: formats, reader, writer, and the engine's stream."""

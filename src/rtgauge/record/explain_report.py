@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads from a step's stream what was recorded for `explain` and what recording it cost."""
+"""Reads the events that `explain` recorded from a step's stream, and the cost of recording them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import StreamResult, StretchLine
 
 BOUND_NS = 1_000
-"""A median cost below this counts as none."""
+"""A median cost below this counts as no cost."""
 CONFIDENCE = 0.9
 LEAST_SAMPLES, LEAST_PAIRS = 30, 4
 NOT_CAPTURED = {
@@ -38,8 +38,8 @@ def _median_ns(stretch: StretchLine) -> float:
 
 
 def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | None:
-    """Estimate the cost of events from stretches (with events, value in ns) in their order: without, with,
-    with, without, ...
+    """Estimate the cost of recording events. `values`: (with events, ns) of each stretch, in the order
+    without, with, with, without, ...
 
     Return None if too few stretches have a value.
 
@@ -76,7 +76,7 @@ def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | No
 
 
 def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
-    """Return the cost at the median; None if there are too few stretches, or too few samples in them."""
+    """Return the cost at the median; None if there are too few stretches or samples."""
     return paired_cost(
         [
             (stretch.events, _median_ns(stretch) if stretch.count >= LEAST_SAMPLES else None)
@@ -108,7 +108,7 @@ def explain_report(result: StreamResult) -> ExplainReport | None:
 
 
 def explain_marks(report: ExplainReport | None) -> list[Mark]:
-    """Return marks if recording cost more than the bound or an unknown time, or if latencies were not
+    """Return marks if recording cost more than the bound, if its cost is unknown, or if latencies were not
     captured.
     """
     if report is None:

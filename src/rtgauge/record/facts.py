@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The facts of a target: its hardware, kernel and settings (system.json).
 
-A fact that could not be read is None here and "unknown" in JSON. "none" means that the machine has no such
-thing. CPU lists are texts like `0-3,6`, "" for no CPU.
+A fact that could not be read is None here and "unknown" in JSON. "none" means that the machine lacks the
+feature. A CPU list is a text like `0-3,6`, or "" for no CPU.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 Nothing = Literal["none"]
 Purpose = Literal["xenomai", "preempt-rt", "stock"]
-"""The kinds of kernel that the audit knows."""
+"""The kinds of kernel that the audit distinguishes."""
 
 
 class Part(Model):
-    """Base of all facts: it writes the fields that were set, and keeps keys of other versions of rtgauge."""
+    """Base of all facts: it writes the fields that were set, and keeps other versions' unknown keys."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _read(cls, data: object) -> object:
-        """Treat a part that is "unknown" as left out."""
+        """Treat a part whose value is "unknown" as left out."""
         if not isinstance(data, dict):
             return data
         given = {
@@ -77,9 +77,9 @@ class Identity(Part):
     """Values that identify the machine across boots, kernels and host names."""
 
     source: str | None = Field(
-        default=None, description="the kind of number: dmi, device-tree, soc, machine-id"
+        default=None, description="the source of the number: dmi, device-tree, soc, machine-id"
     )
-    hash: str | None = Field(default=None, description="32 hexadecimal digits of its SHA-256")
+    hash: str | None = Field(default=None, description="first 32 hexadecimal digits of the number's SHA-256")
 
 
 class Preemption(Part):
@@ -92,7 +92,7 @@ class Preemption(Part):
         ),
     )
     sources: dict[str, str | dict[str, str | int]] = Field(
-        default_factory=dict[str, "str | dict[str, str | int]"], description="what each source says"
+        default_factory=dict[str, "str | dict[str, str | int]"], description="what each source reports"
     )
 
 
@@ -105,7 +105,7 @@ class Gravity(Part):
 
 
 class RtaiCalibration(Part):
-    """RTAI's calibration: its time base, how early timers fire, and how long setting one takes."""
+    """RTAI's calibration: its time base, how early timers fire, and how long it takes to set one."""
 
     time_base_hz: int | None = None
     user_latency_ns: int | None = None
@@ -114,7 +114,7 @@ class RtaiCalibration(Part):
 
 
 class ForcedSoft(Part):
-    """How often RTAI has handed a task over to Linux since the module was loaded."""
+    """How often RTAI has moved a task to Linux since the module was loaded."""
 
     traps: int | None = None
     system_calls: int | None = None
@@ -125,8 +125,8 @@ class RealTimeCore(Part):
 
     name: str | None = None
     version: str | None = None
-    cpus: str | None = Field(default=None, description="the CPUs that it may use")
-    affinity: str | None = Field(default=None, description="the CPUs of its threads by default")
+    cpus: str | None = Field(default=None, description="the CPUs that the co-kernel may use")
+    affinity: str | None = Field(default=None, description="the CPUs on which its threads run by default")
     state: str | None = None
     pipeline: str | None = None
     gravity: Gravity = Field(default_factory=Gravity)
@@ -134,9 +134,9 @@ class RealTimeCore(Part):
     clock: str | None = None
     clock_watchdog: str | None = None
     allowed_group: str | None = Field(
-        default=None, description="the group whose members may use it; none: only root"
+        default=None, description="the group whose members may use the co-kernel; none: only root"
     )
-    smi: str | None = Field(default=None, description="its workaround for chipsets")
+    smi: str | None = Field(default=None, description="Cobalt's workaround for chipsets")
     isolated_cpus: str | None = None
     modules: list[str] | None = None
     scheduler: str | None = None
@@ -159,12 +159,12 @@ class Kernel(Part):
     xenomai: str | None = None
     hz: int | None = None
     rt_group_sched: bool | None = None
-    config: str | None = Field(default=None, description="the file with its configuration")
+    config: str | None = Field(default=None, description="the file with the kernel's configuration")
     extension: RealTimeCore = Field(default_factory=RealTimeCore)
 
 
 class Frequency(Part):
-    """Frequency scaling: each governor or driver with its CPUs."""
+    """Frequency scaling, with the CPUs of each governor and driver."""
 
     governors: dict[str, str] | Nothing | None = None
     drivers: dict[str, str] | Nothing | None = None
@@ -185,7 +185,7 @@ class Idle(Part):
     """The processors' idle states."""
 
     deepest_latency_us: int | Nothing | None = Field(
-        default=None, description="the largest exit latency of a state that an online CPU may enter"
+        default=None, description="the largest exit latency of the states that an online CPU may enter"
     )
     driver: str | None = None
     governor: str | None = None
@@ -202,20 +202,20 @@ class Cache(Part):
 
 
 class Topology(Part):
-    """How many processors are online, and what they share."""
+    """How many processors are online, and which resources they share."""
 
     packages: int | None = None
     cores: int | None = None
     threads_per_core: int | None = None
     smt_siblings: list[str] | None = Field(
-        default=None, description="the CPUs of each core that has several of them"
+        default=None, description="the CPUs of each core that has more than one"
     )
     caches: list[Cache] | None = None
     numa_nodes: dict[str, str] | None = None
 
 
 class Processors(Part):
-    """The processors."""
+    """The machine's processors."""
 
     model: str | None = None
     board: str | None = None
@@ -236,15 +236,15 @@ class Processors(Part):
 
 
 class PresentDeployment(Part):
-    """The deployment that is in force on the machine."""
+    """The deployment in force on the machine."""
 
-    name: str | None = Field(default=None, description="one of the six, or letters like theirs: CM")
+    name: str | None = Field(default=None, description="one of the six, or their letters combined: CM")
     of_the_six: bool | None = None
     c_states: bool | None = None
     smt: bool | None = None
     multicore: bool | None = None
     isolated: bool | None = None
-    held: str | None = Field(default=None, description="what `rtgauge deploy apply` set")
+    held: str | None = Field(default=None, description="the deployment that `rtgauge deploy apply` set")
 
 
 class Memory(Part):
@@ -284,7 +284,7 @@ class Virtualization(Part):
     evidence: list[str] = Field(default_factory=list[str])
     instruction_ns: int | None = Field(
         default=None,
-        description="how much an emulated processor's clock advances per instruction; 0: it shows the time",
+        description="how far an emulated processor's clock advances per instruction; 0: it follows real time",
     )
 
     @property
@@ -294,7 +294,7 @@ class Virtualization(Part):
 
 
 class Firmware(Part):
-    """Firmware, microcode, and the mitigation of each vulnerability."""
+    """The firmware, the microcode, and the mitigation of each vulnerability."""
 
     vendor: str | None = None
     version: str | None = None
@@ -307,15 +307,15 @@ class Firmware(Part):
 
 
 class FairServer(Part):
-    """The deadline server that gives fair tasks time on a CPU."""
+    """The kernel's deadline server, which gives fair tasks time on a CPU."""
 
     runtime_ns: int | None = None
     period_ns: int | None = None
 
 
 class ControlGroup(Part):
-    """The control group of the process that read the facts. In version 1 its limit is the tightest of its
-    parents' limits.
+    """The control group of the process that read the facts. In version 1, its limit is the lowest among its
+    parents.
     """
 
     version: str | None = None
@@ -327,7 +327,7 @@ class ControlGroup(Part):
 class Limits(Part):
     """The limits of the process that read the facts."""
 
-    cpu_quota: float | Nothing | None = Field(default=None, description="the quota, in CPUs")
+    cpu_quota: float | Nothing | None = Field(default=None, description="the CPU quota, in CPUs")
     cpus_allowed: str | None = None
     cpuset_partition: str | None = None
     rtprio: int | Literal["unlimited"] | None = None
@@ -340,14 +340,14 @@ class Scheduling(Part):
     rt_runtime_us: int | None = None
     rt_period_us: int | None = None
     fair_server: dict[str, FairServer] | Nothing | None = Field(
-        default=None, description="the server of each CPU"
+        default=None, description="the deadline server of each CPU"
     )
     cgroup: ControlGroup = Field(default_factory=ControlGroup)
     limits: Limits = Field(default_factory=Limits)
 
 
 class InterruptLine(Part):
-    """An interrupt: its devices, the CPUs that may handle it, and the CPUs that handle it."""
+    """An interrupt: its devices, the CPUs that may handle it, and the CPUs that do."""
 
     devices: str | None = None
     allowed: str | None = None
@@ -356,7 +356,7 @@ class InterruptLine(Part):
 
     @property
     def cpus(self) -> str | None:
-        """The CPUs that handle it, "" if none does; None if they are unknown."""
+        """The CPUs that handle the interrupt, "" if no CPU does; None if unknown."""
         return self.effective or self.allowed
 
 
@@ -367,11 +367,11 @@ class Interrupts(Part):
     workqueue_cpus: str | None = None
     watchdog_cpus: str | None = None
     lines: dict[str, InterruptLine] | None = Field(default=None, description="IRQ number -> interrupt")
-    on_isolated: list[str] | None = Field(default=None, description="interrupts that an isolated CPU handles")
+    on_isolated: list[str] | None = Field(default=None, description="IRQs that an isolated CPU handles")
 
 
 class RealTimeThread(Part):
-    """The threads that share a name, a policy and a priority."""
+    """Real-time threads that share a name, a policy and a priority."""
 
     name: str
     policy: str
@@ -382,14 +382,14 @@ class RealTimeThread(Part):
 
 
 class Tasks(Part):
-    """The threads with a real-time policy, and the CPUs whose RCU callbacks have their own threads."""
+    """The threads with a real-time policy, and the CPUs whose RCU callbacks run in threads of their own."""
 
     realtime: list[RealTimeThread] | None = None
     rcu_offloaded: str | None = None
 
 
 class AuditSummary(Part):
-    """The result of an audit: titles of the differences, and how many rules were met or unknown."""
+    """The result of an audit: titles of failed rules by severity, and numbers of unknown and met rules."""
 
     purpose: Purpose
     serious: list[str]
@@ -400,7 +400,7 @@ class AuditSummary(Part):
 
 
 def _as_tuple(written: object) -> object:
-    """Turn lists into tuples, which strict validation would otherwise refuse."""
+    """Turn lists into tuples, because strict validation refuses lists."""
     return tuple(cast("list[object]", written)) if isinstance(written, list) else written
 
 
@@ -443,7 +443,7 @@ class Facts(Part):
     tasks: Tasks = Field(default_factory=Tasks)
     steal_ns_since_boot: int | None = None
     audit: AuditSummary | None = Field(
-        default=None, description="the audit of the machine's settings, before a run"
+        default=None, description="the audit of the machine's settings before the run"
     )
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
 

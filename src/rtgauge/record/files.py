@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names a record's files, and writes each so that it is whole or absent, even after a power cut."""
+"""Names a record's files, and writes each file so that it is whole or absent, even after a power cut."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def sync_tree(path: Path) -> None:
 
 @contextmanager
 def open_folder(path: Path, *, follow: bool = True) -> Generator[int]:
-    """Open a folder; paths relative to its descriptor stay in it even if the folder is renamed or replaced.
+    """Open a folder. Paths relative to its descriptor stay inside, even if someone renames or replaces it.
 
-    `follow`: whether the path may be a link. Raises OSError, with ELOOP for a link that may not be followed.
+    `follow`: whether the path may be a link. Raises OSError; ELOOP means a link that may not be followed.
     """
     if not follow and path.is_symlink():
         raise OSError(errno.ELOOP, "it is a link", str(path))
@@ -71,14 +71,14 @@ def open_folder(path: Path, *, follow: bool = True) -> Generator[int]:
 
 
 def below_descriptor(folder: int) -> Path:
-    """Return a path to an open folder that this user's other processes can use as long as it stays open
+    """Return a path to an open folder. This user's other processes can use it until the folder is closed
     here.
     """
     return Path(f"/proc/{os.getpid()}/fd/{folder}")
 
 
 def shown(path: Path) -> Path:
-    """Turn a path below `below_descriptor` into one that the user knows; return any other path unchanged."""
+    """Turn a path from `below_descriptor` into one that the user knows. Other paths stay unchanged."""
     if len(path.parts) < 5 or path.parts[1] != "proc" or path.parts[3] != "fd":
         return path
     try:
@@ -90,8 +90,8 @@ def shown(path: Path) -> Path:
 def check_own(folder: int) -> None:
     """Refuse a folder of another user, who could replace its content. Raises PermissionError.
 
-    On a file system without owners (vfat, a squashed NFS) the folder is ours if files that we create there
-    get the same owner.
+    On a file system without owners (vfat, a squashed NFS) the folder counts as ours if a file that we create
+    in it gets the same owner.
     """
     owner = os.fstat(folder).st_uid
     if owner == os.geteuid():
@@ -110,7 +110,7 @@ def check_own(folder: int) -> None:
 
 
 def _check_replaceable(folder: int, name: str) -> None:
-    """Refuse to replace a folder, a device or a pipe by a file. Raises OSError."""
+    """Refuse to replace a folder, a device or a pipe with a file. Raises OSError."""
     try:
         kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -128,8 +128,8 @@ def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> G
     """Open a new file for writing that replaces `path` when the block ends. Readers see either the old
     content or all of the new, even after a power cut.
 
-    It is written next to `path` under an unpredictable name, never through a link. Its folder is opened once;
-    if it is open already, give it as `folder`, and only the last part of `path` is used. A link at `path` is
+    The new file is written next to `path` under an unpredictable name, never through a link. The folder is
+    opened once. If you pass an open `folder`, only the last part of `path` is used. A link at `path` is
     replaced, not followed. Raises OSError and leaves nothing behind.
     """
     if folder is None:
@@ -161,7 +161,7 @@ def write_whole(path: Path, data: bytes, *, folder: int | None = None, mode: int
 
 
 def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
-    """Open a new file for writing in our own (open) `folder`, never through a link. Raises OSError."""
+    """Open a new file in `folder`, which is open and ours. Never follows a link. Raises OSError."""
     handle = os.open(
         path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
     )
@@ -169,7 +169,7 @@ def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
 
 
 class _Writer(io.BufferedIOBase):
-    """A file that keeps the first error of a write."""
+    """A file that remembers the first write error."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -191,7 +191,7 @@ class _Writer(io.BufferedIOBase):
 
 @contextmanager
 def for_polars(file: BinaryIO) -> Generator[BinaryIO]:
-    """Give polars an open file, and raise the OSError of a failed write, which polars would hide."""
+    """Give polars an open file, and raise the OSError of a failed write that polars would hide."""
     writer = _Writer(file)
     try:
         yield cast("BinaryIO", writer)
@@ -207,7 +207,7 @@ def clear_errors(
 ) -> Generator[None]:
     """Turn an OSError for `path` into a one-line error.
 
-    `record`: the folder with the results so far. `option`: the option that selects another folder or file.
+    `record`: the folder with the results so far. `option`: the option for another folder or file.
 
     Raises MeasureError for a full disk and InputError for a path that cannot be written.
     """
@@ -231,5 +231,5 @@ def clear_errors(
 
 
 def clean_name(text: str) -> str:
-    """Make a host's or plan's name fit for a file name: letters, digits, `.`, `_` and `-`, at most 40."""
+    """Make a valid file name from a host's or plan's name: letters, digits, `.`, `_` and `-`, at most 40."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:40].strip("-.") or "unnamed"

@@ -2,7 +2,7 @@
 """The histogram's bins (docs/formats/histogram.md) and the Base64 VLQ numbers of the engine's stream
 (docs/formats/stream.md).
 
-Bins are 1 us wide up to 10 ms, and resolve 1 % or better from 10 ns to 10 s.
+Every bin is at most 1 us wide up to 10 ms, and at most 1 % of its values wide from 10 ns to 10 s.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from rtgauge.errors import RecordError
 
-# (first value, width), ns; each segment ends at the next one's first value.
+# The (first value, width) of each segment in ns. A segment ends where the next one begins.
 SEGMENTS = (
     (0, 1), (200, 2), (500, 5),
     (1_000, 10), (2_000, 20), (5_000, 50),
@@ -35,15 +35,13 @@ EDGES_NS: npt.NDArray[np.int64] = np.concatenate(
     ]
     + [np.array([OVERFLOW_NS], dtype=np.int64)]
 )
-"""Lower edge of every bin and, last, of the overflow bin; shape (12101,), ns."""
+"""The lower edge of every bin, with the overflow bin last; shape (12101,), ns."""
 
 OVERFLOW_BIN = len(EDGES_NS) - 1
 
 
 def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the bin of each non-negative value (ns), in the same shape. Raises ValueError for a negative
-    one.
-    """
+    """Return the bin of each value (ns), in the same shape. Raises ValueError for a negative value."""
     values = np.asarray(values_ns, dtype=np.int64)
     if np.any(values < 0):
         raise ValueError("a negative latency has no bin")
@@ -51,7 +49,7 @@ def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def signed_bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the bin of each value (ns); a negative value gets -b if its magnitude is in bin b."""
+    """Return the bin of each value (ns). A negative value gets -b if its magnitude is in bin b."""
     values = np.asarray(values_ns, dtype=np.int64)
     return np.sign(values) * _bin(np.abs(values))
 
@@ -61,7 +59,7 @@ def _bin(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the largest value (ns) of each bin, for the overflow bin its lower edge. Bin -b holds the
+    """Return the largest value (ns) of each bin; for the overflow bin, its lower edge. Bin -b holds the
     negatives of bin b.
     """
     index = np.asarray(bins, dtype=np.int64)
@@ -69,7 +67,7 @@ def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def lower_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the smallest value (ns) of each bin, for the negative overflow bin its edge, an upper bound."""
+    """Return the smallest value (ns) of each bin; for the negative overflow bin, its edge, an upper bound."""
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_highest(-index), _lowest(index))
 
@@ -84,7 +82,7 @@ def _highest(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 MOST_DIGITS = 12
-"""Digits of a number: 60 bits, one of them the sign."""
+"""The most digits of a number: 60 bits, one of them the sign."""
 DIGITS_OF_32_BITS = 6
 NO_DIGIT = 255
 
@@ -95,8 +93,8 @@ _DIGITS[np.frombuffer(ALPHABET, dtype=np.uint8)] = np.arange(64, dtype=np.uint8)
 def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.NDArray[np.int64]]:
     """Decode all texts into (all numbers in one array, the count of numbers in each text).
 
-    The numbers have 32 bits if all fit, because half the memory takes half the time. Raises RecordError for a
-    text that is not Base64 VLQ.
+    If all numbers fit in 32 bits, they get that type: half the memory takes half the time. Raises RecordError
+    for a text that is not Base64 VLQ.
     """
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     digits = _DIGITS[np.frombuffer("".join(texts).encode("ascii", "replace"), dtype=np.uint8)]
@@ -125,7 +123,7 @@ def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.
 
 
 def encode_bins(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> str:
-    """Encode the bins and counts of a window: each bin's distance from the previous one, then its count."""
+    """Encode a window's bins and counts: each bin as its distance from the previous one, then its count."""
     return encode(np.stack([np.diff(bins, prepend=0), counts], axis=1).ravel().tolist())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""labels.json holds what the user says about a record, so that it travels with the record."""
+"""labels.json holds what the user says about a record. It stays in the record's folder."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Word = Annotated[str, AfterValidator(check_word)]
 
 
 class Labels(Model):
-    """labels.json. `machines` maps each target of the run to the user's name for the machine."""
+    """The content of labels.json. `machines` maps each target of the run to the user's machine name."""
 
     schema_version: int = SCHEMA_VERSION
-    commit: Word | None = Field(default=None, description="the commit of what was tested")
+    commit: Word | None = Field(default=None, description="the commit of the tested software")
     labels: dict[Word, Word] = Field(default_factory=dict, max_length=MOST_LABELS)
     machines: dict[str, Word] = Field(default_factory=dict, max_length=MOST_LABELS)
 

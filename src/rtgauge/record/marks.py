@@ -14,7 +14,7 @@ from rtgauge.record.strict_model import Model
 
 
 class Severity(StrEnum):
-    """How much a mark devalues a measurement."""
+    """How much a mark devalues a step."""
 
     NOTE = "note"
     DOUBTFUL = "doubtful"
@@ -51,12 +51,12 @@ class Mark(Model):
 
     @property
     def remedy(self) -> str:
-        """Advice on what to do about it; empty if there is none."""
+        """Advice on what to do about the mark; empty if there is none."""
         return "" if self.kind is None else self.kind.value.remedy
 
 
 class Entry(NamedTuple):
-    """The entry of one mark: its severities (the usual one first), meaning, and advice (may be empty)."""
+    """A mark's entry: its severities (the usual one first), its meaning, and advice (may be empty)."""
 
     severities: tuple[Severity, ...]
     meaning: str
@@ -65,11 +65,11 @@ class Entry(NamedTuple):
 
 @unique
 class MarkKind(Enum):
-    """A kind of mark that rtgauge or its engine can make."""
+    """Every kind of mark that rtgauge or its engine can make."""
 
     _value_: Entry
 
-    # the machine
+    # Marks about the machine.
     THROTTLED = Entry(
         (DOUBTFUL,),
         "The kernel held the measuring thread back: real-time throttling, the fair server or a cgroup's "
@@ -139,7 +139,7 @@ class MarkKind(Enum):
         "raise the memory lock limit (ulimit -l unlimited) and measure again",
     )
 
-    # the run
+    # Marks about the run.
     STARTING_STATE = Entry(
         (DOUBTFUL,),
         "A setting of an earlier step could not be restored, so this step began from another state.",
@@ -190,7 +190,7 @@ class MarkKind(Enum):
     OTHER_TOOL = Entry((NOTE,), "Another tool measured this step, to check rtgauge against it.")
     OTHER_PERIOD = Entry((NOTE,), "The other tool could not measure with the step's own period.")
 
-    # the engine
+    # Marks that the engine makes.
     NOTHING_MEASURED = Entry(
         (INVALID,),
         "The step has no value at all. The detail says why.",
@@ -246,7 +246,7 @@ class MarkKind(Enum):
         "measure again with less load or fewer threads",
     )
 
-    # single probes
+    # Marks of single probes.
     ACTIVATIONS_UNKNOWN = Entry(
         (DOUBTFUL,),
         "The kernel did not trace some activations of a watched thread. Their latencies are in no figure.",
@@ -332,7 +332,7 @@ class MarkKind(Enum):
         "measure with --policy fifo",
     )
 
-    # co-kernels
+    # Marks about co-kernels.
     MODE_SWITCHES = Entry(
         (DOUBTFUL, NOTE),
         "Real-time threads were handed to Linux while they measured, so some of these latencies are "
@@ -349,7 +349,7 @@ class MarkKind(Enum):
         "give the period: --interval",
     )
 
-    # instruments and files of edges
+    # Marks about instruments and files of edges.
     INSTRUMENT_LOST = Entry(
         (INVALID,),
         "The connection to the instrument broke. What it had sent until then is kept.",
@@ -410,7 +410,7 @@ class MarkKind(Enum):
         "The file does not give the time of the measurement. Its modification time is used.",
     )
 
-    # other tools' output
+    # Marks about other tools' output.
     RESOLUTION_1US = Entry(
         (NOTE,),
         "The tool counts in whole us, so values may be up to 1 us off. The detail says in which direction.",

@@ -42,16 +42,16 @@ SystemText = Annotated[str, BeforeValidator(_utf8)]
 SEGMENT = "segment"
 """The label that marks a segment of a response, which is not a response by itself."""
 OVERFLOW_CYCLES = "overflow cycles"
-"""Name of the results that list the cycles in which a cyclictest thread exceeded its histogram.
+"""Name of the results that list the cycles in which a cyclictest thread's latency exceeded its histogram.
 
 Their values are `cycles` (separated by spaces), `others` and `interval_ns`.
 """
 COKERNELS = {"cobalt": "Cobalt", "rtai": "RTAI"}
-"""Value of the parameter `rt` -> the co-kernel's name."""
+"""Maps a value of the parameter `rt` to the co-kernel's name."""
 
 
 class ThreadCounts(Model):
-    """The kernel's counters of the measuring thread; None if they could not be read."""
+    """The kernel's counters of the measuring thread. A counter that could not be read is None."""
 
     voluntary_switches: int | None = None
     involuntary_switches: int | None = None
@@ -60,18 +60,18 @@ class ThreadCounts(Model):
     run_delay_ns: int | None = None
     cpu_ns: int | None = None
     context_switches: int | None = Field(
-        default=None, description="on a co-kernel, which does not distinguish voluntary switches"
+        default=None, description="of a co-kernel, which does not distinguish voluntary switches"
     )
     mode_switches: int | None = Field(
-        default=None, description="how often a co-kernel handed the thread to Linux"
+        default=None, description="how often a co-kernel moved the thread to Linux"
     )
 
 
 class Distribution(Model):
-    """Count, extremes, moments and quantiles of one set of values.
+    """Count, extremes, moments and quantiles of a set of values.
 
-    `lower_bounds` names the fields that are lower bounds because the histogram overflows. All values are None
-    if `count` is 0.
+    `lower_bounds` names the fields that are only lower bounds, because the histogram overflowed. All values
+    are None if `count` is 0.
     """
 
     count: int
@@ -96,7 +96,7 @@ class WarmUp(Model):
 
 
 class SeriesSummary(Distribution):
-    """The summary of one measured quantity, or of all CPUs together if `series` is None."""
+    """The summary of one series, or of all main series together if `series` is None."""
 
     series: int | None
     metric: str
@@ -106,10 +106,10 @@ class SeriesSummary(Distribution):
     lost: int = 0
     impossible: int = 0
     exact_quantiles: bool = Field(
-        description="true: from raw samples; false: from the histogram (at most 1 % too large)"
+        description="true: exact, from raw samples; false: from the histogram (at most 1 % too large)"
     )
     filled: Distribution = Field(
-        description="with the missed activations filled in; equal to the plain figures if none was missed"
+        description="figures that include missed activations; equal to the plain ones if none was missed"
     )
     warm_up: WarmUp
     thread: ThreadCounts | None = None
@@ -125,8 +125,8 @@ class Outlier(Model):
 
 
 class TableLine(Model):
-    """How much a line of /proc/interrupts or /proc/softirqs grew, by CPU, without zeros. A counter that went
-    backwards is null.
+    """How much each CPU's column in a line of /proc/interrupts or /proc/softirqs grew. Columns that did not
+    grow are left out; null means that the counter went backwards.
     """
 
     name: str
@@ -153,46 +153,48 @@ Growth = dict[str, int | None]
 
 
 class Changes(Model):
-    """What changed on a target over a step. Counters have only what grew; one that went backwards is null.
-    `unknown`: it could not be read.
+    """What changed on a target during a step. Only counters that grew are listed; null means that a counter
+    went backwards. `unknown` means that it could not be read.
     """
 
     interrupts: dict[str, TableLine] | Unknown = Field(default_factory=dict[str, TableLine])
     softirqs: dict[str, TableLine] | Unknown = Field(default_factory=dict[str, TableLine])
     counters: dict[str, int | Unknown] = Field(
-        default_factory=dict[str, int | Unknown], description="of /proc/stat"
+        default_factory=dict[str, int | Unknown], description="counters of /proc/stat"
     )
     cpu_time_ns: dict[str, Growth] = Field(
-        default_factory=dict[str, Growth], description="CPU -> kind -> time, of /proc/stat"
+        default_factory=dict[str, Growth], description="CPU -> kind -> time, from /proc/stat"
     )
     vmstat: Growth = Field(default_factory=Growth)
     temperature_millicelsius: dict[str, NumberChange] = Field(default_factory=dict[str, NumberChange])
     frequency_khz: dict[str, NumberChange] = Field(
-        default_factory=dict[str, NumberChange], description="by CPU"
+        default_factory=dict[str, NumberChange], description="frequency of each CPU"
     )
-    energy_uj: Growth = Field(default_factory=Growth, description="by package, of RAPL")
-    throttle_counts: Growth = Field(default_factory=Growth, description="by heat, of each CPU and package")
+    energy_uj: Growth = Field(default_factory=Growth, description="energy of each package, from RAPL")
+    throttle_counts: Growth = Field(
+        default_factory=Growth, description="times that each CPU or package was too hot"
+    )
     clock_source: TextChange | None = None
     online_cpus: TextChange | None = None
 
 
 class RunSegment(Model):
-    """An interval in which a task ran without interruption; times count from the release of its task set."""
+    """An interval in which a task ran without interruption. Times count from the release of its task set."""
 
     task: str
-    activation: int = Field(description="from 1")
+    activation: int = Field(description="number of the activation, from 1")
     start_ns: int
     end_ns: int
 
 
 class TaskCounts(Model):
-    """Counters of one task in the measured phase. Its times are in its series."""
+    """One task's counters in the measured phase. The task's times are in its series."""
 
     task: str
     cpu: int | None
     activations: int
     deadline_misses: int
-    preemptions: int | None = Field(description="involuntary switches while it was at work")
+    preemptions: int | None = Field(description="involuntary switches during the task's activations")
 
 
 class LoadPart(Model):
@@ -204,7 +206,7 @@ class LoadPart(Model):
     wanted: dict[str, Any] = Field(default_factory=dict)
     reached: dict[str, Any] = Field(default_factory=dict)
     ended_early: str | None = Field(
-        default=None, description="why it died while it was needed; None: it did not die"
+        default=None, description="why the program ended while it was needed; None: it did not"
     )
 
 
@@ -230,18 +232,18 @@ class LeftOut(Model):
 class SettingMade(Model):
     """One setting that was changed for a step.
 
-    `error` is None if the machine accepted it. `put_back` is the result of restoring it.
+    `error` is None if the machine accepted the value. `put_back` is the result of restoring the old value.
     """
 
     path: SystemText = Field(
-        description="a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/agent.md)"
+        description="the setting: a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/agent.md)"
     )
     old: SystemText | None
     wanted: SystemText
     now: SystemText | None
     error: str | None = None
     put_back: str | None = Field(
-        default=None, description="restored, gone, left-changed-by-other, failed, ...; None: not yet"
+        default=None, description="restored, gone, left-changed-by-other, failed, ...; None: not yet restored"
     )
 
 
@@ -252,23 +254,23 @@ class DeploymentReport(Model):
     words: str
     by: Literal["settings", "boot"] = Field(
         default="settings",
-        description="boot: the machine was booted for it, and only settings without a boot parameter were "
-        "made",
+        description="boot: the machine was booted for the deployment; only settings without a boot parameter "
+        "were changed",
     )
     boot_words: str | None = Field(
-        default=None, description="the boot parameters for it; null: the machine was not booted for it"
+        default=None, description="the deployment's boot parameters; null: the machine was not booted for it"
     )
     recognised: str | None = Field(
-        default=None, description="the deployment that the machine's facts showed after that boot"
+        default=None, description="the deployment that the machine's facts showed after the boot"
     )
-    isolated: str = Field(default="", description="CPUs that were set aside for measuring")
+    isolated: str = Field(default="", description="CPUs that were reserved for measuring")
     settings: list[SettingMade] = Field(default_factory=list[SettingMade])
     noted: int = Field(
-        default=0, description="settings that hotplug or moves may change, noted before and put back after"
+        default=0, description="settings noted and restored because hotplug or moves may change them"
     )
-    moved: int = Field(default=0, description="tasks that were moved off the isolated CPUs")
+    moved: int = Field(default=0, description="how many tasks were moved off the isolated CPUs")
     not_moved: list[SystemText] = Field(
-        default_factory=list[SystemText], description="the first tasks that refused, with the reason"
+        default_factory=list[SystemText], description="the first tasks that could not move, with the reason"
     )
     not_moved_count: int = 0
     not_put_back: list[SystemText] = Field(default_factory=list[SystemText])
@@ -277,7 +279,7 @@ class DeploymentReport(Model):
         description=("priorities of the controller, other real-time threads and IRQ threads were also set"),
     )
     not_found: list[SystemText] = Field(
-        default_factory=list[SystemText], description="devices that have no IRQ thread to raise"
+        default_factory=list[SystemText], description="devices without an IRQ thread to raise"
     )
     not_in_effect: list[str] = Field(
         default_factory=list[str], description="boot parameters that this kernel does not know"
@@ -285,7 +287,7 @@ class DeploymentReport(Model):
 
     @property
     def refused(self) -> list[SettingMade]:
-        """The settings that the machine refused."""
+        """The settings whose new value the machine refused."""
         return [setting for setting in self.settings if setting.error is not None]
 
 
@@ -298,19 +300,19 @@ class Result(Model):
 
 
 OpenValues = Annotated[dict[str, Any], AfterValidator(check_parameters)]
-"""Parameters as an engine or another tool reports them."""
+"""A step's parameters, as an engine or another tool reports them."""
 Clock = Annotated[dict[str, Any], AfterValidator(check_clock)]
 
 
 class Peer(NamedTuple):
-    """The target that plays the other role in a step with two ends."""
+    """The target that plays the other role in a step with two roles."""
 
     role: str
     target: str
 
 
 def _parameters(value: object, info: ValidationInfo) -> object:
-    """Keep a probe's own model as it is; check the values of a file by the names that every reader knows."""
+    """Keep a probe's own model unchanged; check a file's values by the names that all readers know."""
     if not isinstance(value, dict):
         return value
     return OpenParameters(**check_parameters(cast("dict[str, Any]", value), info))
@@ -339,18 +341,18 @@ class StepKey(Model):
     tool: str = Field(
         default="rtgauge",
         description=(
-            "'rtgauge', or the tool that checks it: 'cyclictest', 'rtla', 'xenomai-latency', "
+            "'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla', 'xenomai-latency', "
             "'xenomai-switchtest', 'rtai-latency', 'rtai-switches'"
         ),
     )
 
     @property
     def id(self) -> str:
-        """The content of the key as text: JSON with sorted names."""
+        """The key's content as text: JSON with sorted names."""
         return self.id_without()
 
     def id_without(self, *names: str) -> str:
-        """Return the id without these fields and parameters: steps that differ only in these share the id."""
+        """Return the id without these fields and parameters. Steps that differ only in them share this id."""
         fields = self.model_dump(mode="json", exclude=set(names))
         parameters = fields.get("parameters", {})
         fields["parameters"] = {name: parameters[name] for name in parameters if name not in names}
@@ -358,15 +360,15 @@ class StepKey(Model):
 
     @property
     def without_load(self) -> str:
-        """The id without load and deployment: steps that are armed alike share this id."""
+        """The id without load and deployment. Steps that differ only in them share this id."""
         return self.id_without("load", "deployment", "targets", "repeat")
 
     def with_parameters(self, **values: Any) -> StepKey:
-        """Copy the key with these parameter values."""
+        """Return a copy of the key with these parameter values."""
         return self.model_copy(update={"parameters": self.parameters.but(**values)})
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both name the same step, even if they were read from different places."""
+        """Return whether both keys name the same step, even if they come from different places."""
         return isinstance(other, StepKey) and self.id == other.id
 
     def __hash__(self) -> int:
@@ -385,41 +387,41 @@ class StepKey(Model):
 
     @property
     def peer(self) -> Peer | None:
-        """The other machine; None if the step has only one."""
+        """The target that plays the other role; None if the step has only one target."""
         return next((Peer(role, target) for role, target in self.targets.items() if role != "self"), None)
 
 
 class PeerReport(Model):
-    """The other machine of a step with two ends. Its own clock timed its measurements."""
+    """The other target of a step with two roles. Its own clock timed its measurements."""
 
     target: str
-    role: str = Field(description="its role: master or slave")
-    parameters: OpenValues = Field(description="parameters as its engine understood them")
+    role: str = Field(description="the role that it played: master or slave")
+    parameters: OpenValues = Field(description="parameters as the peer's engine understood them")
     cpus: list[int]
     clock: Clock = Field(default_factory=dict)
-    series: list[int] = Field(description="the series of the step that it measured")
+    series: list[int] = Field(description="the series of the step that the peer measured")
     clock_offset_ns: int = Field(
-        description="the offset added to its CLOCK_MONOTONIC to place its windows and outliers on "
-        "the target's; no measured time includes it"
+        description="offset that was added to the peer's CLOCK_MONOTONIC, to place its windows and outliers "
+        "on the target's clock; no measured time includes it"
     )
     clock_uncertainty_ns: int = Field(
-        description="half the time that reading the three clocks took, which bounds the error of the offset"
+        description="half the time that reading the three clocks took: a bound on the offset's error"
     )
 
 
 class ClockDriftReport(Model):
-    """How much faster this machine's clock ran than the instrument's. No time is corrected for this."""
+    """How much faster this machine's clock ran than the instrument's. No time is corrected for it."""
 
     ppm: float
-    low_ppm: float = Field(description="95 % interval")
+    low_ppm: float = Field(description="95 % interval of the drift")
     high_ppm: float
-    seconds: float = Field(description="the time over which it was estimated")
+    seconds: float = Field(description="the time over which the drift was estimated")
 
 
 class ExactFigures(Model):
-    """Totals that the instrument keeps over all values, including any that its stream did not deliver.
+    """Totals that the instrument keeps over all values, including values that its stream lost.
 
-    A total that it does not know is None.
+    None means that the instrument does not know the total.
     """
 
     count: int
@@ -430,51 +432,50 @@ class ExactFigures(Model):
 
 
 class InstrumentReport(Model):
-    """The instrument that measured a step from outside, with its own clock."""
+    """The instrument that measured a step from outside, with a clock of its own."""
 
-    address: str = Field(description="as given: serial:/dev/ttyACM0, latmon:board")
-    id: str = Field(description="unique id of its flash chip; for a latmon, host and port")
+    address: str = Field(description="its address as the user gave it: serial:/dev/ttyACM0, latmon:board")
+    id: str = Field(description="unique id of the instrument's flash chip; for a latmon, host and port")
     firmware: str
     resolution_ns: float
-    configuration: dict[str, Any] = Field(description="what it was set to")
-    series: list[int] = Field(description="the series of the step that it measured")
+    configuration: dict[str, Any] = Field(description="the instrument's configuration")
+    series: list[int] = Field(description="the series of the step that the instrument measured")
     loopback_ns: tuple[float, float] | None = Field(
         default=None,
         description=(
-            "its own smallest and largest latency without wires, right before the step; None: not measured"
+            "smallest and largest latency that it measured without wires, right before the step; None: not "
+            "measured"
         ),
     )
     wire_offset_ns: int | None = Field(
-        default=None, description="latency of the wires, as given with wire-offset; it is never subtracted"
+        default=None, description="latency of the wires, from wire-offset; never subtracted"
     )
-    counters: dict[str, int] = Field(description="what it counted in the measured phase")
+    counters: dict[str, int] = Field(description="what the instrument counted in the measured phase")
     exact: ExactFigures | None = None
     drift: ClockDriftReport | None = Field(
-        default=None, description="None: the step was too short to estimate it"
+        default=None, description="None: the step was too short for an estimate"
     )
     clock_offset_ns: int = Field(
-        description="the target's CLOCK_MONOTONIC when its time was 0; used only to place windows and "
-        "outliers"
+        description="the target's CLOCK_MONOTONIC when the instrument's clock was 0; only places windows and "
+        "outliers in time"
     )
     clock_uncertainty_ns: int = Field(
-        description="half the time that starting it and reading the clocks took"
+        description="half the time that starting it and reading the clocks took: a bound on the error"
     )
 
 
 class ExplainCost(Model):
-    """The cost of recording kernel events, from warm-up stretches that alternate between without and with
-    them.
+    """The cost of recording kernel events, measured in the warm-up, in stretches alternately without and with
+    events.
     """
 
-    pairs: int = Field(
-        description="stretches without events, each compared with a neighbouring one with events"
-    )
-    without_ns: float = Field(description="mean of the stretches' medians without events")
+    pairs: int = Field(description="stretches without events; each is compared with a neighbour with events")
+    without_ns: float = Field(description="mean of the medians of the stretches without events")
     with_ns: float
-    median_ns: float = Field(description="mean difference of the medians in pairs: the cost")
-    low_ns: float = Field(description="lower end of its 90 % interval, for an equivalence test at 5 %")
+    median_ns: float = Field(description="the cost: mean difference between the two medians of a pair")
+    low_ns: float = Field(description="lower end of the cost's 90 % interval, for an equivalence test at 5 %")
     high_ns: float
-    bound_ns: int = Field(description="a cost up to this counts as none")
+    bound_ns: int = Field(description="a cost up to this bound counts as none")
 
     @property
     def is_equivalent(self) -> bool:
@@ -483,8 +484,8 @@ class ExplainCost(Model):
 
     @property
     def words(self) -> str:
-        """ "costs 0.41 us at the median (0.30 to 0.52)", or "has no measurable cost (...)" if the interval
-        includes 0.
+        """The cost in words: "costs 0.41 us at the median (0.30 to 0.52)", or "has no measurable cost (...)"
+        if the interval includes 0.
         """
         between = f"{self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f}"
         if self.low_ns <= 0:
@@ -493,25 +494,25 @@ class ExplainCost(Model):
 
 
 class ExplainReport(Model):
-    """The record of events that explain the largest latencies (moments.ndjson.gz)."""
+    """What was recorded to explain the largest latencies (moments.ndjson.gz)."""
 
-    events: list[str] = Field(description="group/event: what the kernel recorded")
-    moments: int = Field(description="latencies around which that was kept")
+    events: list[str] = Field(description="the events that the kernel recorded, as group/event")
+    moments: int = Field(description="how many latencies have their events in the file")
     not_captured: dict[str, int] = Field(
-        description="reason -> latencies that should have been kept but were not"
+        description="reason -> how many latencies should have been kept but were not"
     )
-    copy_max_ns: int = Field(description="the longest time that copying took; recording continues meanwhile")
+    copy_max_ns: int = Field(description="longest time that copying took; the kernel records meanwhile")
     buffer_kb: int
     cost: ExplainCost | None = Field(default=None, description="None: the stretches had too few samples")
 
 
 class Step(Model):
-    """step.json: one probe with its parameters under one load in one deployment."""
+    """The content of step.json: one probe with its parameters under one load in one deployment."""
 
     schema_version: int = SCHEMA_VERSION
     id: str = Field(description="folder name, e.g. 01-wakeup-idle")
     key: StepKey
-    tool: str = Field(description="the program that measured: 'rtgauge-engine 0.1.0', 'cyclictest 2.40'")
+    tool: str = Field(description="the measuring program: 'rtgauge-engine 0.1.0', 'cyclictest 2.40'")
     engine_sha256: str | None = Field(
         default=None, description="SHA-256 of the engine that measured; None: another tool measured"
     )
@@ -520,7 +521,7 @@ class Step(Model):
     )
     started: str = Field(description="UTC, ISO 8601")
     ended: str
-    start_ns: int | None = Field(description="CLOCK_MONOTONIC of the target at `go`")
+    start_ns: int | None = Field(description="the target's CLOCK_MONOTONIC at `go`")
     end_ns: int | None
     end_reason: str
     parameters: OpenValues = Field(description="every parameter as the engine understood it")
@@ -530,20 +531,18 @@ class Step(Model):
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
     load: LoadReport
     deployment: DeploymentReport | None = Field(
-        default=None, description="what was set for the step; None: nothing"
+        default=None, description="the deployment that was set for the step; None: none"
     )
     peer: PeerReport | None = Field(
-        default=None, description="the machine that played the other role; None: there was none"
+        default=None, description="the target that played the other role; None: the step had only one target"
     )
     instrument: InstrumentReport | None = Field(
-        default=None, description="the instrument that measured from outside; None: there was none"
+        default=None, description="the instrument that measured from outside; None: no instrument did"
     )
     series: list[SeriesSummary]
     total: SeriesSummary | None = Field(
-        description="all series of the main metric (latency, otherwise the metric of the first series) "
-        "together"
-        "; None for "
-        "a probe without series"
+        description="all series of the main metric together (latency, or else the metric of the first "
+        "series); None if the step has no series"
     )
     outliers: list[Outlier]
     results: list[Result] = Field(
@@ -552,10 +551,10 @@ class Step(Model):
     )
     marks: list[Mark]
     explain: ExplainReport | None = Field(
-        default=None, description="what explains its largest latencies; None: no events were recorded"
+        default=None, description="events that explain its largest latencies; None: none were recorded"
     )
     tasks: list[TaskCounts] = Field(
-        default_factory=list[TaskCounts], description="taskset: one for each task, in the set's order"
+        default_factory=list[TaskCounts], description="taskset: the counts of each task, in the set's order"
     )
     segments: list[RunSegment] = Field(
         default_factory=list[RunSegment],
@@ -569,7 +568,7 @@ class Step(Model):
 
     @property
     def main_series(self) -> list[SeriesSummary]:
-        """The series that `total` combines: neither segments (label `segment`) nor another role's series."""
+        """The series that `total` combines: no segments (label `segment`), and no series of another role."""
         whole = [
             series
             for series in self.series
@@ -581,16 +580,16 @@ class Step(Model):
 
     @property
     def emulated(self) -> bool:
-        """Whether the processor of the target, or of the other machine, was emulated."""
+        """Whether the target's or its peer's processor was emulated."""
         return MarkKind.EMULATED.is_in(self.marks)
 
     @property
     def worst(self) -> Severity | None:
-        """The severity of the severest mark, or None."""
+        """The highest severity among the marks; None if there are no marks."""
         return worst_severity(mark.severity for mark in self.marks)
 
     def doubts_on(self, metric: str) -> list[Mark]:
-        """Return the doubtful marks that concern this metric: all except marks on another metric's series."""
+        """Return the doubtful marks that concern this metric: all except marks on other metrics' series."""
         others = {summary.series for summary in self.series if summary.metric != metric}
         return [
             mark
@@ -609,31 +608,31 @@ class VerdictWord(StrEnum):
 
 
 class Exposure(Model):
-    """How much all steps together measured against a bound, and which exceedance rate that excludes."""
+    """How much the steps together measured against a bound, and which rate of violations that excludes."""
 
     activations: int
-    violations: int = Field(description="possible violations")
+    violations: int = Field(description="samples that could have violated the bound")
     runs: int
-    boots: int = Field(description="boots that the run made")
-    conditions: int = Field(description="different loads, deployments and parameters")
-    measured_s: float = Field(description="0: unknown, for example if an imported file does not give it")
+    boots: int = Field(description="boots during the run")
+    conditions: int = Field(description="different combinations of load, deployment and parameters")
+    measured_s: float = Field(description="0: unknown, for example because an imported file does not give it")
     confidence: float
-    share_excluded: float = Field(description="a larger share of violations is excluded at this confidence")
+    share_excluded: float = Field(description="a larger share of violations is excluded with this confidence")
     per_hour_excluded: float | None = Field(
-        description="the same in violations per hour, on all CPUs together"
+        description="the same as a rate: violations per hour, on all CPUs together"
     )
-    next_share: float = Field(description="the next power of ten below share_excluded")
+    next_share: float = Field(description="the first power of ten below share_excluded")
     next_s: float | None = Field(
-        description="how long a measurement must be to exclude next_share; None: no measurement can, or "
-        "unknown"
+        description="how long a measurement must be to exclude next_share; None: no length is enough, or it "
+        "is unknown"
     )
     next_boards: int | None = Field(
-        description="the number of boards on which that takes as long as this measurement took"
+        description="how many boards exclude next_share in the time that this measurement took"
     )
 
 
 class Verdict(Model):
-    """The verdict on a requirement for one step, or for a whole run (`step` None: the worst of its steps)."""
+    """The verdict on a requirement for one step, or for a whole run (`step` None: the worst verdict)."""
 
     word: VerdictWord
     requirement: str
@@ -642,19 +641,19 @@ class Verdict(Model):
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
     exposure: Exposure | None = Field(
-        default=None, description="the exposure of the whole run; only the run's verdict has it"
+        default=None, description="the exposure of the whole run; only the run's verdict has one"
     )
 
 
 class Run(Model):
-    """run.json."""
+    """The content of run.json."""
 
     schema_version: int = SCHEMA_VERSION
     id: str
     created: str
     ended: str | None = None
     state: Literal["partial", "complete", "interrupted"]
-    rtgauge: str = Field(description="version")
+    rtgauge: str = Field(description="version of rtgauge")
     commit: str | None = Field(
         default=None, description='commit of its sources, with "+" if they were changed; None: unknown'
     )
@@ -665,10 +664,10 @@ class Run(Model):
     requirement: str | None = None
     verdicts: list[Verdict] = Field(default_factory=list[Verdict])
     steps: list[str] = Field(
-        default_factory=list[str], description="ids of the finished steps, in the order they were measured"
+        default_factory=list[str], description="ids of the finished steps, in the order of measuring"
     )
     planned: list[StepKey] = Field(
-        default_factory=list[StepKey], description="every step of the plan, in the order chosen"
+        default_factory=list[StepKey], description="every step of the plan, in the order of measuring"
     )
     left_out: list[LeftOut] = Field(default_factory=list[LeftOut])
     allow_left_out: bool = Field(
@@ -678,9 +677,9 @@ class Run(Model):
 
 
 def kept_in_plan(run: Run, key: str, model: type[ModelT], what: str) -> ModelT | None:
-    """Read what a record's plan keeps under a key; None if there is nothing.
+    """Read the model that a record's plan keeps under a key; None if the key is missing.
 
-    `what`: what is missing, for the error about a damaged plan. Raises RecordError.
+    `what`: the content, for the error about damage. Raises RecordError.
     """
     written = run.plan.get(key)
     try:

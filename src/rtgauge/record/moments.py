@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The recorded trace of a step's largest latencies: moments.ndjson.gz (docs/formats/record.md).
 
-It is written while the step is measured, without interpretation.
+It is written during the step, without interpretation.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 MOMENTS = "moments.ndjson.gz"
 MOST_BYTES = 1024 * MIB
 MOST_LINE = 128 * MIB
-"""Maximum bytes of one moment: 16 MiB of ring buffer on each of several CPUs, in base64."""
+"""Most bytes of one moment: 16 MiB of ring buffer on each of several CPUs, in base64."""
 MOST_MOMENTS = 10_000
 
 
 @dataclass(frozen=True)
 class MomentFile:
-    """The moments of one step.
+    """A step's moments, read from its file.
 
     `formats`: the stream's line `trace_formats`. `identity`: identifies the file that was read.
     """
@@ -54,7 +54,7 @@ class MomentFile:
             return cls(source, identity_of(file), document)
 
     def moments(self) -> Iterator[dict[str, Any]]:
-        """Yield the stream's lines `moment` one by one, as they need not all fit in memory. Raises
+        """Yield the stream's `moment` lines one by one, because they may not all fit in memory. Raises
         RecordError.
         """
         with _opened(self.source) as file:
@@ -90,17 +90,17 @@ def _lines(compressed: BinaryIO) -> Iterator[dict[str, Any]]:
 
 UNFINISHED = "moments.part"
 MOST_WRITTEN = 256 << 20
-"""Maximum bytes of a step's lines, before compression; an engine sends 85 MiB at most."""
+"""Most bytes of a step's lines, before compression; an engine sends 85 MiB at most."""
 
 
 class MomentWriter:
     """Writes a step's moments to disk as they arrive.
 
-    The file of a record begins with their formats and symbols, which arrive last.
+    The finished file begins with the event formats and symbols, although they arrive last.
     """
 
     def __init__(self, folder: Path, formats: TraceFormatsLine) -> None:
-        """Start a file in the step's folder. Raises OSError."""
+        """Create the file in the step's folder. Raises OSError."""
         self._folder, self._formats = folder, formats
         self._symbols: dict[str, str] = {}
         self._bytes = 0
@@ -108,7 +108,7 @@ class MomentWriter:
         self._file = gzip.GzipFile(fileobj=self._part, mode="wb", compresslevel=6)
 
     def add(self, text: bytes) -> None:
-        """Add a line `moment`. Raises OSError, or RecordError if there are too many."""
+        """Add a `moment` line. Raises OSError, or RecordError if there are too many bytes."""
         self._bytes += len(text)
         if self._bytes > MOST_WRITTEN:
             raise RecordError(
@@ -118,7 +118,7 @@ class MomentWriter:
         self._file.write(text)
 
     def add_symbols(self, line: SymbolsLine) -> None:
-        """Add the names of kernel addresses."""
+        """Add names of kernel addresses."""
         self._symbols |= line.symbols
 
     def finish(self) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The parameters of a step: a probe's own model, or an open one for anything that a record may hold.
+"""The parameters of a step: a probe's own model, or an open model for anything that a record may hold.
 
-A record's models leave some values open; every reader knows their types by their names. They are checked only
-when a file is read (`FROM_A_FILE`). Code that uses them trusts their types.
+The models of a record leave some values open, whose types readers know by their names. Types are checked only
+when a file is read (`FROM_A_FILE`); code that uses the values trusts them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, Union, cast, get_arg
 from pydantic import BaseModel, ConfigDict, ValidationInfo
 
 FROM_A_FILE = {"from": "file"}
-"""Validation context for values from a file, which anyone may have written."""
+"""Validation context for values from a file, which may come from anyone."""
 MOST_NS = 1 << 62
 TEXTS = frozenset(
     ("context", "event", "execution", "explain_events", "lock", "method", "name", "path",
@@ -37,7 +37,7 @@ def _is_time(value: object) -> bool:
 
 
 def _is_limits(value: object) -> bool:
-    """Return whether it maps series to the limit of their histogram (ns) or None."""
+    """Return whether the value maps each series to its histogram's limit (ns) or None."""
     if not isinstance(value, dict):
         return False
     limits = cast("dict[str, object]", value)
@@ -66,7 +66,7 @@ def _are_times(value: object) -> bool:
 
 
 def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
-    """Return the type that every reader expects of this parameter, and its check; None if anything goes."""
+    """Return the type that readers expect of this parameter, and its check; None if any value is valid."""
     if name == LIMITS:
         return "times (ns) of series", _is_limits
     if name == INTERVALS:
@@ -94,7 +94,7 @@ def _check(
 def check_parameters(parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
     """Return a step's parameters unchanged.
 
-    Raises ValueError if a parameter from a file does not have the type that its name requires.
+    Raises ValueError if a parameter from a file lacks the type that readers expect.
     """
     if info.context is FROM_A_FILE:
         _check(parameters, _parameter)
@@ -102,23 +102,23 @@ def check_parameters(parameters: dict[str, Any], info: ValidationInfo) -> dict[s
 
 
 def check_clock(clock: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    """Return a step's clock unchanged. Raises ValueError if a file has an invalid time."""
+    """Return a step's clock unchanged. Raises ValueError if a file gives an invalid time."""
     if info.context is FROM_A_FILE:
         _check(clock, lambda name: ("a time (ns)", _is_figure) if name.endswith("_ns") else None)
     return clock
 
 
 class Parameters(BaseModel):
-    """Parameters of a probe.
+    """Base of all probes' parameters.
 
-    The alias takes the field's usual notation; the name holds the number.
+    The alias takes the usual notation (`interval`); the name holds the number (`interval_ns`).
     """
 
     model_config = ConfigDict(
         extra="forbid", populate_by_name=False, frozen=True, strict=True, defer_build=True
     )
     alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
-    """Groups of keys that exclude each other: a later one replaces the others."""
+    """Groups of keys that exclude each other. The key that is given last replaces the others."""
 
     @property
     def values(self) -> dict[str, Any]:
@@ -128,21 +128,21 @@ class Parameters(BaseModel):
     def get(self, name: str) -> Any:
         """Return the parameter with this name; None if there is none.
 
-        It is for code that reads steps of any probe; a probe uses its own fields.
+        For code that reads steps of any probe. A probe reads its own fields.
         """
         known = name in type(self).model_fields or name in (self.model_extra or ())
         return getattr(self, name) if known else None
 
     def but(self, **values: Any) -> Self:
-        """Copy the parameters with these changes, which are not checked."""
+        """Return a copy with these changes, which are not checked."""
         return self.model_copy(update=values)
 
     @classmethod
     def held(cls, values: Mapping[str, Any]) -> Self:
-        """Make the model from a record's parameters. Only their types are checked, since the values were
-        checked before they were written.
+        """Make the model from a record's parameters. Only types are checked, because the values were checked
+        before writing.
 
-        Raises ValueError for a parameter that the probe does not have, or that has another type.
+        Raises ValueError if the probe does not have a parameter, or its type is wrong.
         """
         for name, value in values.items():
             field = cls.model_fields.get(name)
@@ -154,7 +154,7 @@ class Parameters(BaseModel):
 
 
 class OpenParameters(Parameters):
-    """Parameters of an imported step, or of a record whose probe has not read them yet."""
+    """Parameters of an imported step, or of a record's step before its probe reads them."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -169,7 +169,7 @@ class OpenParameters(Parameters):
 
 
 def _fits(value: object, annotation: Any) -> bool:
-    """Return whether a value has a field's type; its validators do not matter."""
+    """Return whether a value has a field's type. The field's validators are not run."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _fits(value, arguments[0])

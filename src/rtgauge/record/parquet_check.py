@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks the description in a Parquet file before the file is decoded: a page of a few bytes can expand to a
+"""Checks the description in a Parquet file before the file is decoded: a page of a few bytes may expand to a
 billion values.
 
 It reads the footer and the page headers (the format's `parquet.thrift`, in Thrift's compact protocol), but no
@@ -15,20 +15,20 @@ from typing import Any, BinaryIO, cast
 MAGIC = b"PAR1"
 MOST_FOOTER = 64 << 20
 MOST_FIELDS = 1_000_000
-"""Maximum number of numbers, texts and lists in the footer."""
+"""The most numbers, texts and lists that a footer may contain."""
 MOST_NESTED = 16
 PAGE_HEADER_BYTES = 1 << 16
 SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
-"""Limits on values: real files have fewer than ten a byte, because a window's numbers hardly compress."""
+"""Limits on values. Real files have fewer than ten a byte, as a window's numbers hardly compress."""
 SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
 MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
-"""Limits for files of any size. The blocks of long steps need at most a third of them."""
+"""Limits for files of any size. The blocks of long steps need at most a third of these."""
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 DICTIONARY, DATA, DATA_V2 = 2, 0, 3
 
 
 class _Thrift:
-    """Decodes one struct of the compact protocol into a dict: field number -> value."""
+    """Decodes a struct of the compact protocol into a dict from field numbers to values."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -80,7 +80,7 @@ class _Thrift:
                 length = head >> 4 if head >> 4 < 15 else self._varint()
                 if length > len(self._data) - self.at:
                     raise ValueError("its description is cut short")
-                # A boolean in a list takes a byte.
+                # In a list, each boolean takes a byte.
                 return [
                     self._value(BYTE if head & 15 in {TRUE, FALSE} else head & 15, depth + 1)
                     for _ in range(length)
@@ -121,8 +121,8 @@ def _struct(fields: dict[int, Any], field: int) -> dict[int, Any]:
 
 
 def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
-    """Return (values, decompressed bytes of all pages) of a column chunk. Raises ValueError if it is
-    damaged.
+    """Return (values, decompressed bytes) of all pages of a column chunk. Raises ValueError if it
+    is damaged.
     """
     offset, left = min(_number(column, field) for field in (9, 11) if field in column), _number(column, 7)
     if offset + left > end:
@@ -194,7 +194,7 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
         raise ValueError("its columns overlap")
     packed = sum(
         after - before for before, after in chunks
-    )  # not the file's size, since padding and holes have no values
+    )  # the file's own size would count padding and holes, which have no values
     most_values, most_bytes = (
         min(MOST_VALUES, SPARE_VALUES + VALUES_A_BYTE * packed),
         min(MOST_BYTES, SPARE_BYTES + BYTES_A_BYTE * packed),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds a record by the user's name for it, and reads its folder."""
+"""Finds a record by the name that the user gives, and reads its folder."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 RUN, PAGE = "run.json", "report.html"
 SUMS = "SHA256SUMS"
-"""The checksums of the files that `described_in` lists, as sha256sum reads them; step.json has the others."""
+"""The checksums, in sha256sum's format, of the files in `described_in`; step.json has all others."""
 SUM = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 WINDOWS, BLOCKS = "windows.parquet", "blocks.parquet"
-"""The file with a step's windows; a long step has blocks (windows merged in time)."""
+"""The files with a step's windows. A long step has blocks, which are windows merged in time."""
 PART = re.compile(r"windows-[^/]*\.parquet")
-"""The name of a part file, which holds some windows of a long step."""
+"""The name of a part file, which holds some of a long step's windows."""
 STEP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,120}")
 SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
 
 
 def _read(file: RecordFile) -> tuple[bytes, Any]:
-    """Return the bytes of a record's file and their parsed JSON. Raises RecordError, naming the file."""
+    """Return a record's file as bytes and as parsed JSON. Raises RecordError that names the file."""
     try:
         data = file.read(MOST_JSON)
         return data, parse_json(data)
@@ -52,14 +52,14 @@ def _read(file: RecordFile) -> tuple[bytes, Any]:
 
 
 def read_json(file: RecordFile) -> Any:
-    """Parse the JSON in a file of a record. Raises RecordError, naming the file."""
+    """Parse a JSON file of a record. Raises RecordError that names the file."""
     return _read(file)[1]
 
 
 def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
-    """Read the model stored in a file of a record, with strict types: a number in a text is an error.
+    """Read a model from a JSON file of a record. Types are strict: a number written as text is an error.
 
-    Raises RecordError, naming the file and the first error.
+    Raises RecordError that names the file and the first error.
     """
     written, data = _read(file)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
@@ -71,7 +71,7 @@ def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
             f"{SCHEMA_VERSION}): update rtgauge"
         )
     try:
-        # Validate the JSON itself: strict models accept no plain Python values for enumerations and tuples.
+        # Validate the JSON text itself: strict models refuse plain Python values for enumerations and tuples.
         return model.model_validate_json(written, strict=True, context=FROM_A_FILE)
     except ValidationError as error:
         details = error.errors()[0]
@@ -85,7 +85,7 @@ def read_run(path: Path) -> Run:
 
 
 def described_in(folder: RecordFolder) -> list[str]:
-    """The JSON files of the models that make a record."""
+    """Return the names of a record's JSON files that hold models."""
     names = [RUN]
     names += [f"steps/{name}/step.json" for name in folder.names("steps")]
     names += [f"targets/{name}/system.json" for name in folder.names("targets")]
@@ -110,9 +110,9 @@ def opened_folder(path: Path) -> RecordFolder:
 
 @contextmanager
 def reading(step: Step) -> Generator[None]:
-    """Guard code that uses a step's parameters, labels and results by the names of its probe.
+    """Guard code that reads a step's parameters, labels and results by name.
 
-    Raises RecordError if one is missing or invalid.
+    Raises RecordError if one of them is missing or invalid.
     """
     try:
         yield
@@ -125,16 +125,16 @@ def reading(step: Step) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Record:
-    """A record: its run, finished steps and the facts of its targets."""
+    """A record: its run, its finished steps and the facts of its targets."""
 
     path: Path
     run: Run
     steps: list[Step]
     systems: dict[str, Facts]
     label: str | None = None
-    """The user's name for the record, if any."""
+    """The user's name for the record; None if it has none."""
     _opened: RecordFolder | None = field(default=None, compare=False, repr=False)
-    """None until something is read from a record that was made in memory."""
+    """None until something is read; stays None for a record that was made in memory."""
 
     @classmethod
     def open(cls, path: Path) -> Record:
@@ -176,24 +176,24 @@ class Record:
         return cast("RecordFolder", self._opened)
 
     def system(self, target: str) -> Facts:
-        """Return the facts of a target, by its name in a step's key; empty if none were recorded."""
+        """Return the facts of the target with this name (as in a step's key); empty if none were recorded."""
         return self.systems.get(target) or self.systems.get(clean_name(target)) or Facts()
 
     def has(self, step: Step, name: str) -> bool:
-        """Return whether a step has a file with this name."""
+        """Return whether the step has a file with this name."""
         return self.folder.has(f"steps/{step.id}/{name}")
 
     def file(self, step: Step, name: str) -> RecordFile:
-        """Return a file of a step. Reading it checks its checksum, if it has one."""
+        """Return a step's file. Reading it verifies its checksum, if it has one."""
         return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
 
     def document(self, *, kept: bool = True) -> RunDocument:
-        """Return the JSON document of the record. `kept`: whether its folder is named."""
+        """Return the record as the JSON document. `kept`: whether the document names the folder."""
         folder = str(self.path) if kept else None
         return RunDocument(run=self.run, steps=self.steps, systems=self.systems, record=folder)
 
     def check_files(self) -> None:
-        """Check every file against its checksum; streams and logs may be missing.
+        """Check every file against its checksum. Streams and logs may be missing.
 
         Raises RecordError for a file that differs.
         """
@@ -207,7 +207,7 @@ class Record:
                         raise damaged(self.file(step, name), error) from None
 
     def _check_described(self) -> None:
-        """Check run.json, step.json and system.json; older records have no checksums of them."""
+        """Check run.json, step.json and system.json. Older records have no checksums of these files."""
         if not self.folder.has(SUMS):
             return
         file = self.folder.file(SUMS)
@@ -225,9 +225,9 @@ class Record:
                 raise damaged(self.folder.file(name), error) from None
 
     def windows(self, step: Step, *, bins: bool = True) -> Windows:
-        """Read the windows of a step; for a long step its blocks, each of which merges several seconds.
+        """Read a step's windows; for a long step its blocks, each of several merged seconds.
 
-        `bins`: whether their bins are needed. Raises RecordError if the file is damaged.
+        `bins`: whether to read the bins. Raises RecordError if the file is damaged.
         """
         from rtgauge.record.windows_file import check_windows, read_windows
 
@@ -249,20 +249,20 @@ class Record:
         return windows
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
-        """Return every one-second window of a step, read in parts that fit in memory. Raises RecordError."""
+        """Yield every one-second window of a step, in parts that fit in memory. Raises RecordError."""
         from rtgauge.record.windows_file import scan_windows, table_of
 
         parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]
         return scan_windows(parts) if parts else table_of(self.windows(step)).lazy()
 
     def moments(self, step: Step) -> MomentFile | None:
-        """Return the trace of the step's largest latencies; None if none was recorded. Raises RecordError."""
+        """Return the trace of a step's largest latencies; None if it was not recorded. Raises RecordError."""
         from rtgauge.record.moments import MOMENTS, MomentFile
 
         return MomentFile.open(self.file(step, MOMENTS)) if self.has(step, MOMENTS) else None
 
     def samples(self, step: Step) -> dict[int, RecordFile]:
-        """Return the raw sample files by series; empty if there are none. Raises RecordError."""
+        """Return a step's raw sample files by series; empty if there are none. Raises RecordError."""
         return {
             int(match[1]): self.file(step, name)
             for name in self._names(step)
@@ -274,7 +274,7 @@ class Record:
 
 
 def _names(folder: RecordFolder, name: str) -> list[str]:
-    """List a folder of a record. Raises RecordError if it cannot be read."""
+    """List the names in a record's folder. Raises RecordError if it cannot be read."""
     try:
         return folder.names(name)
     except OSError as error:
@@ -282,7 +282,7 @@ def _names(folder: RecordFolder, name: str) -> list[str]:
 
 
 def _check_counts(windows: Windows, step: Step) -> None:
-    """Check that the windows have as many values as step.json gives. Raises ValueError if not."""
+    """Check that the windows hold as many values as step.json says. Raises ValueError otherwise."""
     counts: dict[int, tuple[int, int]] = {}
     columns = (windows.series, windows.count, windows.missed)
     for number, count, missed in zip(*(column[windows.measured].tolist() for column in columns), strict=True):
@@ -300,7 +300,7 @@ PARTIAL = ".partial"
 
 
 def record_folders(out: Path) -> list[Path]:
-    """List the records in a folder, oldest first: their names begin with the time."""
+    """List the records in a folder, the oldest first (their names begin with the time)."""
     return sorted(path.parent for path in out.glob("*/run.json") if not path.parent.name.startswith("."))
 
 
@@ -317,9 +317,9 @@ def _begun_last(out: Path) -> Path:
 def find_record(named: Path) -> Path:
     """Find the folder of a record; a path that exists is returned unchanged.
 
-    `latest` is the record in rtgauge-runs that was started last, finished or not, and DIR/latest the one in
-    DIR. Another name without a folder is sought in rtgauge-runs, with or without its `.partial`. Raises
-    RecordError for `latest` if there is no record.
+    `latest` is the newest record in rtgauge-runs, finished or not; DIR/latest is the newest in DIR. A name
+    without a folder is looked up in rtgauge-runs, with or without `.partial`. Raises RecordError for `latest`
+    if there is no record.
     """
     if named.exists():
         return named

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Access to the files of a record: the folder is opened once, and all reads and writes start from there and
-follow no link.
+"""Accesses the files of a record. It opens the folder once; all reads and writes start from there and follow
+no link.
 
-A checked file is therefore the file that is used. Replacing a folder or a file meanwhile can neither reveal a
-file from elsewhere nor overwrite one. tools/check_record_access.py keeps other ways out of the packages that
-handle records.
+A file that was checked is therefore the file that is used. If someone replaces a folder or a file meanwhile,
+nothing outside the record is read or overwritten. tools/check_record_access.py keeps the packages that handle
+records from accessing files in another way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rtgauge.input_file import READING, open_regular, read_at_most, regular
 from rtgauge.record.files import below_descriptor, new_file, sync_tree, whole_file
 
 Identity = tuple[int, int, int, int, int]
-"""Device, inode, size, and the times of the last changes (ns), which stay the same while a file does."""
+"""Device, inode, size, and the times of the last changes (ns): the same as long as the file is unchanged."""
 
 
 def identity_of(file: BinaryIO) -> Identity:
@@ -41,54 +41,54 @@ def _open_folder(path: Path, flags: int) -> int:
     descriptor = os.open(path, flags)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 2 * descriptor > soft != hard:
-        # A thousand records may be compared, each with its descriptor: the soft limit is for programs that
-        # use select.
+        # Comparing a thousand records takes a descriptor for each. The low soft limit exists for programs
+        # that use select.
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return descriptor
 
 
 class RecordFolder:
-    """A record's folder, or a folder in it, open as long as it is referenced.
+    """A record's folder, or a folder in it, which stays open as long as it is referenced.
 
-    Names are paths below it, such as `steps/01-wakeup-idle/step.json`. `path` is the user's name for it, and
-    is only displayed. Every method raises OSError, with ELOOP for a link.
+    Names are paths below it, such as `steps/01-wakeup-idle/step.json`. `path` is the user's name for it, for
+    display only. Every method raises OSError; ELOOP means a link.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
-        """Take ownership of the descriptor."""
+        """Take over the descriptor, which `close` closes."""
         self.path = path
         self.descriptor = descriptor
         self.seen: dict[tuple[str, str], Identity] = {}
-        """(name, kind of check) -> the file that passed it."""
+        """Maps (name, kind of check) to the file that passed the check."""
         self._close: weakref.finalize[[int], RecordFolder] = weakref.finalize(self, os.close, descriptor)
 
     @classmethod
     def open(cls, path: Path, *, follow: bool = True) -> RecordFolder:
         """Open a record's folder.
 
-        `follow`: whether `path` itself may be a link; for writing it may not.
+        `follow`: whether `path` itself may be a link; when writing, it may not.
         """
         return cls(path, _open_folder(path, FOLDER if follow else FOLDER | os.O_NOFOLLOW))
 
     def close(self) -> None:
-        """Close the folder; it cannot be used afterwards."""
+        """Close the folder, which cannot be used afterwards."""
         self._close()
 
     @property
     def place(self) -> Path:
-        """A path into the folder that this user's other processes can use as long as it is open here."""
+        """A path into the folder that this user's other processes can use until it is closed here."""
         return below_descriptor(self.descriptor)
 
     def below(self, name: str) -> RecordFolder:
-        """Open a folder in it."""
+        """Open a folder inside this one."""
         return RecordFolder(self.path / name, open_beneath(self.descriptor, name, FOLDER))
 
     def file(self, name: str, sha256: str | None = None) -> RecordFile:
-        """Refer to a file in it. If `sha256` is given, the content is checked when the file is opened."""
+        """Refer to a file inside the folder. If `sha256` is given, opening the file checks its content."""
         return RecordFile(self, name, sha256)
 
     def has(self, name: str) -> bool:
-        """Return whether anything has this name, even a link or a file that cannot be read."""
+        """Return whether the name exists, even as a link or an unreadable file."""
         try:
             with parent_of(self.descriptor, name) as (parent, last):
                 os.stat(last, dir_fd=parent, follow_symlinks=False)
@@ -97,7 +97,7 @@ class RecordFolder:
         return True
 
     def names(self, name: str | None = None) -> list[str]:
-        """Return the sorted names in it, or in a folder in it; empty if that folder does not exist."""
+        """Return the sorted names in the folder, or in a folder inside it; empty if that does not exist."""
         try:
             descriptor = (
                 os.dup(self.descriptor) if name is None else open_beneath(self.descriptor, name, FOLDER)
@@ -110,12 +110,12 @@ class RecordFolder:
             os.close(descriptor)
 
     def about(self, name: str) -> os.stat_result:
-        """Return the status of a file or folder in it; links are not followed."""
+        """Return the status of a file or folder inside this one. Links are not followed."""
         with parent_of(self.descriptor, name) as (parent, last):
             return os.stat(last, dir_fd=parent, follow_symlinks=False)
 
     def make_folder(self, name: str, mode: int, *, exist_ok: bool = False) -> None:
-        """Make a folder in it."""
+        """Make a folder inside this one."""
         with parent_of(self.descriptor, name) as (parent, last):
             try:
                 os.mkdir(last, mode, dir_fd=parent)
@@ -135,17 +135,17 @@ class RecordFolder:
             yield file
 
     def new_file(self, name: str) -> BufferedWriter:
-        """Open a new file for data that arrives while a step is measured."""
+        """Open a new file for data that arrives during a step."""
         with parent_of(self.descriptor, name) as (parent, last):
             return new_file(Path(last), folder=parent)
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace a file with `data`; the file is whole or absent."""
+        """Replace a file with `data`, so that it is whole or absent."""
         with self.whole_file(name) as file:
             file.write(data)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file or folder in it, within the same folder."""
+        """Rename a file or folder inside this one. It stays in the same parent folder."""
         with (
             parent_of(self.descriptor, old) as (parent, last),
             parent_of(self.descriptor, new) as (same, name),
@@ -165,7 +165,7 @@ class RecordFolder:
                 raise
 
     def sync(self, name: str | None = None) -> None:
-        """Sync the entries of the folder, or of one in it, to disk."""
+        """Sync the entries of this folder, or of one inside it, to disk."""
         descriptor = self.descriptor if name is None else open_beneath(self.descriptor, name, FOLDER)
         try:
             os.fsync(descriptor)
@@ -174,7 +174,7 @@ class RecordFolder:
                 os.close(descriptor)
 
     def sync_all(self) -> None:
-        """Sync everything in it to disk."""
+        """Sync everything inside the folder to disk."""
         sync_tree(self.place)
 
 
@@ -182,7 +182,7 @@ class RecordFolder:
 class RecordFile:
     """A file of a record.
 
-    Its checksum is computed from the opened file, only once as long as the file does not change.
+    Its checksum is computed from the opened file, and again only if the file changes.
     """
 
     folder: RecordFolder
@@ -195,14 +195,14 @@ class RecordFile:
 
     @property
     def path(self) -> Path:
-        """The user's path of the file, for messages only."""
+        """The user's path of the file, only for messages."""
         return self.folder.path / self.name
 
     def open(self, most_bytes: int | None = None) -> BufferedReader:
         """Open the file for reading.
 
-        Raises OSError for a link, a file that is not regular, or one above `most_bytes`, and RecordError if
-        its checksum differs.
+        Raises OSError for a link, a file that is not regular, or one larger than `most_bytes`, and
+        RecordError if its checksum differs.
         """
         file = regular(open_beneath(self.folder.descriptor, self.name, READING), self.path, most_bytes)
         key = (self.name, self.sha256 or "")
@@ -219,13 +219,13 @@ class RecordFile:
         return file
 
     def read(self, most_bytes: int) -> bytes:
-        """Read the whole content. Raises as `open` does."""
+        """Read the whole content. Raises the errors of `open`."""
         with self.open(most_bytes) as file:
             return read_at_most(file, self.path, most_bytes)
 
 
 Source = Path | RecordFile
-"""A file of a record, a file that a measurement is writing, or the user's own."""
+"""A file of a record, a file that a running measurement writes, or a file of the user's own."""
 
 
 def open_source(source: Source, most_bytes: int | None = None) -> BufferedReader:
@@ -234,7 +234,7 @@ def open_source(source: Source, most_bytes: int | None = None) -> BufferedReader
 
 
 def damaged(file: object, error: Exception) -> RecordError:
-    """Make a one-line error for a file of a record that cannot be read."""
+    """Return the one-line error for a record's file that cannot be read."""
     reason: Any = getattr(error, "strerror", None) or error
     return RecordError(f"{file} cannot be read ({reason}): the record is damaged")
 
@@ -259,7 +259,7 @@ def _open_part(name: str, flags: int, folder: int) -> int:
     try:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
-        # A link gives ELOOP, but ENOTDIR if a folder was requested.
+        # If a folder was requested, a link gives ENOTDIR instead of ELOOP.
         if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and _is_link(name, folder)):
             raise OSError(errno.ELOOP, "it is a link", name) from None
         raise
@@ -267,8 +267,8 @@ def _open_part(name: str, flags: int, folder: int) -> int:
 
 @contextmanager
 def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
-    """Open the folder that contains `name`: (descriptor, last part of the name). Raises OSError; ELOOP for a
-    link on the way.
+    """Open the folder that contains `name`: return (descriptor, last part of the name). Raises OSError; ELOOP
+    means a link on the way.
     """
     *folders, last = name.split("/")
     if any(part in {"", "..", "."} for part in (*folders, last)):
@@ -284,6 +284,6 @@ def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
 
 
 def open_beneath(folder: int, name: str, flags: int) -> int:
-    """Open `name`, a path below the open folder. Raises OSError; ELOOP for a link in it."""
+    """Open `name`, a path below the open folder. Raises OSError; ELOOP means a link in the path."""
     with parent_of(folder, name) as (parent, last):
         return _open_part(last, flags, parent)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads and writes the file of raw samples (docs/formats/stream.md); large files are read in pieces."""
+"""Reads and writes the file of raw samples (docs/formats/stream.md). Large files are read in pieces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True)
 class SamplesHeader:
-    """The header.
+    """The header of a file of samples.
 
     Times are in ns on the target's CLOCK_MONOTONIC. `cpu` may be None. `interval_ns` is 0 if each sample has
     its own time.
@@ -50,7 +50,7 @@ class SamplesHeader:
 
     @property
     def sample_bytes(self) -> int:
-        """Bytes of a sample in the file."""
+        """The size of a sample in the file, in bytes."""
         return SAMPLE.itemsize * (2 if self.timed else 1)
 
     def pack(self) -> bytes:
@@ -126,10 +126,10 @@ def _cut_short(source: Source, length: int, header: SamplesHeader) -> str:
 def pieces(
     source: Source, size: int = CHUNK
 ) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
-    """Read the samples in pieces of at most `size`: (times or None, values), ns.
+    """Yield the samples in pieces of at most `size`: (times or None, values), ns.
 
-    Times are None if they follow from the releases. All pieces share one buffer: use each before requesting
-    the next. Raises RecordError for a foreign or damaged file.
+    The times are None if the releases give them. All pieces share one buffer: use each piece before you
+    request the next. Raises RecordError for a foreign or damaged file.
     """
     try:
         with open_source(source) as file:
@@ -155,13 +155,13 @@ def pieces(
 
 
 def chunks(source: Source, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
-    """The values (ns) of `pieces`."""
+    """Yield only the values (ns) of `pieces`."""
     for _, values in pieces(source, size):
         yield values
 
 
 def read_samples(source: Source) -> tuple[SamplesHeader, npt.NDArray[np.int64]]:
-    """Return (header, all values in ns, warm-up included) of a small file. Raises RecordError."""
+    """Return (header, all values in ns) of a small file, including the warm-up. Raises RecordError."""
     header = read_header(source)
     copies = [piece.copy() for piece in chunks(source)]
     return header, np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
@@ -174,7 +174,7 @@ def read_times(source: Source) -> npt.NDArray[np.int64]:
 
 
 class SamplesFile:
-    """A file of timed samples that grows as they arrive. Use as a context. Raises OSError."""
+    """A file of timed samples that grows as they arrive. Use it as a context manager. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
         self._file = new_file(path)
@@ -191,6 +191,6 @@ class SamplesFile:
         self._file.write(np.ascontiguousarray(rows, dtype=SAMPLE).tobytes())
 
     def finish(self, header: SamplesHeader) -> None:
-        """Write the header, which makes the file a sample file."""
+        """Write the header, which makes this a valid sample file."""
         self._file.seek(0)
         self._file.write(header.pack())

@@ -3,7 +3,7 @@
 
 The file is read through one small buffer. Values below a limit (131 us; up to 2 ms if the first piece has
 larger values) are counted in a table with 1 ns per entry; larger values are kept if they are few (`KEPT`);
-otherwise more passes narrow down the wanted ranks.
+otherwise further passes narrow down the values at the wanted ranks.
 
 Measured on 100 million samples in the page cache, one core of an AMD EPYC (Zen 4), numpy 2.4: counting a
 piece of 2 MiB with np.bincount costs 1.1 ns a sample up to a table of 1 MiB (131 072 entries; the
@@ -50,8 +50,8 @@ class SamplesSummary:
 
 
 class _Fine:
-    """Counts and moments of values, with 1 ns per table entry below `limit`; larger values are kept while
-    few.
+    """Counts and moments of values. Values below `limit` have a table entry per ns; larger values are kept
+    while they are few.
     """
 
     def __init__(self, limit: int) -> None:
@@ -69,7 +69,7 @@ class _Fine:
         if len(self._low) < len(values):
             self._low = np.empty(len(values), dtype=np.uint64)
         low = self._low[: len(values)]
-        # As unsigned, negative values are large: one pass puts both into the last entry.
+        # As unsigned numbers, negative values are large: one pass puts both into the last entry.
         np.minimum(values.view(np.uint64), np.uint64(self.limit), out=low)
         counts = np.bincount(low.view(np.int64), minlength=self.limit + 1)
         self.table += counts
@@ -86,7 +86,7 @@ class _Fine:
         lowest, highest = int(tail.min()), int(tail.max())
         self.minimum = lowest if self.minimum is None else min(self.minimum, lowest)
         self.maximum = highest if self.maximum is None else max(self.maximum, highest)
-        total = int(tail.sum())  # within 64 bits: GridCourse refuses more than 2 * 10^16 ns
+        total = int(tail.sum())  # fits in 64 bits: GridCourse refuses more than 2 * 10^16 ns
         self.tail_moments.append((len(tail), total, float(((tail - total / len(tail)) ** 2).sum())))
         if len(self.tail_moments) >= 4096:
             self.tail_moments = [_merged(self.tail_moments)]
@@ -110,7 +110,7 @@ class _Fine:
         low = self.table[: self.limit]
         count = int(low.sum())
         values = np.arange(self.limit, dtype=np.int64)
-        total = int(np.dot(values, low))  # within 64 bits for 2^42 samples
+        total = int(np.dot(values, low))  # fits in 64 bits for 2^42 samples
         m2 = float(np.dot((values - total / count) ** 2, low)) if count else 0.0
         return _merged([(count, total, m2), *self.tail_moments])
 
@@ -168,7 +168,7 @@ def _quantiles(fine: _Fine, source: Source, warm_up: int) -> dict[str, int]:
 
 
 def _limit(source: Source) -> int:
-    """Return the end of the table: above nearly all values of the first piece, within FINE_BITS."""
+    """Return the end of the table: it holds nearly all values of the first piece, within FINE_BITS."""
     for first in chunks(source):
         typical = int(np.quantile(first, 0.995, method="inverted_cdf"))
         return 1 << min(max(typical.bit_length(), FINE_BITS[0]), FINE_BITS[1])
@@ -179,9 +179,9 @@ def summarise_samples(source: Source) -> SamplesSummary:
     """Return exact count, extremes, mean, standard deviation and quantiles (ns) of a samples file, and its
     windows.
 
-    Warm-up samples are only counted; negative ones are only counted, as impossible. Missed activations follow
-    from the samples (docs/formats/stream.md); those released after the measured phase are not counted. Raises
-    RecordError for a foreign, damaged or truncated file.
+    Warm-up samples are only counted; negative samples are only counted as impossible. Missed activations
+    follow from the samples (docs/formats/stream.md); activations due after the measured phase do not count.
+    Raises RecordError for a foreign, damaged or truncated file.
     """
     header = read_header(source)
     course = TimedCourse(header, source) if header.timed else GridCourse(header, source)
@@ -212,9 +212,9 @@ def summarise_samples(source: Source) -> SamplesSummary:
 
 
 def with_samples(summary: SeriesSummary, samples: SamplesSummary) -> SeriesSummary:
-    """Return `summary` with the exact quantiles of its raw samples.
+    """Return `summary` with the exact quantiles from its raw samples.
 
-    If the samples do not match the summary (same count and maximum, none lost), it is unchanged.
+    It stays unchanged unless the samples match it (same count and maximum, none lost).
     """
     exact = samples.distribution
     if (
@@ -246,7 +246,7 @@ class SampleWindows:
 
 
 class _Course:
-    """Counts samples and finds maxima by second of the measured phase; second -1 is the warm-up."""
+    """Counts samples and finds maxima in each second of the measured phase; second -1 is the warm-up."""
 
     def __init__(self, header: SamplesHeader, source: Source) -> None:
         self.source = source
@@ -272,16 +272,16 @@ class _Course:
 
 
 class GridCourse(_Course):
-    """Assigns samples on a grid of releases to windows, and counts missed activations."""
+    """Assigns samples to windows by the grid of releases, and counts missed activations."""
 
     def __init__(self, header: SamplesHeader, source: Source) -> None:
         super().__init__(header, source)
         self.interval = header.interval_ns
         self.warm_up = header.warm_up_ns
         self.release = 0
-        """Release number of the next sample."""
+        """The number of the next sample's release."""
         self.first = self.edge(0)
-        """Number of the first release of the measured phase."""
+        """The number of the first release in the measured phase."""
         whole_ns = header.warm_up_ns + header.duration_ns
         self.end = None if header.duration_ns == 0 else -(-whole_ns // header.interval_ns)
 
@@ -308,7 +308,7 @@ class GridCourse(_Course):
         after = np.cumsum(extra)
         missed = int(after[-1]) if len(after) else 0
         base = self.release
-        # Release number of each late sample, including activations missed before it.
+        # The release number of each late sample; the activations missed before it are counted in.
         numbers = base + late + after - extra
         last = (
             base
@@ -321,8 +321,8 @@ class GridCourse(_Course):
         edges = np.array(
             [self.edge(window) for window in range(first_window + 1, last_window + 1)], dtype=np.int64
         )
-        # The first sample released at or after each edge; an edge among missed activations belongs to the
-        # next sample.
+        # The first sample released at or after each edge. If a missed activation is at an edge, its next
+        # sample counts.
         before = np.searchsorted(numbers, edges, side="left")
         position = edges - base - np.concatenate([[0], after])[before]
         floor = np.concatenate([[0], late + 1])[before]
@@ -334,7 +334,7 @@ class GridCourse(_Course):
         return int(starts[1]) if first_window < 0 <= last_window else len(values) if last_window < 0 else 0
 
     def missed_in(self, releases: int, window: int) -> int:
-        """Return the missed activations of one window if `releases` releases have passed."""
+        """Return how many activations one window missed, given that `releases` releases have passed."""
         first, end = (min(self.edge(at), releases) for at in (window, window + 1))
         return max(0, end - first) - self.counts[window]
 
@@ -349,7 +349,7 @@ class GridCourse(_Course):
 
 
 class TimedCourse(_Course):
-    """Assigns timed samples to windows; nothing is missed."""
+    """Assigns timed samples to windows. Timed samples have no missed activations."""
 
     def add(self, values: Integers, times: Integers | None) -> int:
         """Add the next piece of the file; return the number of warm-up samples in it.

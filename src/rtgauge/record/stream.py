@@ -13,23 +13,23 @@ from rtgauge.record.facts import Calibration
 from rtgauge.record.model import Mark, Outlier, Result, ThreadCounts, WarmUp
 
 MOST_LINES = 500_000
-"""Maximum lines of a stream that are kept in memory unpacked."""
+"""The most lines of a stream that are kept unpacked in memory."""
 STREAM_VERSION = 2
 
 Bins = Annotated[str, Field(pattern="^[A-Za-z0-9+/]*$")]
-"""Bins and counts in Base64 VLQ: a bin's distance from the previous one, its count, and so on
+"""Bins and counts in Base64 VLQ: each bin's distance from the previous bin, then its count
 (`record.histogram`).
 """
 
 
 class Line(BaseModel):
-    """Base of all lines. Unknown keys of a newer engine are ignored."""
+    """Base of all lines. It ignores unknown keys of a newer engine."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
 class Hello(Line):
-    """The first line: the engine, its parameters and its clock."""
+    """The first line: it describes the engine, its parameters and its clock."""
 
     type: Literal["hello"]
     version: int
@@ -46,15 +46,15 @@ class Hello(Line):
     clock: dict[str, Any] = Field(default_factory=dict)
     dma_latency: dict[str, Any] | None = None
     runtime: str = Field(
-        default="linux", description="what the measured threads run on: linux or a co-kernel, such as cobalt"
+        default="linux", description="what the measured threads run on: linux or a co-kernel such as cobalt"
     )
     busy_loop: list[dict[str, Any]] = Field(
-        default_factory=list[dict[str, Any]], description="taskset: the cost of the busy loop, for each task"
+        default_factory=list[dict[str, Any]], description="taskset: the cost of the busy loop of each task"
     )
 
 
 class SeriesLine(Line):
-    """Declares one measured quantity."""
+    """Declares one series."""
 
     type: Literal["series"]
     series: int
@@ -64,14 +64,14 @@ class SeriesLine(Line):
 
 
 class Armed(Line):
-    """The engine is ready and waits for `go`."""
+    """Says that the engine is ready and waits for `go`."""
 
     type: Literal["armed"]
     time_ns: int
 
 
 class Started(Line):
-    """Release time of activation 0."""
+    """Gives the release time of activation 0."""
 
     type: Literal["started"]
     series: int
@@ -79,7 +79,7 @@ class Started(Line):
 
 
 class Window(Line):
-    """One second of one series."""
+    """One window of one series, by default a second long."""
 
     type: Literal["window"]
     series: int
@@ -98,7 +98,7 @@ class Window(Line):
 
 
 class Frame(Line):
-    """A step in the simulation, for live views; records do not keep it.
+    """The state of a simulation, for live views. Records do not keep frames.
 
     The probe defines its fields and which of them a browser gets (`Motion` of its descriptor).
     """
@@ -115,7 +115,7 @@ class OutlierLine(Outlier):
 
 
 class Summary(Line):
-    """The totals of one series."""
+    """The totals of a series."""
 
     type: Literal["summary"]
     series: int
@@ -139,7 +139,7 @@ class MarkLine(Mark):
 
 
 class SegmentLine(Line):
-    """An interval in which a task ran without interruption (`taskset`); `series` is one of the task's
+    """An interval in which a task ran without interruption (`taskset`). `series` is one of that task's
     series.
     """
 
@@ -165,11 +165,11 @@ class ResultLine(Result):
 
 
 class TraceFormatsLine(Line):
-    """The layout of the kernel events in `moment` lines: all events that could be recorded."""
+    """The layout of the kernel events in `moment` lines, for all events that could be recorded."""
 
     type: Literal["trace_formats"]
     clock: str
-    events: dict[str, str] = Field(description="group/event -> its file `format`")
+    events: dict[str, str] = Field(description="group/event -> its `format` file in tracefs")
     header_page: str
     header_event: str
     page_bytes: int = Field(ge=1, le=1 << 20)
@@ -177,21 +177,21 @@ class TraceFormatsLine(Line):
 
 
 class HeldSleep(BaseModel):
-    """A sleep of a watched thread for a disk or a page, or while it was stopped."""
+    """A watched thread's sleep while it waited for a disk or a page, or was stopped."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     since_ns: int
-    call: str = Field(description="the system call in which it slept; empty: none")
+    call: str = Field(description="the system call in which the thread slept; empty: none")
 
 
 class ThrottledGroup(BaseModel):
-    """A control group that used up its CPU quota, according to the counters in its cpu.stat."""
+    """A control group that used up its CPU quota, according to its cpu.stat."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     group: str
-    times: int = Field(description="periods in which it was throttled")
-    ns: int = Field(description="for how long, all CPUs together")
-    after_ns: int = Field(description="time of the previous reading of the counters")
+    times: int = Field(description="number of periods in which the group was throttled")
+    ns: int = Field(description="how long it was throttled, on all CPUs together")
+    after_ns: int = Field(description="time of the previous reading of cpu.stat")
     until_ns: int = Field(description="time of the reading that shows the throttling")
 
 
@@ -210,34 +210,34 @@ class MomentLine(Line):
     copy_ns: int = Field(ge=0)
     steal_ms: dict[str, int] = Field(
         default_factory=dict[str, int],
-        description="CPU -> time that the hypervisor took from it since the previous look",
+        description="CPU -> time that the hypervisor took from it since the previous reading",
     )
     held: list[HeldSleep] = Field(
         default_factory=list[HeldSleep],
-        description="`watch`: sleeps within it that do not end an activation",
+        description="`watch`: sleeps within the activation that do not end it",
     )
     throttled: list[ThrottledGroup] = Field(
         default_factory=list[ThrottledGroup],
-        description="control groups of the thread that were throttled since the last look before the release",
+        description="the thread's control groups that were throttled since the reading before the release",
     )
     lost: dict[str, int] = Field(
-        description="CPU -> number of events in it that the kernel had overwritten; -1: unknown"
+        description="CPU -> how many events of the moment the kernel had overwritten; -1: unknown"
     )
     pages: dict[str, list[str]] = Field(
-        description="CPU -> pages of its ring in Base64, without the bytes after their events"
+        description="CPU -> the pages of its ring in Base64, without the bytes after their events"
     )
     left_out: list[int] = Field(description="CPUs whose pages did not fit in the line")
 
 
 class SymbolsLine(Line):
-    """The kernel functions that appear in moments."""
+    """The kernel functions whose addresses appear in moments."""
 
     type: Literal["symbols"]
     symbols: dict[str, str] = Field(description="0xADDRESS -> name, or name+0xOFFSET")
 
 
 class StretchLine(Line):
-    """A stretch of the warm-up with or without kernel events, to find their cost."""
+    """A stretch of the warm-up with or without kernel events, for measuring their cost."""
 
     type: Literal["stretch"]
     events: bool
@@ -293,7 +293,7 @@ LINE: TypeAdapter[AnyLine] = TypeAdapter(AnyLine)
 
 
 def parse_line(text: str | bytes) -> AnyLine:
-    """Parse one line of a stream. Raises RecordError, quoting the line's beginning."""
+    """Parse one line of a stream. Raises RecordError that quotes the line's beginning."""
     try:
         line = LINE.validate_json(text)
     except ValidationError as error:
@@ -309,7 +309,7 @@ def parse_line(text: str | bytes) -> AnyLine:
 
 
 class StreamResult:
-    """The content of a stream, collected line by line with `take`."""
+    """The content of a stream; `take` adds it line by line."""
 
     def __init__(self) -> None:
         self.hello: Hello | None = None
@@ -330,8 +330,8 @@ class StreamResult:
     def moved(
         self, first: int, labels: Mapping[str, str], *, added_ns: int = 0, mark_prefix: str = ""
     ) -> StreamResult:
-        """Copy the result for a step with several streams: number its series from `first`, add these labels,
-        shift its outliers by `added_ns`, and prefix the details of its marks with `mark_prefix`.
+        """Return a copy for a step with several streams: number the series from `first`, add these labels,
+        shift the outliers by `added_ns`, and put `mark_prefix` before the details of marks.
 
         Segments, stretches and moments are left out: only a step with one stream has them.
         """
@@ -363,7 +363,7 @@ class StreamResult:
     def append(self, later: StreamResult) -> None:
         """Add another stream of the same step, with other series numbers (see `moved`).
 
-        The end of the step is the end of the stream that was added last.
+        The step ends when the stream that was added last ends.
         """
         self.hello, self.end = self.hello or later.hello, later.end
         self.calibrations += later.calibrations
@@ -374,7 +374,7 @@ class StreamResult:
         self.marks += later.marks
 
     def take(self, line: AnyLine) -> None:
-        """Add one line. Raises RecordError if there are more than any probe prints."""
+        """Add one line. Raises RecordError if there are more lines than any probe prints."""
         self._lines += not isinstance(line, (Window, Frame))
         if self._lines > MOST_LINES:
             raise RecordError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The base of every model of a record."""
+"""The base of all models in a record."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """Base model that refuses unknown keys."""
+    """A model that refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)

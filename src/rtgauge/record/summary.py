@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes the statistics of a step from its windows: a summary per series, and one for all CPUs together."""
+"""Computes a step's statistics from its windows: a summary per series, and one for all CPUs together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUANTILES = {
     "p99_9_ns": Fraction(999, 1000),
     "p99_99_ns": Fraction(9999, 10000),
 }
-"""Name -> share of the samples that do not exceed the quantile; fractions, so that ranks are exact."""
+"""Quantile name -> share of samples that do not exceed it, as a fraction, so that ranks are exact."""
 
 LATENCY = "latency"
 
@@ -55,15 +55,15 @@ def nearest_rank(share: Fraction, count: int) -> int:
 def standard_deviation(m2_ns2: float, count: int) -> float:
     """Return the sample standard deviation sqrt(m2 / (n - 1)); 0 for a single value.
 
-    The papers do not say which one they print. With thousands of samples it agrees with the population's in
-    all printed digits.
+    The papers do not say which standard deviation they print. With thousands of samples, all printed digits
+    are the same for sample and population.
     """
     return math.sqrt(max(m2_ns2, 0.0) / (count - 1)) if count > 1 else 0.0
 
 
 def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], list[str]]:
     """Return the quantiles (nearest rank, in ns), and the names of the quantiles that are lower bounds."""
-    # A bin counts as its largest value, at the resolution of the measurement.
+    # A bin counts as its largest value, rounded to the resolution of the measurement.
     values = [upper_ns(merged.bins) // resolution_ns * resolution_ns]
     counts = [merged.counts]
     open_ended = [merged.bins >= OVERFLOW_BIN]
@@ -76,7 +76,7 @@ def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], l
     order = np.argsort(value, kind="stable")
     value, count, is_open = value[order], count[order], is_open[order]
     rank_of = np.cumsum(count)
-    # From the first value that may be larger than recorded, quantiles are lower bounds.
+    # Values may be larger than recorded from here on, so quantiles are lower bounds.
     first_open = np.flatnonzero(is_open & (count > 0))
     figures: dict[str, int] = {}
     lower_bounds: list[str] = []
@@ -87,7 +87,7 @@ def _quantiles(merged: Merged, *, resolution_ns: int) -> tuple[dict[str, int], l
             continue
         at = int(np.searchsorted(rank_of, rank))
         figures[name] = int(value[at]) if merged.max_ns is None else min(int(value[at]), merged.max_ns)
-        if merged.min_ns is not None:  # an imported bin begins below the smallest value in it
+        if merged.min_ns is not None:  # an imported bin may begin below its smallest value
             figures[name] = max(figures[name], merged.min_ns)
         if len(first_open) and value[at] >= value[first_open[0]] and figures[name] != merged.max_ns:
             lower_bounds.append(name)
@@ -98,8 +98,8 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     """Return the statistics of merged windows (ns).
 
     Count, minimum, maximum, mean and standard deviation are exact (the engine's own sums). A quantile is the
-    nearest rank's bin, taken at its largest value (a multiple of `resolution_ns`), within minimum and
-    maximum. In the overflow bin, or among values in no bin, it is a lower bound and named in `lower_bounds`.
+    largest value (a multiple of `resolution_ns`) of the nearest rank's bin, within minimum and maximum. If
+    the rank is in the overflow bin or in no bin, the quantile is a lower bound, and `lower_bounds` names it.
     """
     if merged.count == 0:
         return EMPTY
@@ -116,7 +116,7 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
 
 
 def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> tuple[int, int, float]:
-    """Return count, sum and m2 of binned values, each taken at the middle of its bin."""
+    """Return count, sum and m2 of binned values. Each value counts as the middle of its bin."""
     middles = (EDGES_NS[bins] + upper_ns(bins)) / 2
     count = int(counts.sum())
     total = float(np.dot(middles, counts))
@@ -126,10 +126,10 @@ def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> 
 def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     """Return the statistics including missed activations, each with the latency it would have had.
 
-    Only the bins of these latencies are known: mean and standard deviation take the middle of the bin (error
-    at most 0.5 %), the minimum may be the lower edge of a bin and the maximum the largest value of one. If a
-    missed activation would have been 10 s late or more, maximum, mean and deviation are lower bounds. Equal
-    to `distribution` if none was missed.
+    Only these latencies' bins are known: mean and standard deviation use the bin's middle (error at most 0.5
+    %), the minimum may be a bin's lower edge, and the maximum a bin's largest value. If a missed activation
+    would have been 10 s late or more, maximum, mean and deviation are lower bounds. The result equals
+    `distribution` if no activation was missed.
     """
     if len(merged.missed_bins) == 0:
         return distribution(merged, resolution_ns=resolution_ns)
@@ -178,7 +178,7 @@ def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distributi
 
 @dataclass(frozen=True)
 class StepSummary:
-    """The summaries of a step, of all series of its main metric together, and marks for inconsistencies."""
+    """The summary of each series, the summary of all main series together, and marks for inconsistencies."""
 
     series: list[SeriesSummary]
     total: SeriesSummary | None
@@ -206,7 +206,7 @@ def summarise(
     limits_ns: Mapping[int, int] | None = None,
     merged: Merged | None = None,
 ) -> SeriesSummary:
-    """Summarise one series of the measured phase, or several together.
+    """Summarise the measured phase of one series, or of several together.
 
     `summaries`: the engine's `summary` lines of these series, for `lost`, `impossible` and `thread`.
     `resolution_ns`: resolution of the measurement. `limits_ns`: the end of an imported histogram
@@ -233,7 +233,7 @@ def summarise(
 def _disagreements(
     merged: Merged, series: int, engine: Summary | None, *, unplaced_allowed: bool
 ) -> list[Mark]:
-    """Return marks if the windows of a series, their bins and the engine's summary disagree."""
+    """Return marks if a series' windows, its bins and the engine's summary disagree."""
     differences: list[str] = []
     if merged.placed > merged.count or (merged.placed != merged.count and not unplaced_allowed):
         differences.append(f"the windows have {merged.count} samples, their bins {merged.placed}")
@@ -249,7 +249,7 @@ def _disagreements(
 
 
 def _together(threads: Sequence[ThreadCounts]) -> ThreadCounts:
-    """Add up the counters of threads. A counter that one of them lacks is unknown."""
+    """Add up the counters of threads. If one thread lacks a counter, the sum is unknown."""
     counters: dict[str, int | None] = {}
     for name in ThreadCounts.model_fields:
         values: list[int | None] = [getattr(thread, name) for thread in threads]
@@ -259,8 +259,8 @@ def _together(threads: Sequence[ThreadCounts]) -> ThreadCounts:
 
 
 def _alike(series: Sequence[SeriesLine]) -> list[SeriesLine]:
-    """Return the series of a metric that may be merged: whole series (no `segment`) with the first one's
-    role.
+    """Return the series of a metric that may be merged: whole series (no label `segment`) with the role of
+    the first.
     """
     whole = [line for line in series if "segment" not in line.labels] or list(series)
     return [line for line in whole if line.labels.get("role") == whole[0].labels.get("role")]
@@ -276,13 +276,13 @@ def summarise_step(
     unplaced_allowed: bool = False,
     without_summary: Collection[int] = (),
 ) -> StepSummary:
-    """Summarise every series of a step, and together all series of its main metric: latency or, without it,
-    the metric of the first series.
+    """Summarise every series of a step, and all series of its main metric together. The main metric is
+    latency, or else the metric of the first series.
 
-    `series`: the engine's `series` lines. `summaries`: its `summary` lines, none for an import or a killed
-    engine. If windows, bins and summaries disagree, the windows' values are used, and the mark
-    `windows-disagree` (invalid) says what differs. If only some series have a summary, the others get
-    `summary-missing` (doubtful), except series that cannot have one (`without_summary`).
+    `series`: the engine's `series` lines. `summaries`: its `summary` lines; an import or a killed engine has
+    none. If windows, bins and summaries disagree, the windows' values count, and the mark `windows-disagree`
+    (invalid) says what differs. If only some series have a summary, the others get `summary-missing`
+    (doubtful), except series that cannot have one (`without_summary`).
     """
     by_series = {line.series: line for line in summaries}
     marks: list[Mark] = []

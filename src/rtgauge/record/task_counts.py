@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counts each task's activations, missed deadlines and preemptions, and collects when it ran."""
+"""Counts each task's activations, missed deadlines and preemptions, and lists the times at which it ran."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rtgauge.record.windows import Windows, merge
 
 
 def task_counts(series: list[SeriesSummary], windows: Windows) -> list[TaskCounts]:
-    """Return activations, deadline misses and preemptions of each task; empty for a step of another probe."""
+    """Return each task's activations, deadline misses and preemptions; empty for a step of another probe."""
     by_task: dict[str, dict[str, SeriesSummary]] = {}
     for summary in series:
         if "task" in summary.labels:
@@ -35,15 +35,13 @@ def task_counts(series: list[SeriesSummary], windows: Windows) -> list[TaskCount
 
 
 def _on_time(windows: Windows, tardiness: int) -> int:
-    """Return the activations with a tardiness of 0, which has its own bin."""
+    """Return how many activations had a tardiness of 0, which has a bin of its own."""
     merged = merge(windows, tardiness)
     return sum(int(count) for at, count in zip(merged.bins, merged.counts, strict=True) if at == 0)
 
 
 def run_segments(result: StreamResult) -> list[RunSegment]:
-    """Return the engine's segments in order of time, with task names and times from the release of the
-    set.
-    """
+    """Return the engine's segments in time order, with task names and with times since the set's release."""
     names = {line.series: str(line.labels.get("task", line.series)) for line in result.series}
     segments: list[RunSegment] = []
     for line in result.segments:

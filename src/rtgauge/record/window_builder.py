@@ -19,9 +19,9 @@ Integers = npt.NDArray[np.int64]
 
 Phase = Literal["warm-up", "measure"]
 OUTLIERS = 20
-"""How many of the largest values are kept, as in the engine."""
+"""How many of the largest values are kept, the same number as in the engine."""
 LONGEST_GAP = 3_600
-"""Longest gap without samples, in windows, that is filled with empty ones."""
+"""The longest gap between samples, in windows, that is filled with empty windows."""
 NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -83,7 +83,7 @@ class WindowBuilder:
         self._largest = np.empty((0, 2), dtype=np.int64)
 
     def begin(self, phase: Phase, start_ns: int) -> None:
-        """Start this phase at `start_ns`; the previous phase must be closed."""
+        """Start this phase at `start_ns`. The previous phase must be closed."""
         self._phase, self._start_ns, self._last_ns, self._open = phase, start_ns, start_ns, _Open()
 
     def add(
@@ -94,9 +94,9 @@ class WindowBuilder:
         missed_values_ns: Integers = NOTHING,
     ) -> list[Window]:
         """Add samples (times and values of equal length) and missed activations (times, and the smallest
-        latency that each would have had); return the windows that are complete.
+        latency that each would have had); return the completed windows.
 
-        No sample may be from an earlier second than the last one added.
+        No sample may be from an earlier second than the last one that was added.
         """
         done: list[Window] = []
         seconds = (times_ns - self._start_ns) // NS_PER_S
@@ -113,7 +113,7 @@ class WindowBuilder:
         return done
 
     def close(self, end_ns: int | None = None) -> list[Window]:
-        """Close the phase at `end_ns`, by default at its last sample; return its last windows."""
+        """Close the phase at `end_ns`, or at its last sample if not given; return its last windows."""
         end = max(self._last_ns + 1, self._start_ns + 1 if end_ns is None else end_ns)
         done = self._advance((end - 1 - self._start_ns) // NS_PER_S)
         done.append(self._window(self._open, end))
@@ -121,18 +121,18 @@ class WindowBuilder:
 
     @property
     def outliers(self) -> list[Outlier]:
-        """The largest values by magnitude, largest first."""
+        """The largest values by magnitude, the largest first."""
         return [
             Outlier(series=self._series, time_ns=time, value_ns=value, cpu=None)
             for time, value in self._largest.tolist()
         ]
 
     def totals(self, phase: Phase = "measure") -> PhaseTotals:
-        """Return the totals of everything added in a phase."""
+        """Return the totals of everything that was added in a phase."""
         return self._totals[phase]
 
     def warm_up(self) -> WarmUp:
-        """Return the warm-up's counts for the summary."""
+        """Return the warm-up's counts, for the summary."""
         totals = self.totals("warm-up")
         return WarmUp(count=totals.count, missed=totals.missed, max_ns=totals.max_ns)
 
@@ -178,7 +178,7 @@ class WindowBuilder:
 
 
 def summary_line(series: int, totals: PhaseTotals, warm_up: WarmUp, lost: int = 0) -> Summary:
-    """Make the `summary` line that an engine would have written for the series."""
+    """Return the `summary` line that an engine would write for the series."""
     return Summary(
         type="summary",
         series=series,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collects a step's windows in bounded memory: parts go to files, and long steps are merged in time."""
+"""Collects a step's windows in bounded memory: it writes parts to files, and merges long steps in time."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 PACK_EVERY = 2_048
 """How many windows are kept as objects before they are packed into columns."""
 FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
-"""Windows in a part file; the first one is smaller.
+"""How many windows a part file holds; the first part is smaller.
 
-A part of wide windows has fewer: it is limited in bytes of memory, which make about 1 MB on disk.
+A part of wide windows has fewer, because its memory is limited: it takes about 1 MB on disk.
 """
 MOST_WINDOWS, MOST_BYTES = 32_768, 40 << 20
 """A step with more windows or bytes is long: its windows stay in part files, and readers get blocks."""
 MOST_BLOCKS = 8_192
-"""Maximum blocks of a step. With 1,000 bins each they take 100 MB of memory."""
+"""The most blocks of a step. With 1,000 bins each, they take 100 MB of memory."""
 SPANS = (2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400)
-"""Possible numbers of windows in a block, chosen so that blocks last round times."""
+"""The possible numbers of windows in a block, chosen so that a block lasts a round time."""
 SLICE = 2_048
 """How many windows are merged at once."""
 GROUPS = 64
-"""How many blocks have their bins counted at once."""
+"""For how many blocks the bins are counted at once."""
 
 
 def no_parts() -> None:
-    """Do nothing, for a table without a journal."""
+    """Do nothing, for a table that has no journal."""
 
 
 class WindowTable:
-    """The windows of a step, or of one of its two ends.
+    """The windows of a step, or of one of its two roles.
 
-    `folder`: where parts go; without it everything stays in memory. `written` is called when a part is on
+    `folder`: where part files go; if None, everything stays in memory. `written` is called when a part is on
     disk.
     """
 
@@ -58,7 +58,7 @@ class WindowTable:
         self._first_series, self._added_ns = 0, 0
 
     def place(self, first_series: int, added_ns: int) -> None:
-        """From now on, number series from `first_series`, and add `added_ns` to times, for the other end."""
+        """From now on, number series from `first_series`, and add `added_ns` to times, for the other role."""
         self._pack()
         self._first_series, self._added_ns = first_series, added_ns
 
@@ -76,12 +76,12 @@ class WindowTable:
                 self._write_part(self._folder)
 
     def expect(self, count: float) -> None:
-        """Prepare for about `count` windows, so that the part writer is imported before measuring begins."""
+        """Prepare for about `count` windows: if needed, import the part writer before measuring begins."""
         if count >= PACK_EVERY:
             importlib.import_module("rtgauge.record.windows_file")
 
     def is_long(self, other: WindowTable | None = None) -> bool:
-        """Return whether these windows, with the other end's, make a long step."""
+        """Return whether these windows make a long step together with the windows of the other role."""
         tables = [self] if other is None else [self, other]
         if self._folder is None or sum(table.count for table in tables) < PACK_EVERY:
             return False
@@ -93,7 +93,7 @@ class WindowTable:
         )
 
     def windows(self, other: WindowTable | None = None) -> Windows:
-        """Return the windows in order of arrival; for a long step, with its `other` end, merged in time."""
+        """Return the windows in order of arrival. A long step is merged in time, together with `other`."""
         self._pack()
         if self._folder is None or not self.is_long(other):
             windows = Windows.together([NO_WINDOWS, *self._in_parts(), *self._packed])
@@ -137,13 +137,13 @@ class WindowTable:
 
 
 def block_span(windows: int) -> int:
-    """Return how many windows of a series make a block if the step has `windows` windows in all."""
+    """Return how many windows of a series make a block if the step has `windows` windows."""
     return next((span for span in SPANS if windows <= span * MOST_BLOCKS), SPANS[-1])
 
 
 def in_blocks(windows: Iterable[Windows], span: int) -> Windows:
-    """Merge each `span` windows of a series and phase, which arrive in order of time, into a block. `index`
-    counts the blocks of a series and phase.
+    """Merge every `span` windows of a series and phase, in time order, into a block. `index` counts the
+    blocks of a series and phase.
 
     Only resolution in time is lost: a block has the exact histogram, count, extremes and sums of its windows.
     """
@@ -161,7 +161,7 @@ def in_blocks(windows: Iterable[Windows], span: int) -> Windows:
 
 
 def _of_series(windows: Windows) -> Integers:
-    """Number each combination of series and phase."""
+    """Return a number for each window's combination of series and phase."""
     return 2 * windows.series + windows.measured
 
 
@@ -174,7 +174,7 @@ def _is_newest(windows: Windows) -> np.ndarray:
 
 
 def _merge_alike(windows: Windows) -> Windows:
-    """Merge windows that agree in series, phase and index, in order of first appearance."""
+    """Merge windows with the same series, phase and index, in order of first appearance."""
     keys = np.stack([_of_series(windows), windows.index])
     _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -195,7 +195,7 @@ def _merge_alike(windows: Windows) -> Windows:
 
     count, sum_ns = summed(windows.count), summed(windows.sum_ns)
     filled = windows.count > 0
-    # Chan, Golub and LeVeque (1979), as windows.merge_moments
+    # Chan, Golub and LeVeque (1979), as in windows.merge_moments.
     apart = windows.sum_ns[filled] / windows.count[filled] - (sum_ns / np.maximum(count, 1))[group[filled]]
     between = np.zeros(len(windows))
     between[filled] = windows.count[filled] * apart**2

@@ -24,20 +24,20 @@ UNKNOWN = int(np.iinfo(np.int64).min)
 """Stands for an unknown number in a column of integers."""
 NO_INTEGERS: Integers = np.empty(0, dtype=np.int64)
 MOST_NUMBER = 1 << 32
-"""Upper limit of series numbers and indices."""
+"""The upper limit of series numbers and indices."""
 SLICE = 512
-"""How many windows have their bins counted at once: more need several times the windows' memory."""
+"""For how many windows the bins are counted at once. More would take several times the windows' memory."""
 INTEGERS = (
     "series", "index", "start_ns", "end_ns", "count", "missed", "min_ns", "max_ns", "sum_ns",
 )  # fmt: skip
 COLUMNS = ("phase", "m2_ns2", *INTEGERS)
 HISTOGRAMS = {"bins": "counts", "missed_bins": "missed_counts"}
-"""Columns of windows.parquet: bins -> their counts."""
+"""The pairs of columns in windows.parquet that hold bins and their counts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A histogram for each window, as the bins and counts of all windows in a row."""
+    """The histogram of each window, with the bins and counts of all windows in a row."""
 
     bins: npt.NDArray[np.int32]
     counts: Integers
@@ -46,7 +46,7 @@ class Bins:
 
     @cached_property
     def ends(self) -> Integers:
-        """The offset of each window's bins, followed by the end of the last."""
+        """The offset of each window's first bin, and the end of the last window's bins."""
         return np.concatenate([[0], np.cumsum(self.lengths)])
 
     @cached_property
@@ -56,7 +56,7 @@ class Bins:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """Size in memory, in bytes."""
         return self.bins.nbytes + self.counts.nbytes + self.lengths.nbytes
 
     def of(self, window: int) -> tuple[npt.NDArray[np.int32], Integers]:
@@ -65,7 +65,7 @@ class Bins:
         return self.bins[part], self.counts[part]
 
     def chosen(self, windows: Chosen | slice) -> Self:
-        """Select the histograms of these windows; a slice must have no step."""
+        """Select the histograms of these windows. A slice must not have a step."""
         if isinstance(windows, slice):
             first, end, _ = windows.indices(len(self.lengths))
             part = slice(self.ends[first], self.ends[max(first, end)])
@@ -83,12 +83,12 @@ class Bins:
         )
 
     def are_rising(self) -> bool:
-        """Return whether each window's bins ascend."""
+        """Return whether the bins of each window ascend."""
         falls = np.flatnonzero(self.bins[1:] <= self.bins[:-1]) + 1
         return bool(np.isin(falls, self.ends).all())
 
     def total(self, windows: Chosen) -> tuple[Integers, Integers]:
-        """Return (bins in ascending order, summed counts) of these windows, without empty bins."""
+        """Return the sum of these windows' histograms: (ascending bins, counts), without empty bins."""
         totals = np.zeros(2 * OVERFLOW_BIN + 1, dtype=np.int64)
         for first in range(0, len(windows), SLICE):
             here = slice(first, first + SLICE)
@@ -101,7 +101,7 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """The windows in columns: one entry per window, in order of arrival."""
+    """The windows as columns: one entry per window, in order of arrival."""
 
     series: Integers
     measured: Chosen
@@ -125,14 +125,14 @@ class Windows:
 
     @classmethod
     def of(cls, lines: Sequence[stream.Window]) -> Self:
-        """Make windows from lines of the stream. Raises RecordError if a line is not a valid window."""
+        """Make windows from lines of the stream. Raises RecordError for an invalid line."""
         histograms = {name: _stream_bins([getattr(line, name) for line in lines]) for name in HISTOGRAMS}
         return cls._of({name: [getattr(line, name) for line in lines] for name in COLUMNS}, histograms)
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
-        """Make windows from rows with the columns of windows.parquet. Raises RecordError if a row is not
-        valid.
+        """Make windows from rows with the columns of windows.parquet. Raises RecordError for an
+        invalid row.
         """
         try:
             histograms = {
@@ -186,7 +186,7 @@ class Windows:
 
     @cached_property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """Size in memory, in bytes."""
         return sum(getattr(self, column.name).nbytes for column in fields(self))
 
     def chosen(self, windows: Chosen | slice) -> Self:
@@ -199,8 +199,8 @@ class Windows:
         )
 
     def are_of(self, series: int | Collection[int] | None, *, measured: bool = True) -> Chosen:
-        """Return whether each window belongs to these series (None: any), in the measured phase or in the
-        warm-up.
+        """Return whether each window belongs to these series (None: any) and to the measured phase or, if not
+        `measured`, the warm-up.
         """
         in_phase = self.measured == measured
         if series is None:
@@ -208,7 +208,7 @@ class Windows:
         return in_phase & np.isin(self.series, series if isinstance(series, int) else list(series))
 
     def moved(self, first_series: int, added_ns: int) -> Self:
-        """Copy with series numbered from `first_series` and `added_ns` added to the times."""
+        """Return a copy with series numbered from `first_series` and with `added_ns` added to the times."""
         return replace(
             self,
             series=self.series + first_series,
@@ -250,7 +250,7 @@ def _stream_bins(texts: Sequence[str]) -> Bins:
 
 
 def _from_gaps(gaps: npt.NDArray[np.int64 | np.int32], lengths: Integers) -> Integers:
-    """Return bin numbers from their distances. `lengths`: how many bins each window has."""
+    """Return bin numbers from the distances between them. `lengths`: how many bins each window has."""
     if not len(gaps):
         return NO_INTEGERS
     bins = np.cumsum(gaps, dtype=np.int64)
@@ -264,7 +264,7 @@ NO_WINDOWS = Windows.of([])
 
 @dataclass(frozen=True)
 class Group:
-    """Values outside the histogram, at `from_ns` or above. `max_ns` is the largest, if known."""
+    """Values outside the histogram, all at `from_ns` or above. `max_ns` is the largest, if known."""
 
     from_ns: int
     count: int
@@ -275,9 +275,9 @@ class Group:
 class Merged:
     """Windows merged into one.
 
-    Of `count` values the `unplaced` ones are in no bin (imported histograms with a limit of their own;
-    docs/formats/record.md). `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the
-    source does not have them.
+    `unplaced` of the `count` values are in no bin, because imported histograms have their own limits
+    (docs/formats/record.md). `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the
+    source does not give them.
     """
 
     bins: Integers
@@ -294,7 +294,7 @@ class Merged:
 
     @property
     def placed(self) -> int:
-        """Number of values in the bins."""
+        """How many values are in bins."""
         return int(self.counts.sum())
 
 
@@ -307,7 +307,7 @@ def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Integers, Inte
 
 
 def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[float]) -> tuple[int, int, float]:
-    """Return count, sum and sum of squared deviations of all groups together.
+    """Return the count, the sum and the sum of squared deviations of all groups together.
 
     Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances, 1979),
     for all groups at once: m2 = sum of m2_i + sum of n_i (mean_i - mean)^2.
@@ -318,13 +318,13 @@ def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[floa
     m2 = sum(m2s)
     for n, s in zip(counts, sums, strict=True):
         if n:
-            # Integers give (mean_i - mean) without cancellation for nearly equal means.
+            # Computed with integers, (mean_i - mean) does not cancel for nearly equal means.
             m2 += n * ((s * count - total * n) / (n * count)) ** 2
     return count, total, m2
 
 
 def _unplaced(windows: Windows, chosen: Chosen, limits_ns: Mapping[int, int]) -> list[Group]:
-    """Return the values of each window that are in none of its bins."""
+    """Return how many values of each window are in none of its bins."""
     absent = windows.count - windows.bins.sums
     groups: list[Group] = []
     for at in np.flatnonzero(chosen & (absent > 0)).tolist():
@@ -343,7 +343,7 @@ def merge(
     measured: bool = True,
     limits_ns: Mapping[int, int] | None = None,
 ) -> Merged:
-    """Merge the windows of one phase: of one series, several, or all (None).
+    """Merge the windows of one series, of several, or of all (None), in one phase.
 
     `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the
     window allows.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads and writes windows.parquet; checks the file before it is decoded, and its values afterwards."""
+"""Reads and writes windows.parquet. It checks the file before decoding, and the values afterwards."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def table_of(windows: Windows) -> pl.DataFrame:
         bins: Bins = getattr(windows, name)
         columns[name], columns[counts] = _lists(bins.bins, bins), _lists(bins.counts, bins)
     try:
-        # polars also takes the types' classes.
+        # polars also accepts the classes of types.
         return pl.DataFrame({name: columns[name] for name in SCHEMA}).cast(SCHEMA)  # pyright: ignore[reportArgumentType]
     except pl.exceptions.PolarsError as error:
         raise RecordError(f"not windows of the engine's stream: {error}") from None
 
 
 def _lists(flat: npt.NDArray[Any], bins: Bins) -> pl.Series:
-    """Return a column of lists, which `flat` holds in a row."""
+    """Return a column of lists, whose values `flat` holds in a row."""
     if not len(bins.lengths):
         return pl.Series(dtype=pl.List(pl.Int64))
     cut = pl.DataFrame({"begin": bins.ends[:-1], "length": bins.lengths})
@@ -113,7 +113,7 @@ def _bins_of(table: pl.DataFrame, bins: str, counts: str) -> Bins:
 
 @contextmanager
 def _without_standard_error() -> Generator[None]:
-    """Suppress what a panicking decoder prints; its exception is caught."""
+    """Suppress what a panicking decoder prints. Its exception is caught."""
     sys.stderr.flush()
     kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     try:
@@ -132,7 +132,7 @@ def write_windows(windows: Windows, file: BinaryIO) -> None:
 
 
 def read_windows(file: BinaryIO, name: object, *, bins: bool = True) -> Windows:
-    """Read the windows in an open file. `name`: the user's name for it. `bins`: whether to read bins.
+    """Read the windows in an open file. `name`: the user's name for the file. `bins`: whether to read bins.
 
     Raises RecordError for a damaged file, ValueError if a value is missing or too large.
     """
@@ -143,11 +143,11 @@ def read_windows(file: BinaryIO, name: object, *, bins: bool = True) -> Windows:
 
 
 def read_table(file: BinaryIO, name: object, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Read the table of windows in an open file: the `columns` (docs/formats/record.md), by default all.
+    """Read a table of windows from an open file: its `columns` (docs/formats/record.md), by default all.
     `name` is the user's name for the file.
 
-    The checked bytes are decoded: polars never opens a file, since it might read the name as a pattern, a URL
-    or `~`. Raises RecordError for a damaged file.
+    polars decodes the checked bytes. It never opens a file, because it might take the name for a pattern, a
+    URL or `~`. Raises RecordError for a damaged file.
     """
     try:
         data = BytesIO(file.read())
@@ -157,7 +157,7 @@ def read_table(file: BinaryIO, name: object, columns: Sequence[str] | None = Non
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise damaged(name, error) from None
     if table.schema.get("bins") == pl.List(pl.UInt32):
-        table = table.cast({"bins": SCHEMA["bins"]})  # written before there were signed series
+        table = table.cast({"bins": SCHEMA["bins"]})  # the file is older than signed series
     wrong = [
         name
         for name, kind in SCHEMA.items()
@@ -167,11 +167,11 @@ def read_table(file: BinaryIO, name: object, columns: Sequence[str] | None = Non
         raise RecordError(f"{name} is not a table of windows (column {wrong[0]}): the record is damaged")
     return table.select(
         [name for name in SCHEMA if columns is None or name in columns]
-    )  # a file may have them in another order
+    )  # a file may order the columns differently
 
 
 def slices_of(path: Path) -> Iterator[Windows]:
-    """Yield the windows in one of this process's own part files, some at a time. Raises OSError."""
+    """Yield the windows of one of this process's own part files, some at a time. Raises OSError."""
     with open_regular(path) as file:
         table = pl.scan_parquet(file.read())
     for first in range(0, int(table.select(pl.len()).collect().item()), ROW_GROUP):
@@ -179,7 +179,7 @@ def slices_of(path: Path) -> Iterator[Windows]:
 
 
 def scan_windows(parts: Sequence[RecordFile]) -> pl.LazyFrame:
-    """Return a lazy frame over a long step's part files. Each is read and checked when needed, which may
+    """Return a lazy frame over a long step's part files. Each file is read and checked when needed, which may
     raise RecordError.
     """
 
@@ -208,7 +208,7 @@ def opened(file: RecordFile) -> Generator[BinaryIO]:
 
 
 def check_windows(windows: Windows) -> None:
-    """Check that the values of every window fit together. Raises ValueError, naming the mismatch."""
+    """Check that the values of every window are consistent. Raises ValueError that names the mismatch."""
     for name, is_broken in _rules(windows):
         if is_broken.any():
             raise ValueError(f"a window has {name}")
@@ -217,12 +217,12 @@ def check_windows(windows: Windows) -> None:
 
 
 def _beyond(times: Integers) -> Any:
-    """Return whether a time's magnitude is beyond the limit; the smallest integer has no absolute value."""
+    """Return whether a time's magnitude exceeds the limit. The smallest integer has no absolute value."""
     return (times < -MOST_TIME_NS) | (times > MOST_TIME_NS)
 
 
 def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
-    """Yield (what must not occur, whether each window or bin has it)."""
+    """Yield (a rule's violation in words, whether each window or bin has it)."""
     least, most, total, count = windows.min_ns, windows.max_ns, windows.sum_ns, windows.count
     known = (least != UNKNOWN) & (most != UNKNOWN)
     yield (

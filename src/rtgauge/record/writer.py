@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes a record's folder (docs/formats/record.md); each step in it is complete or absent, even after a
+"""Writes a record's folder (docs/formats/record.md). Each step in it is complete or absent, even after a
 crash.
 """
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 FOLDERS = ("steps", "targets")
 FOLDER_MODE = 0o775
-"""Maximum permissions: even if the umask lets anyone write, only the group may."""
+"""The widest permissions: even if the umask lets everyone write, only the group may."""
 LATER = b"\n--- in a later session\n"
 MOST_EARLIER_BYTES = 1 << 20
 OWN_FOLDER_MODE = 0o700
-"""Mode of a step's folder while it is measured: nobody else may place a link where programs write."""
+"""The mode of a step's folder while it is measured: nobody else can place a link where programs write."""
 
 
 def record_id(host: str, name: str, now: datetime) -> str:
-    """Make an id such as `2026-11-21T10-03-22Z-HOST-NAME-7f3a`. The random suffix separates runs of the same
-    second.
+    """Return an id such as `2026-11-21T10-03-22Z-HOST-NAME-7f3a`. The random suffix separates runs of the
+    same second.
     """
     moment = f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%SZ}"
     return f"{moment}-{clean_name(host)}-{clean_name(name)}-{secrets.token_hex(2)}"
@@ -69,10 +69,10 @@ class RecordWriter:
     """Writes a record.
 
     `path`: its folder. `id`: its name. `run`: the content of run.json (None before `write_run`).
-    `with_windows`: whether short steps' windows are written; figures do not need them.
+    `with_windows`: whether the windows of short steps are written; figures do not need them.
 
-    The folder is opened once, and all writes start from there. The owner of the parent folder can rename it,
-    but cannot redirect what is written.
+    The folder is opened once, and all writes start from there. The parent folder's owner can rename it, but
+    cannot redirect the writes.
     """
 
     def __init__(self, path: Path, record: str, run: Run | None = None, *, with_windows: bool = True) -> None:
@@ -94,7 +94,7 @@ class RecordWriter:
 
     @property
     def _results(self) -> Path | None:
-        """The path that errors show for the results so far."""
+        """The path that errors show for the results that were written."""
         return None if self._at_once else self.path
 
     @classmethod
@@ -126,7 +126,7 @@ class RecordWriter:
     @classmethod
     @contextmanager
     def at_once(cls, out: Path, *, host: str, name: str, now: datetime) -> Generator[RecordWriter]:
-        """Like `create`, for a record whose content is known; an error leaves nothing behind."""
+        """Like `create`, for a record whose content is already known. An error leaves nothing behind."""
         writer = cls.create(out, host=host, name=name, now=now)
         writer._at_once = True
         try:
@@ -143,8 +143,8 @@ class RecordWriter:
         """Continue an unfinished record, or with `complete` a complete one: its `run` lists the finished
         steps, and half-written ones are removed.
 
-        An ended record gets its `.partial` back. Raises RecordError for a damaged record, and InputError for
-        a complete one without `complete`, or one that another user can change.
+        An ended record gets its `.partial` suffix back. Raises RecordError for a damaged record, and
+        InputError for a complete record without `complete`, or one that another user can change.
         """
         path = path.resolve() if path.is_symlink() else path
         if not (path / RUN).is_file():
@@ -167,7 +167,7 @@ class RecordWriter:
                 if leftover.endswith(".tmp") and leftover.rpartition("/")[2].startswith("."):
                     folder.remove(leftover)
             folder.sync("steps")
-            # Steps that were complete before run.json could list them.
+            # These steps were complete before run.json could list them.
             unlisted = [
                 name
                 for name in folder.names("steps")
@@ -182,7 +182,7 @@ class RecordWriter:
         return writer
 
     def _check_folders(self) -> None:
-        """Check that all folders belong to this user, and only this user or the group can write. Raises
+        """Check that this user owns all folders, and that only this user or the group can write. Raises
         InputError.
         """
         about = os.fstat(self._folder.descriptor)
@@ -209,13 +209,13 @@ class RecordWriter:
                 )
 
     def record(self) -> Record:
-        """Return the record as written so far. Raises RecordError."""
+        """Return the record as written up to now. Raises RecordError."""
         return Record.of(self._folder)
 
     def write_run(self, run: Run) -> None:
-        """Write run.json atomically, and for a complete record the checksums of its JSON files.
+        """Write run.json atomically, and the checksums of the JSON files if the record is complete.
 
-        Raises InputError or MeasureError. A kill leaves a record with correct checksums or without any.
+        Raises InputError or MeasureError. A kill leaves a record with correct checksums or with none.
         """
         with clear_errors(self.path / SUMS, self._results):
             self._folder.remove(SUMS, missing_ok=True)
@@ -242,9 +242,9 @@ class RecordWriter:
             self._folder.sync("targets")
 
     def write_console(self, name: str, text: bytes) -> Path:
-        """Write the console of the target `name`, a lab guest, to targets/NAME/console.log; return that path.
+        """Write the console output of the lab guest `name` to targets/NAME/console.log; return that path.
 
-        Text of earlier sessions is kept. Raises InputError or MeasureError.
+        Text from earlier sessions is kept. Raises InputError or MeasureError.
         """
         with clear_errors(self.path / "targets", self._results):
             file = self._folder.file(f"{self._target(name)}/console.log")
@@ -253,7 +253,7 @@ class RecordWriter:
                 with file.open() as console:
                     console.seek(max(os.fstat(console.fileno()).st_size - MOST_EARLIER_BYTES, 0))
                     earlier = console.read(MOST_EARLIER_BYTES)
-            # The console of a guest that kept running contains the earlier text.
+            # If the guest kept running, its console contains the earlier text.
             self._folder.write(file.name, text if text.startswith(earlier) else earlier + LATER + text)
         return file.path
 
@@ -301,8 +301,8 @@ class RecordWriter:
         """Make an empty folder for a step's files while it is measured. Only this user may change it;
         `commit_step` renames it.
 
-        The path leads to the folder itself even if it is renamed. Raises InputError if the step already
-        exists, or MeasureError.
+        The path leads to the folder even if someone renames it. Raises InputError if the step already exists,
+        or MeasureError.
         """
         return self._new_step(step_id).place
 
@@ -335,8 +335,8 @@ class RecordWriter:
         """Write step.json and windows.parquet, rename the folder and list the step in run.json; return the
         folder.
 
-        A long step already has its windows in part files; `windows` are then its blocks, for blocks.parquet.
-        Raises InputError or MeasureError; the step is then absent and the record otherwise unchanged.
+        For a long step, whose windows are already in part files, `windows` are the blocks for blocks.parquet.
+        Raises InputError or MeasureError; then the step is absent, and the rest of the record is unchanged.
         """
         temporary = self._temporary(step.id)
         folder = (
@@ -369,12 +369,12 @@ class RecordWriter:
             write_windows(windows, file)
 
     def close_partial(self) -> None:
-        """Leave the record resumable: state `interrupted`, name with `.partial`."""
+        """Leave the record resumable: with the state `interrupted`, and with `.partial` in its name."""
         if self.run is not None:
             self.write_run(self.run.model_copy(update={"state": "interrupted"}))
 
     def finish(self, state: Literal["complete", "interrupted"], now: datetime | None = None) -> Path:
-        """Close the record: write state and end to run.json, remove `.partial` from its name; return its
+        """Close the record: write state and end to run.json, remove `.partial` from the name; return the
         folder.
 
         An interrupted record can be resumed. Raises InputError or MeasureError; the record then keeps its
