@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Presents a record to people: figures, tables, the terminal's summary and the page."""
+"""Presents a record to people: figures, tables, the terminal's summary, and the HTML page."""

@@ -23,7 +23,7 @@ STYLE = {
     None: "dim",
 }
 MOST_EVIDENCE = 12
-"""The maximum number of steps of a stage to list; the rest is only counted, and the JSON lists all."""
+"""The most steps of a stage that are listed. The rest is only counted; the JSON lists all."""
 
 
 def _line(console: Console, text: str | Text, indent: int = 0) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints an audit in the terminal, the worst difference first, and writes the remedies as a script."""
+"""Prints an audit in the terminal, with the worst difference first, and writes the remedies as a script."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _details(finding: Finding, *, brief: bool) -> list[tuple[str, str]]:
 
 
 def _word(finding: Finding) -> tuple[str, str]:
-    """Return (severity or result, its style)."""
+    """Return a finding's (severity or result, style)."""
     if finding.result == "differs":
         return finding.severity, STYLE[finding.severity]
     return finding.result, RESULT_STYLE[finding.result]
@@ -63,7 +63,7 @@ def _print_details(finding: Finding, console: Console, *, brief: bool) -> None:
 
 
 def _print_short(document: AuditDocument, console: Console) -> None:
-    """Print a line for each serious or moderate difference, and the names of the rest."""
+    """Print a line for each serious or moderate difference, and only the names of the others."""
     differing = _differing(document)
     rows: list[list[str]] = [
         [Cell(finding.severity, TONES[finding.severity]), finding.title, finding.found]
@@ -89,7 +89,7 @@ def _print_short(document: AuditDocument, console: Console) -> None:
 def print_audit(
     document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False
 ) -> None:
-    """Print the conclusion and the machine, then the differences: briefly, in `details`, or `everything`."""
+    """Print the conclusion and machine, then the differences: briefly, in `details`, or `everything`."""
     chosen = "given by --for" if document.purpose_from == "asked" else "this kernel; --for names another"
     guest = "virtual machine or not: unknown" if document.guest is None else "a virtual machine"
     guest = "not a virtual machine" if document.guest is False else guest
@@ -113,7 +113,7 @@ def _comment(text: str) -> list[str]:
 
 
 def mend_script(document: AuditDocument) -> str:
-    """Return the remedies as a shell script, for the worst difference first; a remedy without a command is a
+    """Return the remedies as a shell script, the worst difference first. A remedy without a command becomes a
     comment.
     """
     differing = _differing(document)

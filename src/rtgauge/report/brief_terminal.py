@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints a summary of a record: a row per load, in a few lines for any number of CPUs and threads."""
+"""Prints a short summary of a record: one row per load, for any number of CPUs and threads."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from rtgauge.report.text import printable, us, whole
 from rtgauge.units import plural
 
 MOST_LINES = 25
-"""The maximum number of lines after the conclusion."""
+"""The most lines after the conclusion."""
 SHOWN = ("mean", "p50", "p99", "p99.9", "p99.99")
 FILLED = "p99.9 filled"
 FILLED_WORDS = "filled: a missed activation counts with the latency it would have had"
 ROUTINE = {MarkKind.STEAL, MarkKind.EXPLAIN_COST}
-"""Marks that are routine on a virtual machine, or with --explain."""
+"""Marks that are usual on a virtual machine, or with --explain."""
 MOST_SYSTEMS, MOST_MARKS, MOST_LEFT_OUT = 2, 4, 3
 MOST_EACH = 4
 PART_LABELS = ("role", "segment", "machine")
 LEAST_BESIDE = 5
-"""At least this many lines are kept free of tables, for other results."""
+"""Tables leave at least this many lines to other results."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of a table: a step or a part of it (`part`), and where its largest value was measured."""
+    """A row of a table: a step, or a `part` of one, and the place of the largest value."""
 
     name: str
     summary: SeriesSummary
@@ -83,13 +83,13 @@ def _where(series: SeriesSummary) -> str:
 
 
 def _by_maximum(series: Sequence[SeriesSummary]) -> list[SeriesSummary]:
-    """Return the series that have a maximum, the largest first."""
+    """Return the series that have a maximum, the largest maximum first."""
     known = [summary for summary in series if summary.max_ns is not None]
     return sorted(known, key=lambda summary: -(summary.max_ns or 0))
 
 
 def _parts(step: Step, main: str) -> list[_Row]:
-    """Return a row for each other quantity that a step measured, from its worst thread or CPU."""
+    """Return a row for each other quantity of a step, from the thread or CPU with the largest value."""
     groups: dict[str, list[SeriesSummary]] = {}
     mains = {summary.series for summary in step.main_series}
     for summary in step.series:
@@ -106,7 +106,7 @@ def _parts(step: Step, main: str) -> list[_Row]:
 
 
 def _each(step: Step, name: str) -> list[_Row]:
-    """Return a row for each of the largest series of a step whose series cannot be pooled, such as
+    """Return a row for each of a step's largest series. It is for series that cannot be pooled, such as
     threads.
     """
     known = _by_maximum(step.main_series)
@@ -121,7 +121,7 @@ def _each(step: Step, name: str) -> list[_Row]:
 
 
 def _rows(view: RecordView, quantity: str) -> list[_Row]:
-    """Return a row per condition, idle first, from its worst repeat."""
+    """Return a row per condition, idle first, from the repeat with the largest value."""
     rows: list[_Row] = []
     for condition in view.conditions:
         totals = [
@@ -155,7 +155,7 @@ def _any_missed(rows: Sequence[_Row]) -> bool:
 
 
 def mark_text(mark: GatheredMark, style: str) -> Text:
-    """Return one mark in words: its severity in `style`, its name, place and detail."""
+    """Return a mark in words: its severity in `style`, its name, place and detail."""
     where = f" {mark.where}" if mark.where else ""
     return Text.assemble((mark.severity.value, style), f": {printable(f'{mark.name}{where}: {mark.detail}')}")
 
@@ -178,8 +178,8 @@ def unfinished(view: RecordView) -> list[Text]:
 
 
 def _marks(view: RecordView, console: Console) -> list[Text]:
-    """Return a line for each doubt, then the names of the other marks. Without a step, all marks are in
-    full.
+    """Return a line for each doubt, and one with the names of the other marks. If the run has no step, return
+    all marks in full.
     """
     gathered = gathered_marks(view)
     if not view.steps:
@@ -197,7 +197,7 @@ def _marks(view: RecordView, console: Console) -> list[Text]:
 
 
 def _few(lines: list[Text], most: int, more: Callable[[int], Text]) -> list[Text]:
-    """Return the first lines, at most `most`, with a line that counts the rest."""
+    """Return at most `most` lines: the first ones, and a line that counts the rest."""
     return lines if len(lines) <= most else [*lines[: most - 1], more(len(lines) - most + 1)]
 
 
@@ -214,7 +214,7 @@ def _left_out(view: RecordView, console: Console) -> list[Text]:
 
 
 def _presented(view: RecordView, console: Console) -> list[Text]:
-    """Return the output of presenters as lines."""
+    """Return the lines that presenters print."""
     with console.capture() as captured:
         for presenter, steps in presenters(view.steps):
             presenter.print_tables(view, steps, console)
@@ -234,8 +234,8 @@ def _systems(view: RecordView, console: Console) -> list[Text]:
 
 
 def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) -> list[RenderableType]:
-    """Return the tables of all quantities in `most` lines: parts of a quantity are dropped first, then rows
-    with smaller maxima. If a row per load needs more lines, up to `most_for_loads` are used.
+    """Return the tables of all quantities in `most` lines. To fit, drop parts of a quantity first, then rows
+    with smaller maxima. If one row per load needs more lines, use up to `most_for_loads`.
     """
     each = {name: rows for name in view.quantities if (rows := _rows(view, name))}
     whole_ones = {name: [row for row in rows if not row.part] for name, rows in each.items()}
@@ -267,7 +267,7 @@ def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) 
 
 
 def _height(each: dict[str, list[_Row]]) -> int:
-    """Return the number of lines of the tables with their headings."""
+    """Return the height of the tables in lines, with their headings."""
     return sum(len(rows) + 1 for rows in each.values()) + any(map(_any_missed, each.values()))
 
 
@@ -278,9 +278,7 @@ def _worst(rows: list[_Row], most: int) -> list[_Row]:
 
 
 def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> list[Text]:
-    """Fit texts into `most` lines: wrapped, or if they do not fit, one truncated line per text and a count of
-    the rest.
-    """
+    """Fit texts into `most` lines: wrap them, or else truncate each to a line and count the rest."""
     wrapped = [line for text in texts for line in text.wrap(console, console.width)]
     if len(wrapped) <= most:
         return wrapped
@@ -293,7 +291,7 @@ def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> li
 
 
 def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> list[RenderableType]:
-    """Return the lines after the conclusion, at most MOST_LINES; `ends` are the last."""
+    """Return at most MOST_LINES lines to print after the conclusion; `ends` are the last lines."""
     systems, marks, left_out = _systems(view, console), _marks(view, console), _left_out(view, console)
     state = unfinished(view)
     free = MOST_LINES - len(ends) - len(systems) - len(marks) - len(left_out) - len(state) - 1
@@ -315,7 +313,7 @@ def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> lis
 
 
 def print_brief(view: RecordView, console: Console, ends: Sequence[Text]) -> None:
-    """Print the lines after the conclusion; `ends`: the last lines, which are not wrapped."""
+    """Print the lines after the conclusion. `ends`: the last lines, which are not wrapped."""
     for line in brief_lines(view, console, ends):
         console.print(line, soft_wrap=True, end="" if isinstance(line, Segments) else "\n")
         if isinstance(line, Segments):

@@ -35,7 +35,7 @@ def _tuned(steps: Sequence[Step]) -> list[Step]:
 
 
 def _mean_ns(step: Step, role: str) -> float | None:
-    """Return the mean over all CPUs."""
+    """Return the mean over all CPUs, in ns."""
     of_role = (summary for summary in step.series if summary.labels.get("role") == role)
     series = [summary for summary in of_role if summary.mean_ns is not None]
     count = sum(summary.count for summary in series)
@@ -43,7 +43,7 @@ def _mean_ns(step: Step, role: str) -> float | None:
 
 
 def _left(step: Step) -> str:
-    """Return the state of the gravity after the step."""
+    """Return, in words, which gravity is in force after the step."""
     if any(result.values.get("kept") for result in _results(step, "autotune")):
         return "it stays until the next boot"
     lines = step.deployment.not_put_back if step.deployment is not None else []
@@ -54,7 +54,7 @@ def _left(step: Step) -> str:
 
 
 def _sentence(step: Step) -> str:
-    """Return the gravity that autotune found, and its effect on the latency."""
+    """Return a sentence with the gravity that autotune found, and its effect on the latency."""
     means = [_mean_ns(step, role) for role in (BEFORE, AFTER)]
     effect = "" if None in means else f"; mean latency {us(means[0])} us before and {us(means[1])} us after"
     return (
@@ -64,7 +64,7 @@ def _sentence(step: Step) -> str:
 
 
 def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
-    """Return the gravity before and after autotune; None if nothing was calibrated."""
+    """Return the table of the gravity before and after autotune; None if autotune did not run."""
     names = view.labels
     rows = [
         [
@@ -95,10 +95,10 @@ def _latency_grid(view: RecordView, steps: Sequence[Step]) -> Table:
 
 
 class Calibrations(Presenter):
-    """Presents the clocks of each step, or two tables for Xenomai's timer."""
+    """Presents the clocks of each step, or Xenomai's timer in two tables."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """Return the result of autotune, or the cost of reading the measuring clock."""
+        """Return the result of autotune, or else the cost of reading the measuring clock."""
         tuned = [_sentence(step) for step in _tuned(steps)]
         if tuned:
             return "; ".join(tuned)
@@ -111,7 +111,7 @@ class Calibrations(Presenter):
         )
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """Return the calibration of Xenomai's timer; the clocks are in the chapter on the method."""
+        """Return the calibration of Xenomai's timer. The chapter on the method shows the clocks."""
         grid = gravity_grid(view, steps)
         if grid is None:
             return None
@@ -119,7 +119,7 @@ class Calibrations(Presenter):
         return Chapter("gravity", "Calibration of Xenomai's timer", tables, measured)
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print the clocks of each step, or the gravity; the summary gives the latencies."""
+        """Print the clocks of each step, or the gravity. The summary gives the latencies."""
         grid = gravity_grid(view, steps)
         print_tables([] if grid is None else [grid], console)
         tuned, names = _tuned(steps), view.labels

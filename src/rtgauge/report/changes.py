@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tabulates the changes on a target during a step, the largest first."""
+"""Tabulates what changed on a target during a step, with the largest change first."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rtgauge.report.text import NONE, quantity, value, words
 from rtgauge.units import format_count
 
 SHOWN = 12
-"""The maximum number of changes of a kind to list; the rest is counted."""
+"""The most changes of a kind that are listed. The rest is counted."""
 PLACES = 8
-"""The maximum number of CPUs to name for one change."""
+"""The most CPUs that are named for one change."""
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """A counter: its name, its total gain, the gains by place, and a size to sort by (None if unknown)."""
+    """A counter: its name, its total gain, its gain in each place, and a sort size (None if unknown)."""
 
     name: str
     total: str
@@ -41,7 +41,7 @@ def _places(per_cpu: Mapping[str, int | None]) -> str:
 
 
 def _counted(key: str, name: str, item: TableLine | NumberChange | TextChange | int | str | None) -> _Counted:
-    """Convert an entry of the kind `key`."""
+    """Make a counter from an entry of the kind `key`."""
     if isinstance(item, TableLine):
         size = None if item.total is None else abs(item.total)
         return _Counted(f"{name} {item.name}".strip(), _number(item.total), _places(item.per_cpu), size)
@@ -53,7 +53,7 @@ def _counted(key: str, name: str, item: TableLine | NumberChange | TextChange | 
 
 
 def _cpu_times(times: Mapping[str, Growth]) -> list[_Counted]:
-    """Convert CPU -> kind -> ns to a line per kind, in ms."""
+    """Return a line per kind of CPU time, in ms, from CPU -> kind -> ns."""
     rows: list[_Counted] = []
     for kind in dict.fromkeys(kind for of in times.values() for kind in of):
         ns = {cpu: of.get(kind) for cpu, of in times.items()}
@@ -66,7 +66,7 @@ def _cpu_times(times: Mapping[str, Growth]) -> list[_Counted]:
 
 
 def change_tables(step: Step) -> list[Table]:
-    """Return a table for each kind of change; single changes are in the last one."""
+    """Return a table for each kind of change. The last table has the single changes."""
     tables: list[Table] = []
     alone: list[_Counted] = []
     for kind in Changes.model_fields:

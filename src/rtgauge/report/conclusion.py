@@ -19,14 +19,14 @@ from rtgauge.units import format_count, format_share, format_span, format_time, 
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
 
 MOST_OUTCOMES = 12
-"""Longer tables of outcomes are folded."""
+"""Tables of outcomes with more rows than this are folded."""
 FEWEST_PERIODS = 3
 """A search needs at least this many periods."""
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """`word` and `next` are the verdict's; None without a requirement. `doubts`: one on each line."""
+    """The conclusion. The verdict gives `word` and `next`, if there is one. `doubts`: one per line."""
 
     word: VerdictWord | None
     text: str
@@ -38,16 +38,16 @@ class Conclusion:
 
 
 def _has_largest(step: Step) -> bool:
-    """Return whether the largest value summarises a step, unlike microbenchmarks and task sets."""
+    """Return whether the largest value summarises the step. It does not for microbenchmarks and task sets."""
     return has_distribution(step) or not (step.tasks or isinstance(probe_of(step), Microbenchmark))
 
 
 def _largest(view: RecordView, quantity: str) -> str | None:
-    """Return a clause like "largest latency 38.0 ms under network on CPU 0, of 100,000"; None without any."""
+    """Return a clause like "largest latency 38.0 ms under network on CPU 0, of 100,000"; None if empty."""
     names = view.labels
     summed = [(step, step.total) for step in view.steps if step.total is not None and _has_largest(step)]
     measured = [(step, total) for step, total in summed if quantity_of(step) == quantity]
-    # Cross-checks by another tool have their own line.
+    # Cross-checks by another tool have lines of their own.
     measured = [pair for pair in measured if pair[0].key.tool == "rtgauge"] or measured
     known = [(total.max_ns, step) for step, total in measured if total.max_ns is not None]
     if not known:
@@ -81,7 +81,7 @@ def _searches(view: RecordView) -> list[str]:
     periods = {step.key.parameters.get(pace.period) for step, pace in paces if pace is not None}
     if len(periods) < FEWEST_PERIODS:
         return []
-    from rtgauge.analysis.sustained import curves  # needs numpy, which a summary does without
+    from rtgauge.analysis.sustained import curves  # it needs numpy, which a summary does without
     from rtgauge.report.sustained_tables import sustained_sentence
 
     return [sustained_sentence(curve) for curve in curves([view.record])]
@@ -121,7 +121,7 @@ def conclude(view: RecordView) -> Conclusion:
 
 
 def _violations(verdict: Verdict) -> str:
-    """Return the violations, "57 of 20,000 late", or why they could not be counted."""
+    """Return the violations, as in "57 of 20,000 late", or why they could not be counted."""
     certain, activations = verdict.evidence.get("violations_certain"), verdict.evidence.get("activations")
     cannot = verdict.word == VerdictWord.CANNOT_TELL
     if cannot or not (isinstance(certain, int) and isinstance(activations, int)):
@@ -138,7 +138,7 @@ TONES: dict[VerdictWord, Tone] = {
 
 
 def outcome_table(view: RecordView) -> Table:
-    """Return a row per step with its verdict, largest value and violations; empty without a requirement."""
+    """Return a row per step: verdict, largest value, and violations; empty without a requirement."""
     judged = {verdict.step: verdict for verdict in view.record.run.verdicts if verdict.step is not None}
     rows: list[list[str]] = []
     for step in view.steps:
@@ -169,7 +169,7 @@ def repeat_lines(view: RecordView) -> list[str]:
 
 
 def cross_check_lines(view: RecordView) -> list[str]:
-    """Return a line for each result of another tool under the same condition, as a ratio to rtgauge's."""
+    """Return a line for each other tool's result under the same condition, as a ratio to rtgauge's result."""
     ours_by_key = {_without_tool(step): step for step in view.record.steps if step.key.tool == "rtgauge"}
     lines: list[str] = []
     for step in view.steps:
@@ -205,7 +205,7 @@ def _without_tool(step: Step) -> str:
 
 
 def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
-    """Return the exposure in one line; `what` is the predicate of a violation."""
+    """Return the exposure in a line. `what`: what a violation does, as a predicate."""
     span = format_span(exposure.measured_s) if exposure.measured_s else "an unknown time"
     measured = (
         f"{plural(exposure.activations, 'activation')} in {plural(exposure.runs, 'run')}, "
@@ -226,7 +226,7 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
 
 
 def reason_text(verdict: Verdict) -> str:
-    """Return the reason of a verdict, and the exposure on which it rests, if it has one."""
+    """Return a verdict's reason, and the exposure behind it if known."""
     exposure = "" if verdict.exposure is None else f"; {exposure_text(verdict.exposure)}"
     return f"{verdict.reason}{exposure}"
 

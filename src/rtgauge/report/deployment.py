@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shows deployments: which ones a machine supports, which settings were applied and restored."""
+"""Shows which deployments a machine supports, and which settings were applied and restored."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def print_settings(
 
 
 def refusals(report: DeploymentReport) -> list[str]:
-    """Return a line for each thing that a machine refused."""
+    """Return a line for each refusal by the machine."""
     parts = [f"refused: {explain_refusal(setting)}" for setting in report.refused]
     if report.not_moved_count:
         names = ", ".join(report.not_moved[:5]) + (", ..." if report.not_moved_count > 5 else "")
@@ -93,7 +93,7 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
 
 
 def print_put_back(answers: Iterable[Mapping[str, Any]], console: Console) -> bool:
-    """Print the outcome of each setting; returns whether one could not be restored."""
+    """Print the outcome of each setting; return whether one of them could not be restored."""
     counts: Counter[str] = Counter()
     failed = False
     for answer in answers:
@@ -121,12 +121,12 @@ PUT_BACK = {
 }
 """Words for the outcomes of the engine's `restore` (docs/formats/agent.md)."""
 KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
-"""Outcomes after which the setting is as it was before."""
+"""Outcomes that leave the setting as it was before."""
 
 
 @dataclass(frozen=True)
 class DeploymentTable:
-    """A step's deployment: a summary, a table of settings, whether some remain, and notes."""
+    """A step's deployment: a summary, a table of settings, whether a setting is still changed, and notes."""
 
     report: DeploymentReport
     summary: str
@@ -136,7 +136,7 @@ class DeploymentTable:
 
 
 def _is_left(setting: SettingMade) -> bool:
-    """Return whether the setting differs from its value before the step."""
+    """Return whether the setting still differs from its value before the step."""
     untouched = setting.error is not None and setting.put_back is None
     return not untouched and setting.put_back not in KEPT_BACK
 
@@ -158,7 +158,7 @@ COLUMNS = (
 
 
 def deployment_table(report: DeploymentReport) -> DeploymentTable:
-    """Return the table of a step's deployment."""
+    """Return a step's deployment for display."""
     done = len(report.settings) - len(report.refused)
     parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
     if report.moved or report.not_moved_count:

@@ -25,8 +25,8 @@ from rtgauge.report.record_view import RecordView
 
 
 def figures(source: Source) -> dict[str, Figure]:
-    """Return every figure that has data, by name, in the page's order."""
-    several = len(source.conditions) > 1  # a single condition would be one bar
+    """Return the figures that have data, by name, in the page's order."""
+    several = len(source.conditions) > 1  # a single condition would only be one bar
     drawn = [spread_figure(source) if several else None, histogram(source)]
     drawn += [exceedance_figure(source), course_figure(source)]
     for presenter, steps in presenters(source.whole.steps):
@@ -44,7 +44,7 @@ class Drawn:
     timing: list[Figure]
     """The figures of frequencies and of searches over the period."""
     figures: dict[str, Figure]
-    """All figures in the page's order; `timing` comes last."""
+    """All figures in the page's order, with `timing` last."""
 
     @classmethod
     def of(cls, record: Record, timing: Timing | None = None) -> Drawn:
@@ -60,9 +60,9 @@ class Drawn:
 def save_figures(
     record: Record, folder: Path, formats: Sequence[str] = FORMATS, drawn: Drawn | None = None
 ) -> list[Path]:
-    """Write every figure of the record into `folder`; returns the files written.
+    """Write every figure of the record into `folder`; return the files.
 
-    `drawn`: the figures, if already drawn. Raises as `write_figures` does.
+    `drawn`: the figures, if they are already drawn. Raises as `write_figures` does.
     """
     drawn = drawn or Drawn.of(record)
     subtitle = "\n".join(system_lines(record))

@@ -31,11 +31,11 @@ from rtgauge.report.text import quantity, value, words
 from rtgauge.units import parse_cpu_list, plural
 
 ELSEWHERE = {"calibrations", "audit"}
-"""Facts of a target with their own table on the page."""
+"""Facts that have tables of their own on the page."""
 
 
 def host(name: str, facts: Facts) -> str:
-    """Return the host's name, or the target's if that is unknown."""
+    """Return the host's name; if it is unknown, the target's name."""
     return facts.host or name
 
 
@@ -68,7 +68,7 @@ def _machine(machine: Virtualization) -> str:
 
 
 def system_line(name: str, facts: Facts) -> str:
-    """Return the line shown with every number: host, kernel, preemption model, CPUs, and whether virtual."""
+    """Return the line that goes with every number: host, kernel, preemption model, CPUs, whether virtual."""
     kernel, preemption, cpu = facts.kernel.release, facts.kernel.preemption.model, facts.cpu
     if not (kernel or preemption or cpu.online or cpu.model or facts.machine.virtual is not None):
         name = host(name, facts)
@@ -91,7 +91,7 @@ def system_lines(record: Record) -> list[str]:
 
 
 def short_rows(facts: Facts) -> list[tuple[str, str]]:
-    """Return (name, value) of the most important facts."""
+    """Return the most important facts as (name, value)."""
     rows = {
         "Host": facts.host,
         "OS": facts.os,
@@ -107,7 +107,7 @@ def short_rows(facts: Facts) -> list[tuple[str, str]]:
 
 
 def all_rows(facts: Facts) -> list[tuple[str, str]]:
-    """Return (name, value) of every fact, nested ones by path."""
+    """Return every fact as (name, value). Nested facts are named by their path."""
     return [
         row for key, item in facts.as_json().items() if key not in ELSEWHERE for row in _rows("", key, item)
     ]
@@ -126,16 +126,16 @@ def _rows(path: str, key: str, item: object) -> list[tuple[str, str]]:
 
 Rows = list[tuple[str, str]]
 LABEL_WIDTH = 22
-"""The width of names, so that each fits on two lines."""
+"""The width of the names' column. It lets every name fit on two lines."""
 OWN_ROWS = {
     *("preemption", "extension", "idle", "frequency", "topology", "lines", "mitigations", "mitigated"),
     *("realtime", "fair_server", "cgroup", "limits"),
 }
-"""Facts of several parts, which have their own words below."""
+"""Facts with several values, for which functions below find the words."""
 
 
 def _simple(part: Part) -> Rows:
-    """Return every fact of a part that has no words of its own, without counts of CPU lists."""
+    """Return the facts of a part that need no special words, without the counts of CPU lists."""
     facts = part.model_dump(mode="json")
     counts = {f"{key}_count" for key in facts}
     return [quantity(key, item) for key, item in facts.items() if key not in OWN_ROWS | counts]
@@ -258,7 +258,7 @@ def _named(prefix: str, part: Part) -> Rows:
 
 
 def groups(facts: Facts) -> Iterator[tuple[str, Rows]]:
-    """Return (heading, (name, value) of each fact), from the machine down to what runs on it."""
+    """Return (heading, (name, value) of each fact), from the hardware up to the software that runs on it."""
     machine = [("Host", value(facts.host)), ("OS", value(facts.os)), ("Boot ID", value(facts.boot_id))]
     machine += [*_named("Identity", facts.identity), *_simple(facts.machine)]
     yield "Machine", [*machine, ("Steal since boot", quantity("ns", facts.steal_ns_since_boot)[1])]
@@ -275,7 +275,7 @@ def groups(facts: Facts) -> Iterator[tuple[str, Rows]]:
 
 
 def print_facts(facts: Facts, console: Console) -> None:
-    """Print all facts, a heading per group, names left and values right, wrapped to the terminal's width."""
+    """Print all facts under headings, with names left and values right, wrapped to the terminal's width."""
     for number, (heading, rows) in enumerate(groups(facts)):
         if number:
             console.print()

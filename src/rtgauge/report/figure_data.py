@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes the numbers behind the figures: exact sums and maxima of a step's windows."""
+"""Computes the numbers that the figures show: exact sums and maxima of a step's windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rtgauge.report.record_view import (
 )
 
 ALL = "all"
-"""Stands for all CPUs together instead of a CPU's number."""
+"""The name for all CPUs together, used instead of a CPU's number."""
 
 IntArray = npt.NDArray[np.int64]
 Key = TypeVar("Key")
@@ -35,10 +35,10 @@ WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """Return the CPU of each main series in ns, by series number; without a CPU, its labels or its number."""
+    """Return each main series in ns: its number -> its CPU, or without a CPU its labels or number."""
     named: dict[int, str] = {}
     if not has_distribution(step):
-        return named  # it has tables and figures of its own
+        return named  # the probe has tables and figures of its own
     for summary in step.main_series:
         if summary.unit == "ns" and summary.series is not None:
             cpu = summary.labels.get("cpu")
@@ -48,7 +48,7 @@ def time_series(step: Step) -> dict[int, str]:
 
 
 def cpu_order(cpus: set[str]) -> list[str]:
-    """Sort CPUs by number, other names after them."""
+    """Sort CPUs by number, followed by other names."""
     return sorted(cpus, key=lambda c: (not c.isdigit(), int(c) if c.isdigit() else 0, c))
 
 
@@ -75,10 +75,10 @@ EMPTY = Counts(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of one CPU in one condition, repeats added: the histograms of measured and missed
+    """The results of one CPU under one condition, summed over repeats: histograms of measured and missed
     activations, and the exact largest value.
 
-    `unplaced` samples are in no bin: another tool's histogram lacks them.
+    `unplaced` samples are in no bin, because another tool's histogram lacks them.
     """
 
     plain: Counts = EMPTY
@@ -98,7 +98,7 @@ class Measured:
 
 
 def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
-    """Return the results of each CPU in a step, without the warm-up. `cpus`: from `time_series`."""
+    """Return each CPU's results in a step, without the warm-up. `cpus`: from `time_series`."""
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
@@ -109,7 +109,7 @@ def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
 
 
 def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
-    """Return the results of each CPU under a condition, and of `ALL`; empty if nothing was measured in ns."""
+    """Return the results of each CPU and of `ALL` under a condition; empty if nothing was measured in ns."""
     by_cpu: dict[str, Measured] = {}
     for step in condition.steps:
         cpus = time_series(step)
@@ -122,19 +122,19 @@ def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
 
 @dataclass(frozen=True)
 class Outline:
-    """A histogram as steps: from `x_us[i]` on, each bin holds `count[i]`; the last is 0."""
+    """A histogram as steps: from `x_us[i]` on, each bin holds `count[i]`. The last count is 0."""
 
     x_us: npt.NDArray[np.float64]
     count: IntArray
 
     @property
     def points(self) -> list[tuple[float, int]]:
-        """(x in us, count) of each corner."""
+        """The corners of the steps, as (x in us, count)."""
         return list(zip(self.x_us.tolist(), self.count.tolist(), strict=True))
 
 
 def outline(histogram: Counts, width_us: int = 1) -> Outline:
-    """Return the outline over bins of `width_us`, or beyond 10 ms the histogram's own. Gaps count 0."""
+    """Return the outline with bins of `width_us`, or beyond 10 ms with the histogram's own. Gaps count 0."""
     if not len(histogram.bins):
         return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
     lower = lower_ns(histogram.bins)
@@ -160,8 +160,8 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
 
 
 def outlines(histograms: Mapping[Key, Counts], most_corners: int) -> tuple[int, dict[Key, Outline]]:
-    """Return the bin width (us) and the outline of each histogram, with at most `most_corners` corners in
-    all.
+    """Return the bin width (us) and each histogram's outline, with at most `most_corners` corners
+    in total.
     """
     width, drawn = 1, dict[Key, Outline]()
     for width in WIDTHS_US:
@@ -178,13 +178,13 @@ class Curve:
     x_us: npt.NDArray[np.float64]
     share: npt.NDArray[np.float64]
     lower_bound: bool
-    """The histogram overflows at the end: the true end is further right."""
+    """Whether the histogram overflows at the end, so that the curve really ends further right."""
     upper_bound: bool = False
-    """Samples in no bin are drawn at the largest value: the true shares are at most these."""
+    """Whether samples in no bin count as the largest value, so that the curve is an upper bound."""
 
     @property
     def points(self) -> list[tuple[float, float]]:
-        """(x in us, share) of each corner."""
+        """The corners of the steps, as (x in us, share)."""
         return list(zip(self.x_us.tolist(), self.share.tolist(), strict=True))
 
 
@@ -192,8 +192,8 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unpl
     """Return the curve of one histogram. `max_ns`: the exact largest value, if known; `unplaced`: samples in
     no bin.
 
-    The curve is thinned to about `points` by dropping steps smaller than the line's width; the last eighth,
-    the tail, is kept whole.
+    The curve is thinned to about `points` points: steps smaller than the line's width are dropped. The last
+    eighth, the tail, stays whole.
     """
     total = histogram.total + unplaced
     if histogram.total == 0:
@@ -216,7 +216,7 @@ def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unpl
 def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -> list[int]:
     if len(x) <= points:
         return list(range(len(x)))
-    # Python numbers take a fifth of the time one by one.
+    # Python numbers take a fifth of numpy's time if used one by one.
     log_x, log_y = np.log10(x).tolist(), np.log10(y).tolist()
     step_x, step_y = (log_x[-1] - log_x[0]) / points, (log_y[0] - log_y[-1]) / points
     keep = [0]
@@ -232,7 +232,7 @@ def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase of a step on the time axis of the course (s)."""
+    """One phase of a step, on the course's time axis (s)."""
 
     step: str
     kind: str
@@ -242,7 +242,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Point:
-    """The largest latency of one CPU in one stretch of time, and the number of missed activations."""
+    """One CPU's largest latency in a stretch of time, and its missed activations."""
 
     step: str
     cpu: str
@@ -255,8 +255,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Course:
-    """Maxima over time. `bucket_s`: the length of a point; `continuous` is false if the steps were drawn one
-    after another without their true distances.
+    """Maxima over time. `bucket_s`: the stretch of time that a point covers. `continuous`: whether the steps
+    are drawn with the true times between them, instead of one directly after another.
     """
 
     phases: list[Phase]
@@ -282,7 +282,7 @@ def _spans(record: Record) -> list[_Span]:
         windows = record.windows(step, bins=False)
         windows = windows.chosen(np.isin(windows.series, list(cpus)))
         if len(windows) <= len(cpus):
-            continue  # one window per series, as in an import, has no course
+            continue  # an import has one window per series, and so no course
         first, last = int(windows.start_ns.min()), int(windows.end_ns.max())
         load = step.load
         first = first if load.started_ns is None else min(first, load.started_ns)
@@ -292,7 +292,7 @@ def _spans(record: Record) -> list[_Span]:
 
 
 def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
-    """Return what to subtract from each span's clock (ns), and whether true distances between steps are
+    """Return the time to subtract from each span's clock (ns), and whether the true times between steps are
     kept.
     """
     together = sum(span.end_ns - span.start_ns for span in spans)
@@ -309,7 +309,7 @@ def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
 
 
 def course(record: Record, buckets: int = 900) -> Course | None:
-    """Return the maxima over time, thinned to about `buckets` maxima per CPU; None if there are no data."""
+    """Return the maxima over time, thinned to about `buckets` per CPU; None if there are no data."""
     spans = sorted(_spans(record), key=lambda span: record.run.steps.index(span.step.id))
     if not spans:
         return None
@@ -370,19 +370,19 @@ def _points(span: _Span, offset: int, bucket_ns: int) -> list[Point]:
 
 @dataclass(frozen=True)
 class Source:
-    """The steps not drawn by a chapter: conditions by label, the results of each CPU, and the bound (us)."""
+    """The steps that no chapter draws: conditions by label, results of each CPU, and the bound (us)."""
 
     view: RecordView
     conditions: dict[str, Condition]
     measured: dict[str, dict[str, Measured]]
     bound_us: float | None
     whole: RecordView
-    """The view with all steps."""
+    """The view with all of the record's steps."""
 
     @classmethod
     def of(cls, whole: RecordView) -> Source:
         """Read the windows of every step. Raises RecordError for a damaged record."""
-        view = whole.unfolded  # chapters draw the others
+        view = whole.unfolded  # chapters draw the other steps
         by_label = {condition.label: condition for condition in view.conditions}
         numbers = {
             label: cpus for label, condition in by_label.items() if (cpus := by_cpu(view.record, condition))
@@ -396,7 +396,7 @@ class Source:
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """Return the part with this quantity. If there are several quantities, the bound is on latency."""
+        """Return the part with this quantity. Of several quantities, only latency has the bound."""
         conditions = self.conditions.items()
         kept = {label: each for label, each in conditions if quantity_of(each.steps[0]) == quantity}
         measured = {label: cpus for label, cpus in self.measured.items() if label in kept}

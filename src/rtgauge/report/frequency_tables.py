@@ -17,12 +17,12 @@ from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_time, parse_duration_ns
 
 FASTER = "†"
-"""Marks a frequency above the one at which it was measured."""
+"""The mark of a frequency above the one at which it was measured."""
 
 
 def format_hz(hz: float | None) -> str:
-    """Return three significant digits in Hz, kHz or MHz; "any" if nothing limits it, "none" if none is
-    possible.
+    """Return a frequency with three significant digits in Hz, kHz or MHz; "any" if nothing limits it, "none"
+    if no frequency is possible.
     """
     if hz is None:
         return "any"
@@ -56,8 +56,8 @@ def _marked(lines: Sequence[Line]) -> list[str]:
 
 
 def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """Return a table in the form of the paper's tables 4, 6, 8 and 9: samples, median, 95 %, 100 %. `first`:
-    add general notes.
+    """Return a table like the paper's tables 4, 6, 8 and 9: samples, median, 95 %, 100 %. `first`: also add
+    general notes.
     """
     lost = any(line.missed for line in table.lines)
     rows: list[list[str]] = []
@@ -102,8 +102,8 @@ def _extreme(line: Line, activations: int) -> str:
 
 
 def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """Return a table in the form of the paper's tables 5 and 7: the highest frequency at 95 % with bounds, at
-    100 %, and by the extreme-value estimate if there is one. `first`: add general notes.
+    """Return a table like the paper's tables 5 and 7: the highest frequency at 95 % with bounds, at 100 %,
+    and from the extreme-value estimate, if there is one. `first`: also add general notes.
     """
     every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
     rare = every[-1] if every else None
@@ -157,7 +157,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
 
 
 def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
-    """Return, for each quantity, the condition that allows the lowest frequency; None without a table."""
+    """Return the condition that allows the lowest frequency, for each quantity; None without a table."""
     clauses: list[str] = []
     for table in tables:
 
@@ -180,7 +180,7 @@ def conclusion(tables: Sequence[FrequencyTable]) -> str | None:
 
 
 def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None, str]:
-    """Return the lower of two frequencies, and what limits it; None stands for "any"."""
+    """Return the lower of two frequencies, and which of the two limits it. None stands for "any"."""
     if jitter is None and lateness is None:
         return None, NONE
     if lateness is None or (jitter is not None and jitter <= lateness):
@@ -189,8 +189,8 @@ def lower_hz(jitter: float | None, lateness: float | None) -> tuple[float | None
 
 
 def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | None:
-    """Return periodic tasks by jitter and by absolute lateness, which jitter hides; None without a common
-    line.
+    """Return the highest frequencies of periodic tasks by jitter and by absolute lateness, which jitter
+    hides; None if no line has both.
     """
     lateness = {(line.record, line.label): line for line in latency.lines}
     rows: list[list[str]] = []
@@ -210,7 +210,7 @@ def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | No
 
 
 def grids(tables: Sequence[FrequencyTable]) -> list[Table]:
-    """Return every table, in the papers' order; notes that apply to all are below the first."""
+    """Return every table, in the papers' order. General notes are below the first."""
     grids: list[Table] = []
     for number, table in enumerate(tables):
         grids += [lateness_grid(table, first=number == 0), frequency_grid(table, first=number == 0)]
@@ -222,7 +222,7 @@ def grids(tables: Sequence[FrequencyTable]) -> list[Table]:
 
 
 def caption_of(line: Line) -> str:
-    """Return one line in words, for a reader who does not see the figure."""
+    """Describe a line in words, for a reader who does not see the figure."""
     at95, at100 = (line.limit(share) for share in HARDNESS)
     return f"{line.label}: 95 % within {format_time(at95.ns)}, 100 % within {format_time(at100.ns)}"
 
@@ -233,14 +233,14 @@ MOST = 20
 
 @dataclass(frozen=True)
 class Marker:
-    """A named time (ns)."""
+    """A time (ns) that has a name."""
 
     name: str
     ns: int
 
 
 SERIAL = Marker("12 serial bytes at 115200 baud", round(12 * 10 / 115_200 * 10**9))
-"""The marker of figures 3 and 5 of Brown & Martin (2010): 12 bytes of 10 bits each, 1041.7 us."""
+"""The marker in figures 3 and 5 of Brown & Martin (2010): 12 bytes of 10 bits each, 1041.7 us."""
 
 
 def parse_marker(text: str) -> Marker:
@@ -265,8 +265,8 @@ def parse_marker(text: str) -> Marker:
 
 
 def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
-    """Return the paper's marker and the given ones; the last one with a name counts. Raises InputError if one
-    is invalid or there are too many.
+    """Return the paper's marker and the given markers; if two have the same name, the last one counts. Raises
+    InputError if a marker is invalid or there are too many.
     """
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST:
@@ -276,7 +276,7 @@ def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
 
 @dataclass(frozen=True)
 class Timing:
-    """Options of the tables, and the markers in the figures."""
+    """Options for the tables, and the markers in the figures."""
 
     options: Options = field(default_factory=Options)
     markers: tuple[Marker, ...] = (SERIAL,)

@@ -18,7 +18,7 @@ SIDES = ("baseline", "candidate")
 
 
 def notes(result: GateResult) -> list[str]:
-    """Return the basis of the answer and its limits, one note per line."""
+    """Return notes on the basis and the limits of the answer, one per line."""
     lines: list[str] = []
     if result.accepted is not None:
         lines.append(f"The change is {result.accepted}.")
@@ -51,7 +51,7 @@ def notes(result: GateResult) -> list[str]:
     for side in result.exposure:
         exposure, what = side.exposure, "break the bound"
         if result.require is None:
-            # Nobody asked for this bound, so the cost of the next power of ten is not shown.
+            # The user did not ask for this bound, so the cost of the next power of ten is not shown.
             exposure = exposure.model_copy(update={"per_hour_excluded": None, "next_s": None})
             what = f"exceed {format_time(side.bound_ns)}, its largest"
         lines.append(f"{side.side}: {exposure_text(exposure, what)}.")
@@ -65,7 +65,7 @@ def notes(result: GateResult) -> list[str]:
 
 
 def series_table(result: GateResult) -> Table:
-    """Return the change of every series; the first one decides."""
+    """Return a table with each series' change. The first series decides."""
     shown = [result.primary, *result.others] if result.primary is not None else result.others
     columns = [*texts(""), *numbers("change", "95 % interval", "spread", "pairs"), *texts("")]
     rows = [[*_cells(change), "decides" if change is result.primary else "not judged"] for change in shown]
@@ -76,7 +76,7 @@ def series_table(result: GateResult) -> Table:
 
 
 def pairs_table(result: GateResult) -> Table:
-    """Return each pair of the primary series."""
+    """Return a table with each pair of the primary series."""
     values = [side if result.require is None else f"{side}, largest" for side in SIDES]
     figures = numbers(*values, "change", *(f"{side}, events" for side in SIDES))
     rows: list[list[str]] = []
@@ -103,7 +103,7 @@ def markdown(result: GateResult) -> str:
 
 
 def page(result: GateResult, record: Record) -> str:
-    """Return the page as text: the answer, each pair as a point and as a row, all series."""
+    """Return the page as text: the answer, each pair as a point and as a row, and all series."""
     judged = result.primary is not None
     chapter = Chapter(
         "",
@@ -121,7 +121,7 @@ def _measure(result: GateResult) -> str:
 
 
 def _figure(result: GateResult) -> Figure:
-    """Return the change of each pair and the change that matters, or the events of both sides."""
+    """Return the figure of each pair's change and the change that matters, or of both sides' events."""
     if result.require is not None:
         return _events_figure(result)
     rows = [
@@ -172,7 +172,7 @@ def _cells(change: SeriesChange) -> list[str]:
     interval = NONE
     if change.low is not None:
         low, high = (format_change(bound) for bound in (change.low, change.high or 0.0))
-        # Without events on the baseline a rate has no upper bound.
+        # Without events on the baseline, a rate has no upper bound.
         interval = f"≥ {low}" if change.high is None else f"{low} … {high}"
     changed = NONE if change.change is None else format_change(change.change)
     spread = "" if change.spread is None else f"{change.spread * 100:.1f} %"

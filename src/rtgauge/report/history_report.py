@@ -12,7 +12,7 @@ from rtgauge.units import format_change, plural
 
 
 def place_of(history: History, parameters: str) -> str:
-    """Return the machine of a history, and the parameters and the foreign tool that distinguish it from other
+    """Return a history's machine, and the parameters and the foreign tool that distinguish it from other
     histories with its name.
     """
     place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
@@ -21,7 +21,7 @@ def place_of(history: History, parameters: str) -> str:
 
 
 def changes(history: History) -> list[str]:
-    """Return a line for each suspected change, or a line that says there is none."""
+    """Return a line for each suspected change, or one that says there is no such change."""
     if history.changes:
         return [_change_text(change) for change in history.changes]
     if history.enough:
@@ -30,8 +30,8 @@ def changes(history: History) -> list[str]:
 
 
 def spread(history: History) -> str | None:
-    """Return how much boots and machines differ, and which change a gate would find; None if there is only
-    one boot.
+    """Return how much boots and machines differ, and the smallest change that a gate would find; None for a
+    single boot.
     """
     parts = (
         (history.spread_between_boots, "boots"),
@@ -47,7 +47,7 @@ def spread(history: History) -> str | None:
 
 
 def table(history: History, by: str) -> Table:
-    """Return the figures of each group."""
+    """Return a table with the figures of each group."""
     rows: list[list[str]] = []
     for group in history.groups:
         interval = NONE if group.low_ns is None else f"{us(group.low_ns)} … {us(group.high_ns)}"
@@ -60,9 +60,9 @@ def table(history: History, by: str) -> Table:
 
 
 def figure(history: History, name: str) -> Figure | None:
-    """Return the quantile and the maximum of each boot, and suspected changes; None without values.
+    """Return a figure with each boot's quantile and maximum, and suspected changes; None without values.
 
-    `history`: with a group for each boot.
+    `history`: must have a group for each boot.
     """
     boots = [group for group in history.groups if group.quantiles_ns[history.quantile]]
     rows = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Gathers the marks of a record: each once, with its steps and details."""
+"""Gathers a record's marks: each mark once, with its steps and details."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rtgauge.report.table import Cell, Column, Table, Tone, texts
 from rtgauge.units import plural
 
 SEVERITIES = (Severity.INVALID, Severity.DOUBTFUL, Severity.NOTE)
-"""The worst comes first."""
+"""The severities, the worst first."""
 SHOWN = 4
-"""The maximum number of steps to name if only some have the mark in its most severe form."""
+"""The most steps to name, if only some have the mark in its highest severity."""
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """A mark at one place: the step (and CPU), its severity there, and the detail."""
+    """A mark in one place: the step (and CPU), the severity there, and the detail."""
 
     place: str
     severity: Severity
@@ -30,7 +30,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class GatheredMark:
-    """One mark of any number of steps, with its severity at the worst place.
+    """A mark of any number of steps, with its severity in the worst place.
 
     `where`: "on 5 of 5 steps", "under cpu, CPU 1", or "" for the whole run.
     """
@@ -38,11 +38,11 @@ class GatheredMark:
     name: str
     where: str
     sightings: list[Sighting]
-    """The most severe comes first."""
+    """The most severe sighting comes first."""
 
     @property
     def severity(self) -> Severity:
-        """The severity at the worst place."""
+        """The severity in the worst place."""
         return self.sightings[0].severity
 
     @property
@@ -57,7 +57,7 @@ class GatheredMark:
 
     @property
     def detail(self) -> str:
-        """The detail at the worst place, with that place if details differ elsewhere."""
+        """The detail in the worst place; if details differ, with that place."""
         first = self.sightings[0]
         same_place = not self.several or self.where.endswith(first.place)
         return first.detail if same_place else f"{first.place}: {first.detail}"
@@ -87,7 +87,7 @@ def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
 
 
 def gathered_marks(view: RecordView) -> list[GatheredMark]:
-    """Return every mark of the record once, the most severe first."""
+    """Return each mark of the record once, the most severe first."""
     names = view.labels
     by_name: dict[str, list[Sighting]] = {}
     for mark in view.record.run.marks:
@@ -112,7 +112,7 @@ MOST_SIGHTINGS = 60
 
 
 def sighting_table(marks: Sequence[GatheredMark]) -> Table | None:
-    """Return every mark at every place, at most MOST_SIGHTINGS each; None if no mark's details differ."""
+    """Return every mark in every place, at most MOST_SIGHTINGS per mark; None if no mark's details differ."""
     if not any(mark.several for mark in marks):
         return None
     rows = [

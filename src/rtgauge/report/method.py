@@ -45,13 +45,13 @@ COMMON = (
 
 
 def _paragraph(key: StepKey) -> str | None:
-    """Return how this probe measures in this space and on this co-kernel."""
+    """Return the paragraph on how this probe measures, in this space and on this co-kernel."""
     probe = PROBES[key.probe]
     return probe.methods.get(key.rt) or probe.methods.get(key.space, probe.method)
 
 
 def method_words(view: RecordView) -> list[str]:
-    """Return a paragraph per probe and space, and one that applies to all."""
+    """Return a paragraph for each probe and space, and a paragraph that applies to all."""
     measured = [
         step.key for step in view.record.steps if step.key.tool == "rtgauge" and step.key.probe in PROBES
     ]
@@ -65,13 +65,13 @@ def method_words(view: RecordView) -> list[str]:
 
 
 def _handed_over(step: Step) -> int | None:
-    """Return how often a co-kernel handed threads of this step to Linux; None if not counted."""
+    """Return how often a co-kernel moved threads of this step to Linux; None if not counted."""
     counts = [result.values.get("mode_switches") for result in step.results if result.name == "cokernel"]
     return sum(count for count in counts if isinstance(count, int)) if counts and None not in counts else None
 
 
 def cokernel_lines(view: RecordView) -> list[str]:
-    """Return a line for each co-kernel that measured: its name, and how often it handed threads to Linux."""
+    """Return a line for each co-kernel that measured: its name, and how often it moved threads to Linux."""
     lines: list[str] = []
     for rt, name in COKERNELS.items():
         ours = [step for step in view.record.steps if step.key.rt == rt and step.key.tool == "rtgauge"]
@@ -94,7 +94,7 @@ def tools(view: RecordView) -> list[str]:
 
 
 def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
-    """Return (name, value) of every parameter; if steps differ, each value with its steps."""
+    """Return (name, value) of every parameter. If steps differ, each value has its steps."""
     steps = view.steps
     names = view.labels
     rows: list[tuple[str, str]] = []
@@ -111,7 +111,7 @@ def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
 
 
 def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
-    """Return rows for the measured CPUs, and for each CPU that was left out and why."""
+    """Return rows for the measured CPUs, and for each CPU that was left out, with the reason."""
     measured = sorted({cpu for step in view.record.steps for cpu in step.cpus})
     entries = [entry for step in view.record.steps for entry in step.cpus_not_measured]
     left = {(str(entry.get("cpu", "?")), str(entry.get("reason", "unknown"))) for entry in entries}
@@ -124,7 +124,7 @@ def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
 
 
 def clock_rows(step: Step) -> list[tuple[str, str]]:
-    """Return (name, value) of the clock's facts; costs have their unit."""
+    """Return (name, value) of the clock's facts, with the unit of each cost."""
     rows: list[tuple[str, str]] = []
     for key, item in step.clock.items():
         text = f"{value(item)} ns" if key.endswith("_ns") and item is not None else value(item)
@@ -133,7 +133,7 @@ def clock_rows(step: Step) -> list[tuple[str, str]]:
 
 
 def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
-    """Return (step, calibration) of every calibrated clock, each once even if several steps have it."""
+    """Return (step, calibration) of every calibrated clock, once even if several steps have it."""
     seen: dict[str, tuple[str, Calibration]] = {}
     for step in view.steps:
         for calibration in step.calibrations:

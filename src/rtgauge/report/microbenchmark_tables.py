@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the tables of the microbenchmarks, with the same numbers for page, terminal and comparison."""
+"""Makes the tables of the microbenchmarks. Page, terminal and comparison show the same numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COSTS = {"max_ns": "Worst case (ns)", "mean_ns": "Average (ns)", "p99_ns": "99 %
 
 
 def _names(results: Microbenchmarks) -> list[str]:
-    """Return the name of each row: the system, the policy, and the load if loads differ."""
+    """Return a name for each row: the system, the policy, and the load if loads differ."""
     loads = len({system.load for system in results.systems}) > 1
     return [
         f"{system.name}, {system.policy}" + (f", {system.load}" if loads else "")
@@ -55,8 +55,8 @@ def _cell(system: System, operation: str, figure: str) -> str:
 
 
 def cost_grids(results: Microbenchmarks) -> list[Table]:
-    """Return the worst case (tables 1 and 2 of the paper), average and 99 % of each operation in ns, a row
-    per system.
+    """Return each operation's worst case (the paper's tables 1 and 2), average and 99 % in ns, with a row per
+    system.
     """
     if not results.systems:
         return []
@@ -83,7 +83,7 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
 
 
 def long_cost_grid(results: Microbenchmarks) -> Table:
-    """Return the same figures with a row per operation and system, if the paper's form is too wide."""
+    """Return the same figures with a row per operation and system, for when the paper's form is too wide."""
     rows: list[list[str]] = []
     for name, system in zip(_names(results), results.systems, strict=True):
         operations = sorted((cost.operation for cost in system.costs), key=results.operations.index)
@@ -95,7 +95,7 @@ def long_cost_grid(results: Microbenchmarks) -> Table:
 
 
 def conclusion(results: Microbenchmarks) -> str | None:
-    """Return the systems with the lowest worst cases, or the largest worst case of one; None without
+    """Return the systems with the lowest worst cases, or one system's largest worst cases; None without
     costs.
     """
     worst: dict[str, dict[str, int]] = {}
@@ -132,7 +132,7 @@ def _share(answer: NoiseAnswer, taken_ns: int) -> str:
 
 
 def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happened]) -> str:
-    """Return system, policy, load and repeat, if they differ."""
+    """Return the answer's system, policy, load and repeat, each only if it differs."""
     parts = [
         answer.name if len({other.name for other in every}) > 1 else "",
         answer.policy,
@@ -143,7 +143,7 @@ def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happene
 
 
 def noise_grid(results: Microbenchmarks) -> Table | None:
-    """Return the time taken from each CPU, by cause; None if noise was not measured."""
+    """Return the time taken from each CPU, by cause; None if `noise` was not measured."""
     if not results.noise:
         return None
     seen = {taken.cause for answer in results.noise for taken in answer.causes}
@@ -175,7 +175,7 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
 
 
 def happened_grid(results: Microbenchmarks) -> Table | None:
-    """Return how often a yield switched, an event preempted, a task slept; None if nothing was counted."""
+    """Return how often a yield switched, an event preempted, or a task slept; None if nothing was counted."""
     if not results.happened:
         return None
     rows: list[list[str]] = []
@@ -189,7 +189,7 @@ def happened_grid(results: Microbenchmarks) -> Table | None:
 
 
 def terminal_grids(results: Microbenchmarks, width: int) -> list[Table]:
-    """Return every table in a form whose numbers fit into `width` columns."""
+    """Return every table in a form whose numbers fit `width` columns."""
     costs = cost_grids(results)
     if any(grid.natural_width > width for grid in costs):
         costs = [long_cost_grid(results)]
@@ -211,7 +211,7 @@ def _answer(answer: LockAnswer) -> list[str]:
 
 
 def inversion_grid(results: Microbenchmarks) -> Table | None:
-    """Return whether the high task starved, by kind of lock; None if inversion was not measured."""
+    """Return whether the high task starved, by kind of lock; None if `inversion` was not measured."""
     if not results.inversion:
         return None
     several = len({(answer.name, answer.load) for answer in results.inversion}) > 1
@@ -241,7 +241,7 @@ class MicrobenchmarkPresenter(Presenter):
     """Presents noise, switch, preempt, semaphore and inversion in one chapter."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """Return the share that noise took, and whether the high task starved; other lines give the costs."""
+        """Return the share that noise took, and whether the high task starved. Other lines give the costs."""
         results = microbenchmarks([view.record])
         taken = [(answer.share(answer.taken_ns), answer) for answer in results.noise]
         shares = [(share, answer) for share, answer in taken if share is not None]
@@ -269,7 +269,7 @@ class MicrobenchmarkPresenter(Presenter):
         return Chapter("microbenchmarks", "Microbenchmarks", tables, "who waits for which lock")
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
-        """Print the tables in a form that fits into the terminal."""
+        """Print the tables in a form that fits the terminal."""
         print_tables(terminal_grids(microbenchmarks([view.record]), console.width), console)
         console.print()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares what an instrument saw from outside with what the machine saw of itself."""
+"""Compares what an instrument measured from outside with what the machine measured itself."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NOTE = (
     "the same samples. No clock offset or drift is subtracted."
 )
 MIDDLE = ("std", "p50", "p99")
-"""Figures left out in a narrow terminal or page."""
+"""Columns that a narrow terminal or page leaves out."""
 
 
 @dataclass(frozen=True)
 class Views:
-    """The outer series of a step, and the inner one of the same quantity (None if there is none)."""
+    """A step's outer series, and the inner series of the same quantity (None if there is none)."""
 
     step: Step
     report: InstrumentReport
@@ -69,7 +69,7 @@ def views(steps: Sequence[Step]) -> list[Views]:
 
 
 def _us(value_ns: float | None, *, lower_bound: bool = False) -> str:
-    """Return a time in us with three decimals, since the instrument's resolution is 8 ns."""
+    """Return a time in us with three decimals, because the instrument's resolution is 8 ns."""
     return us(value_ns, lower_bound=lower_bound, digits=3).replace(",", "")
 
 
@@ -89,7 +89,7 @@ def _difference(outer: SeriesSummary, inner: SeriesSummary) -> list[str]:
 
 
 def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
-    """Return both views of each step, and the difference of their figures; None if no instrument measured."""
+    """Return both views of each step, and how their figures differ; None if no instrument measured."""
     both = views(steps)
     if not both:
         return None
@@ -134,7 +134,7 @@ def _counted(report: InstrumentReport) -> str:
 
 
 def instrument_grids(view: RecordView, steps: Sequence[Step]) -> list[Table]:
-    """Return a table per step of its instrument: identity, own offset, clock, counts."""
+    """Return a table for each step with its instrument: identity, own offset, clock, counts."""
     both = views(steps)
     several = len(both) > 1
     return [_instrument_grid(each, f", {view.labels[each.step.id]}" if several else "") for each in both]
@@ -173,7 +173,7 @@ def instrument_line(step: Step) -> str | None:
 
 
 def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
-    """Return the exceedance curve of each view; signed quantities by their magnitudes."""
+    """Return the exceedance curve of each view. A signed quantity is drawn by its magnitude."""
     named = {each.outer.series: OUTER, **({} if each.inner is None else {each.inner.series: each.inner_name})}
     numbered = {series: name for series, name in named.items() if series is not None}
     parts = measured(view.record.windows(each.step), numbered)
@@ -189,7 +189,7 @@ def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
 
 
 def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
-    """Return a chart per step that an instrument measured; None if there is none."""
+    """Return a chart for each step that an instrument measured; None if there is no such step."""
     drawn = [(each, view_curves(view, each)) for each in views(steps)]
     charts = {
         view.labels[each.step.id]: _views_chart(each.outer.metric, curves) for each, curves in drawn if curves

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the page of a record with templates/page.html.j2: one HTML file that needs no network."""
+"""Makes the page of a record from templates/page.html.j2. It is one HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from rtgauge.report.text import capital, day_and_time, quantity
 from rtgauge.units import plural
 
 MOST_LINES = 16
-"""Longer tables of a step's series are folded."""
+"""A step's tables of series with more lines than this are folded."""
 
 
 def _example(steps: Sequence[Step]) -> str | None:
-    """Return a command that would give a verdict on the measured quantity."""
+    """Return a command that gives a verdict on the measured quantity."""
     requirement = example_requirement(steps)
     if requirement is None:
         return None
@@ -44,7 +44,7 @@ def _example(steps: Sequence[Step]) -> str | None:
 
 
 def _figure(figure: Figure, source: Source) -> dict[str, object]:
-    """Return a figure with its caption; each chart with its index among the specifications, and its marks."""
+    """Return a figure with its caption. Each chart has its index among the specifications, and its marks."""
     worst = {label: condition.worst for label, condition in source.conditions.items()}
     marked = [f"{label} ({severity.value})" for label, severity in worst.items() if severity is not None]
     pooled = any(len(condition.steps) > 1 for condition in source.conditions.values())
@@ -78,7 +78,7 @@ def _detail(step: Step, name: str) -> dict[str, object]:
 
 
 def _load(step: Step, name: str) -> dict[str, object]:
-    """Return the load of one step; each program with the values it should reach and did reach, with units."""
+    """Return one step's load: each program, with the values it should reach and reached, with units."""
     programs = [
         {
             "program": " ".join(part for part in (item.program, item.version) if part),
@@ -93,18 +93,18 @@ def _load(step: Step, name: str) -> dict[str, object]:
 
 
 def _facts(name: str, facts: Facts) -> dict[str, object]:
-    """Return a machine's main facts, all its facts, and the audit from the time of measuring."""
+    """Return a machine's main facts, all its facts, and its audit from before the run."""
     short = pairs(f"Facts of {name}", short_rows(facts))
     every = pairs(f"All facts of {name}", all_rows(facts))
     return {"name": name, "short": short, "all": every, "audit": facts.audit}
 
 
 def content_of(drawing: Drawn) -> dict[str, object]:
-    """Return the content of the page, for the template. Raises RecordError for a damaged record."""
+    """Return the page's content, for the template. Raises RecordError for a damaged record."""
     source, drawn = drawing.source, drawing.figures
     view = source.whole
     run, outcomes, marks = view.record.run, outcome_table(view), gathered_marks(view)
-    # The hundreds of steps of a folded probe would all look alike.
+    # The hundreds of steps of a folded probe would all look the same.
     shown, few = view.unfolded, view.representatives
     names = few.labels
     made = [presenter.chapter(view, own, drawn) for presenter, own in presenters(view.steps)]
@@ -168,16 +168,16 @@ def content_of(drawing: Drawn) -> dict[str, object]:
 
 
 def html(record: Record, drawn: Drawn | None = None) -> str:
-    """Return the page as text, with everything from the record escaped.
+    """Return the page as text; everything from the record is escaped.
 
-    `drawn`: its figures, if already drawn. Raises RecordError for a damaged record.
+    `drawn`: its figures, if they are already drawn. Raises RecordError for a damaged record.
     """
     return page_text("page.html.j2", page=content_of(drawn or Drawn.of(record)), capital=capital)
 
 
 def render(record: Record, out: Path | None = None, drawn: Drawn | None = None) -> Path:
-    """Write the page of `record` whole or not at all, to `out` or as report.html into the record's folder;
-    returns its path.
+    """Write the page of `record`, whole or not at all, to `out` or to report.html in the record's folder;
+    return its path.
 
     Raises InputError if it cannot be written, RecordError for a damaged record.
     """

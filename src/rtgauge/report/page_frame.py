@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Provides what all pages share: templates, and the JavaScript that draws figures.
 
-That is Vega, Vega-Lite and Vega-Embed, from the vl-convert package. Bundling takes longer than the rest of a
-page, so the bundle is kept in the user's cache, by the version of vl-convert. It ends up in pages, so a
-cached file is used only if no other user could have written it.
+The JavaScript is Vega, Vega-Lite and Vega-Embed, from the vl-convert package. Bundling takes longer than the
+rest of a page, so the user's cache keeps the bundle, by the version of vl-convert. Pages contain the bundle,
+so a cached file is used only if no other user could have written it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     import jinja2
 
 LARGEST = 8 * 2**20
-"""The maximum size of a bundle in bytes; it has 0.9 million."""
+"""The maximum size of a bundle in bytes. It has 0.9 million at present."""
 END = "\n//# complete\n"
-"""Ends the file, so that a truncated file is not used."""
+"""The text that ends the file; a truncated file lacks it and is not used."""
 
 
 def _kept(file: Path) -> str | None:
-    """Return the bundle from the cache; None if there is none, or it cannot be trusted."""
+    """Return the cached bundle; None if there is none, or if it cannot be trusted."""
     try:
         if open_to_others(file) is not None:
             return None
@@ -51,7 +51,7 @@ def _kept(file: Path) -> str | None:
 
 @functools.cache
 def drawing_code() -> str:
-    """Return the bundle, safe inside a script element; it defines `vegaEmbed`."""
+    """Return the bundle, which defines `vegaEmbed`. It is safe inside a script element."""
     file = cache_folder(f"drawing-{version('vl-convert-python')}-{VEGALITE}.js")
     code = _kept(file)
     if code is None:
@@ -59,27 +59,29 @@ def drawing_code() -> str:
 
         code = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGALITE)
         code = code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-        with suppress(OSError, MeasureError):  # without a home folder, or on a full disk, bundle each time
+        with suppress(
+            OSError, MeasureError
+        ):  # without a home folder, or on a full disk, it is bundled each time
             private_folder(file.parent)
             write_whole(file, (code + END).encode(), mode=0o600)
     return code
 
 
 def template_text(name: str) -> str:
-    """Return the text of a template of this package, or of another one by `package/file`."""
+    """Return a template's text: from this package, or from another one by `package/file`."""
     package, _, file = name.rpartition("/")
     return (resources.files(package or "rtgauge.report") / "templates" / file).read_text(encoding="utf-8")
 
 
 def _shown(value: object) -> object:
-    """Escape a value for a template; our own text (markup) stays as it is."""
+    """Escape a value for a template. Our own text (markup) stays unchanged."""
     return escaped(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 @functools.cache
 def templates() -> jinja2.Environment:
-    """Return the templates of this package by file, of others by `package/file`. They escape all they
-    show.
+    """Return the templates: this package's by file, other packages' by `package/file`. They escape all
+    values.
     """
     import jinja2
 
@@ -95,13 +97,13 @@ def templates() -> jinja2.Environment:
 
 
 def page_text(template: str, *, draws: bool = True, **content: object) -> str:
-    """Return the text of a page with our style. `draws`: with the script that draws its figures."""
+    """Return a page's text with our style. `draws`: whether to include the script that draws figures."""
     code = {"script": template_text("page.js"), "engine": drawing_code()} if draws else {}
     style = template_text("style.css")
     return templates().get_template(template).render(version=__version__, style=style, **code, **content)
 
 
 def write_page(text: str, out: Path) -> None:
-    """Write a page, whole or not at all. Raises InputError if it cannot, MeasureError if the disk is full."""
+    """Write a page, whole or not at all. Raises InputError, or MeasureError if the disk is full."""
     with clear_errors(out, option="-o", kind="file"):
         write_whole(out, text.encode(errors="replace"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Presents what a probe shows beyond the tables and figures that every probe has.
 
-Packages register presenters as entry points in the group `rtgauge.presenters`, by the name of the probe or of
-a file that steps keep. A presenter is imported when a record has a step for it.
+Packages register presenters as entry points in the group `rtgauge.presenters`. The entry's name is a probe's,
+or the name of a file that steps keep. A presenter is imported when a record has a step for it.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table
 
 GROUP = "rtgauge.presenters"
-"""The group of entry points, by the name of a probe or of a file that steps keep."""
+"""The entry point group; an entry's name is the name of a probe, or of a file that steps keep."""
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A section of the page, which its template, from any package, shows as `chapter`."""
+    """A section of the page. Its template, from any package, reads it as `chapter`."""
 
     id: str
     heading: str
     content: object
-    """The template's `chapter.content`: a list of tables, unless the chapter has its own template."""
+    """The content as the template reads it: a list of tables, unless the chapter has its own template."""
     measured: str
-    """The end of the sentence "This run measured ...", for a run without other numbers."""
+    """The end of the sentence "This run measured ...", for a run that has no other numbers."""
     template: str = "rtgauge.report/tables.html.j2"
-    """`package/file.html.j2`: a file in the folder `templates` of that package."""
+    """`package/file.html.j2`: a file in that package's folder `templates`."""
     place: Literal["first", "after frequencies"] = "first"
     data: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Data for the page's script, added to the rest."""
+    """Data for the page's script, in addition to the usual data."""
 
 
 class Presenter:
-    """Shows nothing; probes override methods. `steps`: the steps of its probes, in the conditions' order."""
+    """Shows nothing; probes override methods. `steps`: the probe's steps, in the conditions' order."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
-        """Return the result of these steps as part of a sentence; None if the largest values are enough."""
+        """Return the steps' result as part of a sentence; None if the largest values say enough."""
         return None
 
     def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002
-        """Return the results of the probe's searches, for the `--json` document."""
+        """Return the results of the probe's searches, for the document of `--json`."""
         return []
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
@@ -66,13 +66,13 @@ class Presenter:
         return None
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
-        """Return the probe's tables of frequencies over all records. `width`: columns of a terminal; None for
-        a page.
+        """Return the probe's tables of frequencies over all records. `width`: the terminal's columns; None:
+        for a page.
         """
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
-        """Return the probe's counts of one step, one per line, shown below the tables."""
+        """Return one step's counts by the probe, a line each, to show below the tables."""
         return []
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
@@ -86,8 +86,8 @@ def _registered() -> dict[str, EntryPoint]:
 
 @cache
 def presenter_of(name: str) -> Presenter | None:
-    """Return the presenter of a probe, or of the steps that keep a file with that name; None if the tables
-    and figures of every probe are enough.
+    """Return the presenter registered for a probe, or for a kept file; None if the tables and figures that
+    every probe has are enough.
 
     Raises InputError if the package that registers it cannot be imported, or registers something else.
     """
@@ -107,8 +107,8 @@ def presenter_of(name: str) -> Presenter | None:
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
-    """Return the presenters of these steps, each with its steps: presenters of kept files first, then in the
-    probes' order.
+    """Return the presenters of these steps, each with its steps: first presenters of kept files, then of
+    probes, in their order.
     """
     probes = {probe.name: probe for probe in map(probe_of, steps)}
     files = dict.fromkeys(file for step in steps for file in step.checksums)
@@ -129,7 +129,7 @@ def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
 
 
 def _imported_lines(step: Step) -> list[str]:
-    """Return the results of another tool, one per line; a text keeps its lines."""
+    """Return another tool's results, one per line. A text keeps its lines."""
     lines: list[str] = []
     for result in step.results:
         where = "".join(f", {label} {value}" for label, value in result.labels.items())
@@ -145,7 +145,7 @@ def _imported_lines(step: Step) -> list[str]:
 
 
 def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """Return the cost of recording the kernel's events, the largest of several steps; empty if not
+    """Return lines with the cost of recording kernel events, the largest of several steps; empty if not
     measured.
     """
     costs = [(step, step.explain.cost) for step in steps if step.explain is not None]
@@ -163,8 +163,8 @@ def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
 
 
 def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """Return the lines of all steps after their names, the cost of explaining, and which outliers are one
-    event.
+    """Return the lines of all steps, each after its step's name: the cost of explaining, and which outliers
+    are one event.
     """
     lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
     lines += _cost_lines(steps, names)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prepares a record for display: which steps belong together, their order, names and quantities."""
+"""Prepares a record for display: groups its steps, orders them, and names steps and quantities."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from rtgauge.record.reader import Record
 from rtgauge.report.text import quantity, words
 
 UNKNOWN = "unknown"
-"""The load and deployment of an imported step whose file does not name them."""
+"""The load and deployment of an imported step if its file does not name them."""
 LATENCY = "latency"
 SEVERAL = "time"
-"""The name of several quantities together."""
+"""The name for several quantities together."""
 
 
 def has_distribution(step: Step) -> bool:
-    """Return whether all series of the step's main quantity form one distribution, unlike a task set or
-    several locks.
+    """Return whether all series of the step's main quantity form one distribution. A task set's or several
+    locks' do not.
     """
     return not step.tasks and probe_of(step).shown.pooled
 
 
 def has_releases(step: Step) -> bool:
-    """Return whether activations have release times, so that they can be missed."""
+    """Return whether activations have release times, and so can be missed."""
     return probe_of(step).missed is not None
 
 
@@ -39,16 +39,16 @@ def quantity_of(step: Step) -> str:
 
 
 def quantities(steps: Iterable[Step]) -> list[str]:
-    """Return every main quantity of these steps, latency first, except for task sets, which have their own
-    tables.
+    """Return every main quantity of these steps, latency first, without task sets, which have tables of their
+    own.
     """
     names = dict.fromkeys(quantity_of(step) for step in steps if not step.tasks and step.total is not None)
     return sorted(names, key=lambda name: name != LATENCY)
 
 
 def example_requirement(steps: Sequence[Step]) -> str | None:
-    """Return a requirement on what these steps measured, or without steps on what the default probe measures;
-    None if none is possible.
+    """Return a requirement on what these steps measured, or on the default probe if there are no steps; None
+    if no requirement is possible.
     """
     measured = [(probe_of(step), quantity_of(step)) for step in steps] or [(PROBES[DEFAULT], LATENCY)]
     examples = {
@@ -62,7 +62,7 @@ def example_requirement(steps: Sequence[Step]) -> str | None:
 
 
 def common_quantity(steps: Iterable[Step]) -> str:
-    """Return the quantity that all these steps share, "time" if there are several, "latency" if there is
+    """Return the quantity that all these steps share, "time" if they have several, "latency" if they have
     none.
     """
     names = quantities(steps)
@@ -73,7 +73,7 @@ def series_name(summary: SeriesSummary) -> str:
     """Return the name of a series for people: "CPU 0", "CPU 0, cause task", "Task reader"."""
     cpu = summary.labels.get("cpu")
     known = summary.labels.get("segment") or summary.labels.get("role")
-    if known is not None:  # the value alone is clear
+    if known is not None:  # the value alone is clear enough
         where = f" on {summary.labels['machine']}" if "machine" in summary.labels else ""
         return str(known).replace("-", " ") + where + (f", CPU {cpu}" if cpu is not None else "")
     others = [f"{words(key).lower()} {part}" for key, part in summary.labels.items() if key != "cpu"]
@@ -90,12 +90,12 @@ class Condition:
 
     @property
     def worst(self) -> Severity | None:
-        """The most severe mark on any of its steps."""
+        """The highest severity of a mark on any of its steps."""
         return worst_severity(step.worst for step in self.steps)
 
 
 def _coarse(key: StepKey) -> str:
-    """Return a key of everything that a label names before the parameters."""
+    """Return a text that is equal for keys whose labels differ only in parameters or repeat."""
     return key.id_without("repeat", "parameters")
 
 
@@ -103,18 +103,18 @@ def _different_parameters(keys: Sequence[StepKey]) -> list[str]:
     values = [key.parameters.values for key in keys]
     names = sorted({name for own in values for name in own} - {"space", "rt"})
     shown = {name: [repr(own.get(name)) for own in values] for name in names}
-    if "context" in shown:  # only kernel space has one
+    if "context" in shown:  # only steps in kernel space have a context
         shown["context"] = [text for text in shown["context"] if text != "None"]
     return [name for name, texts in shown.items() if len(set(texts)) > 1]
 
 
 def _has(key: StepKey, name: str) -> bool:
-    """Return whether the key has the parameter: only kernel space has a context."""
+    """Return whether the key has the parameter. Only keys in kernel space have a context."""
     return name != "context" or key.parameters.get(name) is not None
 
 
 def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
-    """Return the name of each target's machine, or the target itself if machines share a name."""
+    """Return each target's machine by name, or the target itself if machines share a name."""
     targets = sorted({target for key in keys for target in key.targets.values()})
     hosts = {target: record.system(target).host or target for target in targets}
     counts = Counter(hosts.values())
@@ -123,7 +123,7 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Differences:
-    """The differences between a record's conditions, computed once: for hundreds it takes a second."""
+    """What differs between a record's conditions, computed once: with hundreds it takes a second."""
 
     deployments: bool
     probes: bool
@@ -131,7 +131,7 @@ class _Differences:
     spaces: bool
     runtimes: bool
     parameters: dict[str, list[str]]
-    """For conditions that are otherwise alike, the parameters that differ."""
+    """The parameters that differ among conditions that are otherwise alike."""
 
 
 def _differences(keys: Sequence[StepKey]) -> _Differences:
@@ -190,7 +190,7 @@ def _conditions(record: Record) -> list[Condition]:
 
 
 def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
-    """Return the name of each planned step, by its id: probe, load, other differences, and the repeat."""
+    """Return the name of each planned step by id: probe, load, other differences, and the repeat."""
     conditions_of = {key.id_without("repeat"): key for key in keys}
     differences = _differences(list(conditions_of.values()))
     machines = {target: target for key in keys for target in key.targets.values()}
@@ -201,13 +201,13 @@ def key_labels(keys: Sequence[StepKey]) -> dict[str, str]:
 
 
 def folds(step: Step) -> bool:
-    """Return whether only its own chapter shows the steps of this step's probe."""
+    """Return whether the page shows this step's probe only in the probe's own chapter."""
     return probe_of(step).shown.folded_above is not None
 
 
 @dataclass(frozen=True, eq=False)
 class RecordView:
-    """A record with everything derived from it, computed once; code that shows the record gets this."""
+    """A record with everything derived from it, computed once. Code that shows a record takes a view."""
 
     record: Record
 
@@ -223,7 +223,7 @@ class RecordView:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The name of each step, by id: the condition's label, and the repeat if there are several."""
+        """Each step's name, by id: the condition's label, and the repeat if there are several."""
         return {
             step.id: condition.label + (f" #{step.key.repeat}" if len(condition.steps) > 1 else "")
             for condition in self.conditions
@@ -237,7 +237,7 @@ class RecordView:
 
     @cached_property
     def bound_ns(self) -> int | None:
-        """The required bound on latency, from the verdicts' evidence; None if there is none."""
+        """The required bound on latency (ns), from the verdicts' evidence; None if there is none."""
         for verdict in self.record.run.verdicts:
             bound_ns = verdict.evidence.get("bound_ns")
             if isinstance(bound_ns, int) and not isinstance(bound_ns, bool) and bound_ns > 0:
@@ -245,8 +245,8 @@ class RecordView:
         return None
 
     def is_folded(self, step: Step) -> bool:
-        """Return whether the record has so many steps of this probe that the terminal shows one table for
-        all.
+        """Return whether the terminal shows one table for the steps of this probe, because there
+        are so many.
         """
         most = probe_of(step).shown.folded_above
         alike = sum(other.key.probe == step.key.probe for other in self.record.steps)
@@ -264,8 +264,8 @@ class RecordView:
 
     @cached_property
     def representatives(self) -> RecordView:
-        """A view with one step of a folded probe per system, load and deployment, and all steps of other
-        probes.
+        """A view that keeps one step of each folded probe per system, load and deployment, and all other
+        steps.
         """
         kept: list[Step] = []
         seen: set[tuple[object, ...]] = set()
@@ -285,6 +285,6 @@ class RecordView:
 
     @cached_property
     def folded_probes(self) -> list[tuple[str, int]]:
-        """(probe, number of its steps) of each folded probe with several steps."""
+        """(probe, number of its steps) for each folded probe with several steps."""
         counts = Counter(step.key.probe for step in self.record.steps if folds(step))
         return [(probe, count) for probe, count in counts.items() if count > 1]

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Presents the probes on a signal path: their counts, and the tables of Adam et al. (2021) for any records.
 
-Their table 4 compares response latency with cyclictest; the parts of a response are in their fig. 2 and sec.
-4.1.
+Table 4 compares response latency with cyclictest; fig. 2 and sec. 4.1 define the parts of a response.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ PARTS = {
     "scheduling-duration": "scheduling duration",
     "thread-latency": "thread latency",
 }
-"""The paper's four parts in order, and in kernel space the wake-up of a kernel thread."""
+"""The paper's four parts in order; in kernel space also the wake-up of a kernel thread."""
 OVERALL = "Overall response latency"
 OVERALL_NOTES = (
     (
@@ -60,7 +59,7 @@ PARTS_NOTES = (
 )
 WIDE = 180
 MOST = 24
-"""A table has at most this many rows; a search over the period has more steps."""
+"""The most rows of a table. A search over the period has more steps."""
 
 
 ALWAYS = ("stimuli", "answers", "edges", "lost", "compared")
@@ -80,7 +79,7 @@ WORDS = {
 
 
 def _system(record: Record, step: Step) -> tuple[str, str, str]:
-    """Return (host, kernel, whether that kernel is PREEMPT_RT)."""
+    """Return (host, kernel, whether the kernel is PREEMPT_RT)."""
     facts = record.system(next(iter(step.key.targets.values()), "local"))
     model = facts.kernel.preemption.model
     rt = "?" if model is None else "yes" if model == "PREEMPT_RT" else "no"
@@ -104,14 +103,14 @@ def _other_tool(record: Record, load: str) -> SeriesSummary | None:
 
 
 def _on_the_wire(step: Step) -> str:
-    """Return the smallest and largest response by the wire's time stamps."""
+    """Return the smallest and largest response according to the wire's time stamps."""
     responses = (series for series in step.series if series.metric == "response")
     wire = next((series for series in responses if series.labels.get("role") == "wire"), None)
     return NONE if wire is None else f"{us(wire.min_ns)}/{us(wire.max_ns)}"
 
 
 def _place(step: Step) -> str:
-    """Return the space, what answers in kernel space, and the co-kernel if there is one."""
+    """Return the space, in kernel space what answers, and the co-kernel if there is one."""
     parts = [f"{step.key.space} space", step.key.parameters.get("context"), COKERNELS.get(step.key.rt)]
     return ", ".join(part for part in parts if part is not None)
 
@@ -121,7 +120,7 @@ def _variance(total: SeriesSummary) -> str:
 
 
 def response_grid(records: Sequence[Record]) -> Table | None:
-    """Return a table in the form of the paper's table 4; None if no response was measured."""
+    """Return a table like the paper's table 4; None if no response was measured."""
     steps = _measured(records)[:MOST]
     if not steps:
         return None
@@ -146,7 +145,7 @@ def response_grid(records: Sequence[Record]) -> Table | None:
 
 
 def parts_grid(records: Sequence[Record]) -> Table | None:
-    """Return the parts of a response; None if they were not measured."""
+    """Return the table of the parts of a response; None if they were not measured."""
     rows: list[list[str]] = []
     for record in records:
         for step in record.steps:
@@ -173,9 +172,7 @@ def _counts(result: Result) -> str:
 
 
 def signal_lines(step: Step) -> list[str]:
-    """Return the counts of each role, like "master: 200 stimuli, 199 answers, 1 lost"; empty for other
-    probes.
-    """
+    """Return each role's counts, like "master: 200 stimuli, 199 answers, 1 lost"; empty for other probes."""
     lines: list[str] = []
     if step.peer is not None:
         own = other_role(step.peer.role)
@@ -204,10 +201,10 @@ def _upright(grid: Table) -> Table:
 
 
 class SignalPath(Presenter):
-    """Presents periodic and response."""
+    """Presents the probes periodic and response."""
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
-        """Return both views, if an instrument measured."""
+        """Return a figure of both views, if an instrument measured."""
         figure = views_figure(view, steps)
         return [] if figure is None else [figure]
 
@@ -228,7 +225,7 @@ class SignalPath(Presenter):
             console.print()
 
     def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:
-        """Return both tables, if they have rows. In a narrow terminal, the paper's table has a row per
+        """Return both tables, if they have rows. In a narrow terminal, the paper's table is turned: a row per
         figure.
         """
         tables = [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
@@ -236,7 +233,7 @@ class SignalPath(Presenter):
         return [_upright(grid) if narrow and grid.title == OVERALL else grid for grid in tables]
 
     def lines(self, step: Step) -> list[str]:
-        """Return the counts of each role."""
+        """Return each role's counts."""
         return signal_lines(step)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Writes static pages of a whole store: machines, last verdicts, histories and records.
+"""Writes a store as static pages: machines, last verdicts, histories and records.
 
-They work from disk, without a server and without JavaScript. They link to records' own pages instead of
-repeating their content.
+They work from disk, without a server and without JavaScript. They link to the records' own pages instead of
+repeating them.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from rtgauge.store.history import History
 from rtgauge.units import plural
 
 MOST_RECORDS = 1_000
-"""Further records are only counted."""
+"""The most records in the list. The rest is only counted."""
 TONES: dict[str, Tone] = {"holds": "good", "marginal": "doubt", "fails": "alarm"}
 
 
 @dataclass(frozen=True)
 class SeriesPage:
-    """The histories of one series: with a row for each group, and by boot for the figures."""
+    """The histories of one series: for the table by group, and for the figures by boot."""
 
     series: str
     grouped: Sequence[History]
     booted: Sequence[History]
     parameters: Sequence[str]
-    """The parameters that distinguish a history from others with its name."""
+    """The parameters that distinguish a history from others with the same name."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Section:
 
     @property
     def drawn(self) -> dict[str, str]:
-        """The figure as image data, for each theme."""
+        """The figure as a base64 SVG, for each theme."""
         if self.figure is None:
             return {}
         themes: tuple[Theme, Theme] = ("light", "dark")
@@ -66,10 +66,10 @@ def write_site(
     series: Sequence[SeriesPage],
     by: str,
 ) -> Path:
-    """Write all pages into a folder; returns the path of the first one.
+    """Write all pages into a folder; return the path of the first page.
 
-    `records`: the oldest first. Raises InputError if the folder cannot be written, MeasureError if the disk
-    is full.
+    `records`: the oldest comes first. Raises InputError if the folder cannot be written, MeasureError if the
+    disk is full.
     """
     names = _file_names([page.series for page in series])
     pages = {"index.html": _index(folder, store, machines, records, series, names)}
@@ -103,7 +103,7 @@ def _series_page(page: SeriesPage, by: str) -> str:
                 history_report.place_of(grouped, parameters),
                 history_report.table(grouped, by),
                 [line for line in lines if line is not None],
-                # drawing takes most of the time, and one boot has no course
+                # drawing takes most of the time, and a single boot has no course
                 history_report.figure(booted, "course") if len(booted.groups) > 1 else None,
             )
         )
@@ -178,7 +178,7 @@ def _verdict(row: RecordRow) -> str:
 
 
 def _link(folder: Path, row: RecordRow) -> str:
-    """Return the record's name, with a link to its page if this host has it."""
+    """Return the record's name, linked to its page if this host has the page."""
     page = Path(row.path) / PAGE
     if row.missing or not page.is_file():
         return row.record

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Puts the highest sustained frequency into text: the result of each search, and every measured period."""
+"""Puts the highest sustained frequency into words: each search's result, and every measured period."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sustained_sentence(curve: Curve) -> str:
 
 
 def result_grid(curves: Sequence[Curve]) -> Table | None:
-    """Return one row per search: the shortest period that every repeat sustained; None without a search."""
+    """Return the shortest period that every repeat sustained, a row per search; None without a search."""
     if not curves:
         return None
     rows: list[list[str]] = []
@@ -96,7 +96,7 @@ def _share(count: int, cycles: int) -> str:
 
 
 def curve_grid(curve: Curve) -> Table:
-    """Return a row per period, with its repeats added up."""
+    """Return a table with a row per period, summed over its repeats."""
     periods: dict[int, list[Point]] = {}
     for point in curve.points:
         periods.setdefault(point.period_ns, []).append(point)
@@ -125,12 +125,12 @@ def grids(curves: Sequence[Curve]) -> list[Table]:
 def timing_grids(
     records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[Curve], width: int | None = None
 ) -> list[Table]:
-    """Return every table of how often a task can run. `width`: columns of a terminal; None for a page."""
+    """Return every table on how often a task can run. `width`: the terminal's columns; None: for a page."""
     frequencies = frequency_tables.grids([quantity.table for quantity in gathered])
     return [*frequencies, *frequency_grids(records, width), *grids(curves)]
 
 
 def timing_sentences(gathered: Sequence[Gathered], curves: Sequence[Curve]) -> list[str]:
-    """Return the results in sentences, each without its full stop."""
+    """Return the results as sentences without full stops."""
     frequencies = frequency_tables.conclusion([quantity.table for quantity in gathered])
     return [*map(sustained_sentence, curves), *([] if frequencies is None else [frequencies])]

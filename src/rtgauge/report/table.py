@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the one model of a table; terminal_table.py prints it, templates/macros.html.j2 renders it on a
+"""Defines the only model of a table. terminal_table.py prints it; templates/macros.html.j2 renders it on a
 page.
 """
 
@@ -13,17 +13,17 @@ from rtgauge.record.model import Mark
 from rtgauge.report.text import printable
 
 Kind = Literal["text", "number", "count", "maximum", "prose", "path", "value", "places", "nowrap"]
-"""The content of a column; on the page also the CSS class of its cells."""
+"""The content of a column. On the page it is also the CSS class of the cells."""
 Tone = Literal["", "alarm", "doubt", "good", "quiet"]
-"""How a cell stands out: "alarm" means that something is wrong. On the page also a CSS class."""
+"""How a cell stands out: "alarm" means that something is wrong. On the page it is also a CSS class."""
 NUMBERS = ("number", "count", "maximum")
-"""Kinds whose cells are right-aligned and never broken."""
+"""Kinds of column whose cells are right-aligned and never broken."""
 PART = "  "
-"""The prefix of a row's name if the row is a part of the row above."""
+"""The prefix of a row's name if the row is part of the row above."""
 
 
 class Cell(str):
-    """A cell with more than text. `marks`: the marks on its row; `href`: its link on a page."""
+    """A cell with more than text. `marks`: the marks on its row. `href`: the link on a page."""
 
     __slots__ = ("href", "marks", "tone")
     href: str
@@ -43,15 +43,13 @@ def tone_of(cell: str) -> Tone:
 
 
 def marks_of(cell: str) -> Sequence[Mark]:
-    """Return the marks on the row that this cell names."""
+    """Return the marks on the row that this cell begins."""
     return cell.marks if isinstance(cell, Cell) else ()
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column. `spare`: if not all fit, columns with the highest number are dropped first; 0 always
-    stays.
-    """
+    """A column. `spare`: if not all columns fit, the highest number is dropped first; 0 always stays."""
 
     title: str = ""
     kind: Kind = "text"
@@ -74,7 +72,7 @@ def texts(*titles: str) -> list[Column]:
 
 
 def numbers(*titles: str) -> list[Column]:
-    """Return columns of numbers; maxima have their own kind."""
+    """Return columns of numbers. Maxima have a kind of their own."""
     return [Column(title, "maximum" if title in {"max", "maximum"} else "number") for title in titles]
 
 
@@ -88,17 +86,17 @@ class Table:
     notes: list[str] = field(default_factory=list[str])
     """Notes for the reader, one per line."""
     folded: bool = False
-    """For experts: the page folds it, the terminal shows it only with details."""
+    """For experts: the page folds it, and the terminal shows it only with details."""
 
     @property
     def sole(self) -> tuple[str, str] | None:
-        """(name, number) of a table with a single number; None for a larger table."""
+        """(name, number) if the table has only one number; None for a larger table."""
         if len(self.rows) != 1 or len(self.columns) != 2 or not any(column.title for column in self.columns):
             return None
         return ", ".join(part for part in (self.rows[0][0], self.columns[1].title) if part), self.rows[0][1]
 
     def only(self, wanted: Callable[[int], bool]) -> Table:
-        """Return the table with the columns at the wanted places."""
+        """Return the table with only the columns at these places."""
         kept = [at for at in range(len(self.columns)) if wanted(at)]
         rows = [[row[at] for at in kept] for row in self.rows]
         return replace(self, columns=[self.columns[at] for at in kept], rows=rows)
@@ -108,7 +106,7 @@ class Table:
         return self.only(lambda at: any(row[at] for row in self.rows))
 
     def width(self, at: int) -> int:
-        """Characters of the widest cell of a column, including its title."""
+        """Return the width of a column's widest cell in characters, including the title."""
         cells = [row[at] for row in self.rows]
         return max(
             len(self.columns[at].title), *(len(printable(cell)) + bool(marks_of(cell)) for cell in cells), 0
@@ -116,12 +114,12 @@ class Table:
 
     @property
     def natural_width(self) -> int:
-        """Characters of a terminal line if no cell is broken."""
+        """The width of the table in characters if no cell is broken."""
         return sum(self.width(at) + 2 for at in range(len(self.columns))) - 2
 
 
 def applying(*notes: tuple[object, str]) -> list[str]:
-    """Return the notes whose condition, the first of each pair, holds."""
+    """Return the notes whose condition, the first item of each pair, holds."""
     return [note for applies, note in notes if applies]
 
 

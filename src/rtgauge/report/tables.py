@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the tables of measured quantities, with the same numbers on the page and in the terminal."""
+"""Makes the tables of measured quantities. Page and terminal show the same numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FIGURES = {
 }
 """The column for each field of a Distribution."""
 FILLED = "missed filled in"
-"""The name of the row with the missed activations filled in."""
+"""The name of the row that includes missed activations."""
 FILLED_WORDS = (
     f"{FILLED}: the line above, with missed activations added at the latency that they would have had"
 )
@@ -42,18 +42,18 @@ MOST_LARGEST = 5
 
 
 def figure_cells(figures: Distribution) -> list[str]:
-    """Return the figures in us with one decimal; `≥` precedes a lower bound."""
+    """Return the figures in us with one decimal; `≥` marks a lower bound."""
     values = ((key, cast("float | None", getattr(figures, key))) for key in FIGURES)
     return [us(ns, lower_bound=key in figures.lower_bounds) for key, ns in values]
 
 
 def missed_known(step: Step) -> bool:
-    """Return whether the step's tool counted missed activations; cyclictest skips them."""
+    """Return whether the step's tool counted missed activations. cyclictest skips them."""
     return not MarkKind.MISSED_UNKNOWN.is_in(step.marks)
 
 
 def missed_cell(step: Step, summary: SeriesSummary) -> str:
-    """Return the number of missed activations: "?" if unknown, empty if there are no releases."""
+    """Return the number of missed activations: "?" if unknown, empty without releases."""
     if not has_releases(step):
         return ""
     if summary.missed:
@@ -62,7 +62,7 @@ def missed_cell(step: Step, summary: SeriesSummary) -> str:
 
 
 def _lines(step: Step, name: str, summary: SeriesSummary, marks: Sequence[Mark] = ()) -> list[list[str]]:
-    """Return the row of one distribution, and one more if activations were missed."""
+    """Return the row of one distribution, and a second row if activations were missed."""
     cells = [whole(summary.count), missed_cell(step, summary), *figure_cells(summary)]
     filled = [f"{PART}{FILLED}", whole(summary.filled.count), "", *figure_cells(summary.filled)]
     return [[Cell(name, marks=marks), *cells], *([filled] if summary.missed else [])]
@@ -80,12 +80,12 @@ def _table(title: str, first: str, rows: list[list[str]], notes: list[str]) -> T
 
 
 def is_filled(table: Table) -> bool:
-    """Return whether a row has the missed activations filled in."""
+    """Return whether a row of the table includes missed activations."""
     return any(row[0].endswith(f"{PART}{FILLED}") for row in table.rows)
 
 
 def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str:
-    """Return the note that explains the counts of a table by load."""
+    """Return a note that explains the counts in a table by load."""
     text = f"{capital(quantity)} in us, all CPUs together. count: "
     text += f"{'activations' if quantity == LATENCY else 'samples'} measured"
     missed = dict.fromkeys(
@@ -101,8 +101,8 @@ def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str
 
 
 def load_tables(view: RecordView) -> dict[str, Table]:
-    """Return, for each quantity, all CPUs together, a row per step, idle first; without task sets and
-    `inversion`.
+    """Return a table for each quantity: all CPUs together, with a row per step, idle first. Task sets and
+    `inversion` are left out.
     """
     steps = [step for step in view.steps if step.total is not None and has_distribution(step)]
     tables: dict[str, Table] = {}
@@ -118,7 +118,7 @@ def load_tables(view: RecordView) -> dict[str, Table]:
 
 
 def _silent_tasks(step: Step) -> set[str]:
-    """Return the threads without an activation, if there are several: most threads of a large program only
+    """Return the threads without an activation, if there are several. Most threads of a large program only
     wait.
     """
     tasks = {str(summary.labels["task"]) for summary in step.series if "task" in summary.labels}
@@ -131,7 +131,7 @@ def _silent_tasks(step: Step) -> set[str]:
 
 
 def heard_series(step: Step) -> list[SeriesSummary]:
-    """Return the series of a step, except for threads that share one row in `series_table`."""
+    """Return a step's series, except for threads that share one row in `series_table`."""
     silent = _silent_tasks(step)
     return [summary for summary in step.series if str(summary.labels.get("task")) not in silent]
 
@@ -151,7 +151,7 @@ def _series_lines(step: Step) -> list[list[str]]:
 
 
 def series_table(step: Step, name: str = "") -> Table:
-    """Return a row per series of the step, with its metric if there are several; silent threads share one
+    """Return a row per series of the step, with its metric if there are several. Silent threads share one
     row.
     """
     quantity = capital(quantity_of(step))
@@ -159,13 +159,13 @@ def series_table(step: Step, name: str = "") -> Table:
 
 
 def _only(series: SeriesSummary) -> str:
-    """Return the CPU of a step's only series; its other labels are the step's parameters."""
+    """Return the CPU of a step's only series. Its other labels repeat the step's parameters."""
     cpu = series.labels.get("cpu")
     return series_name(series) if cpu is None else f"CPU {cpu}"
 
 
 def detail_table(view: RecordView, quantity: str) -> Table:
-    """Return every step that measured the quantity, followed by its series."""
+    """Return every step that measured the quantity, each followed by its series."""
     rows: list[list[str]] = []
     for step in view.steps:
         if step.tasks or quantity_of(step) != quantity:
@@ -182,7 +182,7 @@ def detail_table(view: RecordView, quantity: str) -> Table:
 
 
 def largest_table(step: Step, name: str) -> Table:
-    """Return the largest values of a step: CPU, size, and time since the step began."""
+    """Return a step's largest values: CPU, size, and time since the step began."""
     rows: list[list[str]] = []
     main = {series.series for series in step.main_series}
     outliers = (outlier for outlier in step.outliers if outlier.series in main)
@@ -196,8 +196,8 @@ def largest_table(step: Step, name: str) -> Table:
 
 
 def thread_table(series: Sequence[SeriesSummary], first: str, name: str) -> Table:
-    """Return warm-up, losses and the kernel's counts of each series' thread. `first`: the first column's
-    title.
+    """Return each series' warm-up and losses, and the kernel's counts of its thread. `first`: the first
+    column's title.
     """
     rows: list[list[str]] = []
     columns = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints a record's summary and the list of records in the terminal. It imports nothing heavy."""
+"""Prints a record's summary and the list of records in the terminal. Its imports are light."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _print_conclusion(view: RecordView, console: Console) -> None:
 
 
 def _ends(view: RecordView, console: Console, *, kept: bool, details: bool) -> list[Text]:
-    """Return the last lines: how to ask for a verdict, how to see everything, and the path of the record."""
+    """Return the last lines: how to get a verdict, how to see everything, and the record's path."""
     lines: list[Text] = []
     record = view.record
     example = example_requirement(record.steps)
@@ -72,10 +72,10 @@ def _ends(view: RecordView, console: Console, *, kept: bool, details: bool) -> l
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True, details: bool = False) -> None:
-    """Print the conclusion, the system, the results, marks, items left out, and the path of the record if it
-    is kept.
+    """Print the conclusion, the system, the results, marks, items left out, and the record's path if it is
+    kept.
 
-    By default there is a row per load, in at most MOST_LINES lines after the conclusion; with `details` all
+    By default there is a row per load, in at most MOST_LINES lines after the conclusion. `details` adds all
     CPUs, threads, parts and marks.
     """
     view = RecordView(record)
@@ -111,7 +111,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
 
 
 def print_list(records: Iterable[Record], console: Console) -> None:
-    """Print a line per record, or two in a narrow terminal: name, date, host, state, loads, largest latency
+    """Print a line per record (two in a narrow terminal): name, date, host, state, loads, largest latency
     (us).
     """
     rows = [_list_row(record) for record in records]
@@ -129,7 +129,7 @@ def print_list(records: Iterable[Record], console: Console) -> None:
 
 
 def _known_as(record: Record) -> str:
-    """Return the name by which every command finds a record."""
+    """Return the name by which all commands find a record."""
     return record.path.name if record.path.parent == RECORDS else str(record.path)
 
 

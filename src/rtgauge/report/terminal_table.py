@@ -15,16 +15,16 @@ from rtgauge.report.table import PART, Column, Table, marks_of, tone_of
 from rtgauge.report.text import printable
 
 WIDE = 76
-"""In a narrower terminal the gap between columns is one space, not two."""
+"""A terminal narrower than this gets one space between columns instead of two."""
 LONGEST_WORD = 24
-"""Longer words are broken."""
+"""Words longer than this are broken."""
 LEAST_NAME, ENOUGH_NAME = 8, 24
 """The minimum width of a name, and the width that it gets before other columns are dropped."""
 STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "dim"}
 
 
 def _least(table: Table, at: int, *, one_line: bool) -> int:
-    """Return the minimum width of a column: numbers are neither cut nor broken, and words are not broken."""
+    """Return the minimum width of a column. Numbers are neither cut nor broken, and words are not broken."""
     if one_line or table.columns[at].is_whole:
         return table.width(at)
     cells = [table.columns[at].title, *(row[at] for row in table.rows)]
@@ -32,7 +32,7 @@ def _least(table: Table, at: int, *, one_line: bool) -> int:
 
 
 def _others(table: Table, gap: int, *, one_line: bool) -> int:
-    """Return the minimum width of all columns except the name, including the gaps before them."""
+    """Return the minimum width of all columns except the name, with the gaps before them."""
     return sum(_least(table, at, one_line=one_line) + gap for at in range(1, len(table.columns)))
 
 
@@ -41,7 +41,7 @@ def _gap(width: int) -> int:
 
 
 def fitted(table: Table, width: int, *, one_line: bool = False) -> Table:
-    """Return the table with as many columns as fit into `width`."""
+    """Return the table with as many columns as fit `width`."""
     gap = _gap(width)
     for spare in sorted({column.spare for column in table.columns} - {0}, reverse=True):
         if min(table.width(0), ENOUGH_NAME) + _others(table, gap, one_line=one_line) <= width:
@@ -70,9 +70,10 @@ def _upright(table: Table) -> Text:
 
 
 def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.table.Table | Text:
-    """Return the table in at most `width` columns, or a line per cell if its numbers do not fit side by side.
+    """Return the table within `width` characters, or with a line per cell if its numbers do not fit side by
+    side.
 
-    `one_line`: nothing is broken; a long name is cut.
+    `one_line`: break nothing, but cut a long name.
     """
     gap = _gap(width)
     table = fitted(table, width, one_line=one_line)
@@ -119,7 +120,7 @@ def print_pairs(
 
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:
-    """Print tables with title and notes, one after another; a table with one number is a line."""
+    """Print tables one after another, with titles and notes. A table with only one number becomes a line."""
     for at, table in enumerate(tables):
         if at:
             console.print()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Formats numbers and names for people as plain strings; the code that prints them escapes them."""
+"""Formats numbers and names for people, as plain strings. The code that prints them must escape them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
 
 
 def us(ns: float | None, *, lower_bound: bool = False, digits: int = 1) -> str:
-    """Return a time in us: "1,234.5"; `≥` precedes a lower bound, a dash for None. `digits`: the decimals."""
+    """Return a time in us: "1,234.5"; `≥` marks a lower bound, a dash stands for None. `digits`: decimals."""
     if ns is None:
         return NONE
     return f"{'≥' if lower_bound else ''}{ns / 1_000:,.{digits}f}"
@@ -28,12 +28,12 @@ def day_and_time(instant: str) -> str:
 
 
 def whole(number: int | None) -> str:
-    """Return a count: "1,234"; a dash for None."""
+    """Return a count: "1,234"; a dash stands for None."""
     return NONE if number is None else format_count(number)
 
 
 def printable(text: str) -> str:
-    """Put text from a record or a machine on one line."""
+    """Return text from a record or a machine on one line."""
     return one_line(text)
 
 
@@ -45,7 +45,7 @@ def words(key: str) -> str:
 
 
 def value(item: object) -> str:
-    """Return any value of facts or parameters on one line; None is "unknown", an empty text "none"."""
+    """Return a fact's or parameter's value on one line; None becomes "unknown", an empty text "none"."""
     if item is None:
         return "unknown"
     if isinstance(item, bool):
@@ -70,7 +70,7 @@ def _scaled(number: float, unit: str) -> str:
 
 
 def quantity(key: str, item: object) -> tuple[str, str]:
-    """Return (name, value with the unit that its key names): "cpu_share", 0.98 -> ("CPU share", "98 %")."""
+    """Return (name, value) with the unit from the key's name: "cpu_share", 0.98 -> ("CPU share", "98 %")."""
     if isinstance(item, bool) or not isinstance(item, (int, float)):
         return words(key), value(item)
     parts = key.split("_")

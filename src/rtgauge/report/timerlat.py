@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presents wakeup in kernel space: whose thread was measured, and whether the kernel dropped events."""
+"""Presents wakeup in kernel space: whether the thread was the kernel's, and whether events were dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rtgauge.units import plural
 
 
 class Timerlat(Presenter):
-    """Presents steps in kernel space; shows nothing for others."""
+    """Presents steps in kernel space, and shows nothing for other steps."""
 
     def lines(self, step: Step) -> list[str]:
         """Return a line like "by the kernel's timerlat tracer: the thread is of the kernel"."""

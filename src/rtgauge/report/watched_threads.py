@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presents watch: who wakes and preempts each thread, where it sleeps, and its page faults."""
+"""Presents watch: what wakes and preempts each thread, what it waits for, and its page faults."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from rtgauge.units import format_count, format_share, plural
 COLUMNS = (*texts("thread", "quantity (us)"), *numbers("count", "min", "p50", "p99", "max"))
 MOST_NAMES = 3
 MOST_IDLE = 6
-"""The maximum number of threads that never ran to name."""
+"""The most threads that are named as never having run."""
 SHARES = (("woken-by", "by", "woken by", 0.01), ("sleeps-in", "syscall", "sleeps in", 0.0))
-"""(result, its label, words, the smallest share to name) of what a thread waits for."""
+"""What a thread waits for: (result, its label, words, smallest share that is named)."""
 LOCKS = {
     "inversion": "the lock has no priority inheritance (PTHREAD_PRIO_INHERIT)",
     "inversion-lent": "the lock has priority inheritance",
 }
-"""Whether a lock lends its owner the waiter's priority, by result name."""
+"""Words by result name, for whether a lock lends its owner the waiter's priority."""
 
 
 @dataclass(frozen=True)
 class _Counted:
-    """A task or cause, how often it occurred, and the longest sleep for it (0 if unknown)."""
+    """A task or cause: how often it occurred, and the longest sleep because of it (0 if unknown)."""
 
     who: str
     count: int
@@ -37,7 +37,7 @@ class _Counted:
 
 
 def _counted(results: list[Result], name: str, task: str, label: str) -> list[_Counted]:
-    """Return the results with this name for a thread, the most frequent first."""
+    """Return a thread's results with this name, the most frequent first."""
     found = [result for result in results if result.name == name and result.labels.get("task") == task]
     counted = [
         _Counted(str(result.labels.get(label)), _number(result, "count"), _number(result, "max_ns"))
@@ -47,7 +47,7 @@ def _counted(results: list[Result], name: str, task: str, label: str) -> list[_C
 
 
 def _shares(counted: list[_Counted], least: float = 0.0) -> str:
-    """Return text like "clock_nanosleep 99.9% (at most 998.2 us)"; without times if system calls are not
+    """Return text like "clock_nanosleep 99.9% (at most 998.2 us)", without times if no system calls are
     traced.
 
     `least`: the smallest share to name.
@@ -78,20 +78,20 @@ def _number(result: Result, name: str) -> int:
 
 
 def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
-    """Return (whether events were on, CPU time each time that a thread ran)."""
+    """Return (whether events were on, CPU time per run of a thread)."""
     slices = _number(result, "slices")
     return result.values.get("events") is True, _number(result, "cpu_ns") / slices if slices > 0 else None
 
 
 def _never_ran(result: Result) -> bool:
-    """Return whether a thread slept, or was stopped, all the time."""
+    """Return whether a thread slept or was stopped the whole time."""
     return not any(
         _number(result, name) for name in ("activations", "preemptions", "minor_faults", "major_faults")
     )
 
 
 class WatchedThreads(Presenter):
-    """Presents a line per thread, and on the page its quantities."""
+    """Presents a line per thread, and a table of its quantities on the page."""
 
     def lines(self, step: Step) -> list[str]:
         """Return lines like "task control (fifo 80): 1,000 activations; woken by interrupt 99.9%; ..."."""
@@ -127,14 +127,14 @@ class WatchedThreads(Presenter):
             if cost.low_ns > 0:
                 cost_us = f"{cost.median_ns / 1000:.2f} us of CPU time each time that a thread runs"
                 lines.append(f"watching costs {cost_us} ({between}); explaining costs extra")
-            else:  # the program's own times differ by more
+            else:  # the program's own times vary by more
                 lines.append(
                     f"watching has no measurable cost ({between} us of CPU time each time that a thread runs)"
                 )
         return lines
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """Return a table per step: the quantities of each thread, then who wakes and blocks them."""
+        """Return each thread's quantities, a table per step, and tables of who wakes and blocks each one."""
         names = view.labels
         tables = [
             Table(names.get(step.id, step.id), COLUMNS, _rows(step), self.lines(step)) for step in steps

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Presents a comparison: tables in the terminal, figures, a page."""
+"""Presents a comparison as tables in the terminal, figures, and a page."""

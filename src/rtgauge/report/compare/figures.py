@@ -24,7 +24,7 @@ from rtgauge.report.text import capital
 
 CORNERS = 20_000
 BODY = 199
-"""Points of a Q-Q plot at equal steps of probability; the regression line ignores the tail."""
+"""Number of points in a Q-Q plot at equal steps of probability. The regression line ignores the tail."""
 FIRST_US = 0.5
 
 
@@ -165,7 +165,7 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
 def comparison_figures(
     sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], part: str = ""
 ) -> list[Figure]:
-    """Return the figures of one chapter, named after its title `part`; empty if every side is empty."""
+    """Return the figures of the chapter with the title `part`; empty if every side is empty."""
     filled = [side for side in sides if side.filled.count]
     if not filled:
         return []
@@ -174,7 +174,7 @@ def comparison_figures(
 
 
 def _of_part(figure: Figure, title: str) -> Figure:
-    """Return the figure with the part's title in its own name and title: "task-switch-histograms"."""
+    """Return the figure with the chapter's title in its name and title: "task-switch-histograms"."""
     if not title:
         return figure
     word = re.sub(r"[^\w]+", "-", title.lower()).strip("-")
@@ -184,12 +184,12 @@ def _of_part(figure: Figure, title: str) -> Figure:
 
 
 def save_figures(figures: Iterable[Figure], records: Iterable[Record], folder: Path) -> list[Path]:
-    """Write every figure as PNG, SVG and PDF into `folder`; returns the files written. Raises as
+    """Write every figure as PNG, SVG and PDF into `folder`; return the files. Raises as
     `write_figures` does.
     """
     return write_figures(figures, folder, "\n".join(lines_of_all(records)))
 
 
 def lines_of_all(records: Iterable[Record]) -> list[str]:
-    """Return the system line of every target of the records, each once."""
+    """Return the system line of every target of the records, without duplicates."""
     return list(dict.fromkeys(line for record in records for line in system_lines(record)))

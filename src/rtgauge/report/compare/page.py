@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Makes the page of a comparison: one HTML file that works from disk, without a network, with the style and
-the script of a record's page.
+"""Makes the page of a comparison. It is one HTML file that works from disk, without a network, and shares
+style and script with a record's page.
 
 It has one chapter, or one per task, or the tables of the microbenchmarks and the figures of each operation.
 """
@@ -35,7 +35,7 @@ from rtgauge.report.text import NONE, whole
 
 @dataclass(frozen=True)
 class Chapter:
-    """One comparison. `title` is empty if there is only one chapter."""
+    """A comparison's chapter. `title` is empty if the page has only one chapter."""
 
     title: str
     baselines: list[str]
@@ -48,11 +48,11 @@ class Chapter:
     doubt: str | None = None
     """Why the result is doubtful."""
     notes: Sequence[str] = ()
-    """The basis of the result, one note per line."""
+    """Notes on how the result was computed, one per line."""
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Table:
-    """Return the counts of one task on each side, with repeats added up."""
+    """Return the counts of one task on each side, summed over repeats."""
     rows: list[list[str]] = []
     for side in sides:
         counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]
@@ -66,7 +66,7 @@ def misses_grid(sides: Sequence[Side], task: str) -> Table:
 
 
 def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Table]:
-    """Return every table of one comparison, for a task with its deadline misses. `width`: as for `grids`."""
+    """Return all tables of one comparison; a task's include its deadline misses. `width`: as in `grids`."""
     tables = grids(result, width)
     if result.task is not None:
         folded = next(i for i, grid in enumerate(tables) if grid.folded)
@@ -122,9 +122,9 @@ def html(
     verdicts: Mapping[str, Verdict] | None = None,
     title: str = "Comparison",
 ) -> str:
-    """Return the page as text, with everything from the records escaped.
+    """Return the page as text; everything from the records is escaped.
 
-    `verdicts`: by record name, if there was a requirement.
+    `verdicts`: by record name, if a requirement was given.
     """
     baselines = list(dict.fromkeys(name for chapter in chapters for name in chapter.baselines))
     first_words = {name.partition(", ")[0] for name in baselines}
@@ -157,8 +157,8 @@ def write(
     say: Callable[[str], object],
     title: str = "Comparison",
 ) -> None:
-    """Write the page (with any verdicts) and the figures if their paths are given; `say` is called with a
-    line per file.
+    """Write the page (with any verdicts) and the figures, if their paths are given. Call `say` with a line
+    per file.
 
     Raises InputError if a file cannot be written.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the tables of a comparison, with the same numbers on the page and in the terminal."""
+"""Makes the tables of a comparison. Page and terminal show the same numbers."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ MEASURED_BY = {
     "dma_latency_us": "C-states (dma latency, us)",
     "c_states": "C-states",
 }
-"""Names of parameters that change how sides are measured, not what is measured."""
+"""Parameters that change how sides are measured, and not the measured quantity."""
 
 
 def measured_differently(result: Comparison) -> list[str]:
-    """Return a note for each parameter by which the sides were measured differently."""
+    """Return a note for each of these parameters that differs between the sides."""
     notes: list[str] = []
     for parameter, name in MEASURED_BY.items():
         if (values := result.settings.get(f"parameter.{parameter}")) is not None:
@@ -98,25 +98,25 @@ def figures_grid(result: Comparison) -> Table:
 
 
 FIGURES = ("average", "maximum", "minimum", "std")
-"""The papers' names of `_figures`."""
+"""The papers' names for the columns of `_figures`."""
 MACHINES = "Machines and kernels"
 SETTINGS = "Settings that differ"
 SELECTION = "Selection (chi-square)"
 MOST_SETTINGS = 24
 LONGEST = 100
-"""The maximum number of lines of settings in a terminal, and of characters of a value."""
+"""The most lines of settings in a terminal, and the most characters of a value."""
 SETTINGS_NAMED = 8
-"""The maximum number of settings to name in a line; the rest is counted."""
+"""The most settings that a line names. The rest is counted."""
 IN_US = "In us, with missed activations filled in, except for the minimum."
 PAGE_WIDTH = 110
-"""How many characters of a table fit on a page of usual width."""
+"""The width of a table, in characters, that fits on a usual page."""
 PARAMETERS = "parameters"
 MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space", PARAMETERS)
-"""Traits of a side's machine, and traits of how it was measured."""
+"""The traits that describe a side's machine, and the traits that describe how it was measured."""
 
 
 def emulated_note(result: Comparison) -> str | None:
-    """Return a warning if sides come from emulated machines; None if none does."""
+    """Return a warning if sides come from emulated machines; None if no side does."""
     emulated = [side.traits["host"] for side in result.sides if side.traits.get("processor") == EMULATED]
     if not emulated:
         return None
@@ -128,7 +128,7 @@ def emulated_note(result: Comparison) -> str | None:
 
 
 def _machine_names(result: Comparison) -> list[str]:
-    """Return the host of each side, with the kernel if a host has several."""
+    """Return each side's host, with the kernel if the host has several kernels."""
     kernels: dict[str, set[str]] = {}
     for side in result.sides:
         kernels.setdefault(side.traits["host"], set()).add(side.traits["kernel"])
@@ -141,13 +141,13 @@ def _machine_names(result: Comparison) -> list[str]:
 
 @dataclass(frozen=True)
 class _Machines:
-    """The figures of each condition on each machine, missed activations filled in."""
+    """The figures of each condition on each machine. They include missed activations."""
 
     kernels: dict[str, str]
     processors: dict[str, str]
-    """The processors by machine, like `kernels`; empty if no machine is emulated."""
+    """The processor of each machine, like `kernels`; empty if no machine is emulated."""
     conditions: list[str]
-    """The load and other traits that differ; a single empty entry if none differs."""
+    """The load and other traits that differ; one empty entry if nothing differs."""
     cells: dict[tuple[str, str], Distribution]
 
     def figures(self, condition: str, machine: str) -> list[str]:
@@ -157,8 +157,8 @@ class _Machines:
 
 
 def _machines(result: Comparison) -> _Machines | None:
-    """Return the machines; None for one machine with one kernel, or if a machine measured a condition
-    twice.
+    """Return the machines with their figures; None if all sides are one machine with one kernel, or if a
+    machine measured a condition twice.
     """
     names = _machine_names(result)
     kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
@@ -168,13 +168,13 @@ def _machines(result: Comparison) -> _Machines | None:
     without = [name for name in different if name != PARAMETERS]
     sides = [tuple(side.traits.get(name, "") for name in without) for side in result.sides]
     if len(set(zip(names, sides, strict=True))) == len(names):
-        different = without  # such as each system's line of a signal path, which the table of settings shows
+        different = without  # such as each system's signal path, which the table of settings shows
     cells: dict[tuple[str, str], Distribution] = {}
     for name, side in zip(names, result.sides, strict=True):
         condition = ", ".join(side.traits.get(trait, "") for trait in different)
         if (condition, name) in cells:
             return None
-        # The earliness of missed activations says nothing about a machine.
+        # Missed activations have no meaningful minimum on a machine.
         cells[condition, name] = side.filled.model_copy(update={"min_ns": side.measured.min_ns})
     processors = {
         name: side.traits.get("processor", NONE) for name, side in zip(names, result.sides, strict=True)
@@ -211,9 +211,9 @@ def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) ->
 
 
 def machines_grids(result: Comparison, width: int) -> list[Table]:
-    """Return tables of machine x kernel x load, missed activations filled in, at most `width` characters wide
-    if possible; empty for one machine with one kernel, or if a condition's place in such a table is not
-    unique.
+    """Return tables of machine x kernel x load, with missed activations included, at most `width` characters
+    wide if possible. Return none if all sides are one machine with one kernel, or if two sides have the same
+    place in the table.
     """
     machines = _machines(result)
     if machines is None:
@@ -230,7 +230,7 @@ def machines_grids(result: Comparison, width: int) -> list[Table]:
 
 
 def settings_grid(result: Comparison) -> Table:
-    """Return the settings that differ, with the sides that share a value together."""
+    """Return the settings that differ. Sides with the same value share a cell."""
     rows: list[list[str]] = []
     for name, values in result.settings.items():
         who: dict[str, list[str]] = {}
@@ -254,8 +254,8 @@ def first_settings(table: Table) -> Table:
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
-    """Return a name for each side: its machine if all sides of a machine share the value, otherwise its
-    label.
+    """Return names for the sides: the machine if all its sides share the value, otherwise the
+    side's label.
     """
     names = _machine_names(result)
     values_of: dict[str, set[str]] = {}
@@ -276,7 +276,7 @@ def _test(test: Test) -> list[str]:
 
 
 def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> list[str]:
-    """Return the choice of each selection, in a sentence."""
+    """Return a sentence for each selection with what it chose."""
     notes: list[str] = []
     for chosen in selections:
         by = chosen.convention.value
@@ -300,7 +300,7 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
 
 
 def selection_grid(result: Comparison) -> Table:
-    """Return the chi-square tests against the baseline, and the choice."""
+    """Return the chi-square tests against the baseline, and the selected side."""
     several = len({pair.baseline for pair in result.pairs}) > 1
     rows: list[list[str]] = []
     for pair in result.pairs:
@@ -327,14 +327,14 @@ def selection_grid(result: Comparison) -> Table:
 
 
 def doubtful_sides(result: Comparison) -> str | None:
-    """Return how many sides are marked doubtful or worse; None if none is."""
+    """Return how many sides are doubtful or worse, in words; None if no side is."""
     doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
     of = f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid"
     return f"{of}: the difference may come from the measurement." if doubtful else None
 
 
 def folded_notes(result: Comparison) -> list[str]:
-    """Return a line for each folded table."""
+    """Return a line for each table that the terminal leaves out."""
     names = [name for name in result.settings if name not in CONDITION]
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
     settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
@@ -356,7 +356,7 @@ def _distance_interval(pair: Pair) -> str:
 
 
 def effect_grid(result: Comparison) -> Table:
-    """Return the sizes of the differences."""
+    """Return the table of effect sizes."""
     intervals = any(pair.wasserstein_low_us is not None for pair in result.pairs)
     rows: list[list[str]] = []
     for pair in result.pairs:
@@ -397,7 +397,7 @@ def _shows(row: QuantileDifference, result: Comparison) -> str:
 
 
 def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
-    """Return why intervals are missing, a line per reason."""
+    """Return the reasons for missing intervals, one per line."""
     sides: dict[tuple[str, str], list[str]] = {}
     for row in quantiles:
         if row.no_interval is not None:
@@ -411,7 +411,7 @@ def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
 
 
 def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
-    """Return the data behind the intervals."""
+    """Return notes on the data behind the intervals."""
     notes: list[str] = []
     repeated = [row for row in tested if row.repeated]
     if repeated:
@@ -435,7 +435,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
 
 
 def quantile_grid(result: Comparison) -> Table:
-    """Return the differences of quantiles with intervals and findings."""
+    """Return the table of quantile differences, with intervals and findings."""
     confidence = f"{(1 - result.alpha) * 100:g} % interval"
     rows: list[list[str]] = []
     notes: list[str] = []
@@ -473,7 +473,7 @@ def quantile_grid(result: Comparison) -> Table:
 
 
 def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str]:
-    """Return the level and its interval for each number of activations."""
+    """Return, for each number of activations, the level and its interval."""
     by_number = {level.activations: level for level in levels}
     cells: list[str] = []
     for n in columns:
@@ -484,7 +484,7 @@ def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str
 
 
 def tail_grid(result: Comparison) -> Table:
-    """Return the value exceeded once in a number of activations."""
+    """Return the table of levels that are exceeded once in a number of activations."""
     columns = sorted({level.activations for tail in result.tails for level in tail.levels})
     rows: list[list[str]] = []
     notes: list[str] = []
@@ -524,9 +524,9 @@ def tail_grid(result: Comparison) -> Table:
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
-    """Return the wanted tables in order; folded tables come last.
+    """Return the wanted tables in order, with folded tables last.
 
-    `width`: characters of a line, for a table with several forms.
+    `width`: characters per line, for a table that has several forms.
     """
     note = emulated_note(result)
     tables = [quantile_grid(result)] if result.quantiles else []

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The figures of a record. Each is one Vega-Lite description for the page, PNG, SVG and PDF."""
+"""The figures of a record. Each is one Vega-Lite description, used for the page, PNG, SVG and PDF."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws the course of maxima: the largest value over time, with steps and phases in the background."""
+"""Draws the course: the largest value over time, with steps and phases in the background."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rtgauge.units import format_duration
 
 COLUMNS = "load cpu phase start:Q end:Q us:Q missed:Q step"
 POINTS = 40_000
-"""The approximate number of points for all CPUs together."""
+"""The approximate number of points, for all CPUs together."""
 NAMED_STEPS = 8
-"""With more steps, names would overlap; colours still distinguish them."""
+"""The most steps that the figure names. More names would overlap; colours still distinguish the steps."""
 
 
 def course_figure(source: Source) -> Figure | None:
@@ -69,7 +69,7 @@ def course_figure(source: Source) -> Figure | None:
         layers.append(vega.layer(points, tick, *ways, vega.where("datum.missed > 0"), **foot))
     names_layer, marks_layer = _names(timeline, source.view)
     layers += [names_layer] if len(source.view.steps) <= NAMED_STEPS else []
-    # Without a mark the layer has nothing to scale, and the browser logs a warning.
+    # A layer without data gives the scales nothing to fit, and the browser logs a warning.
     layers += [marks_layer] if any(step.marks for step in source.view.steps) else []
     layers += vega.bound_layers(source.bound_us, vertical=False)
     text = f"Largest {quantity} over time, a band per step. " + "; ".join(
@@ -79,7 +79,7 @@ def course_figure(source: Source) -> Figure | None:
 
 
 def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
-    """Return the name of each step at the top of its band, and a triangle if it is marked."""
+    """Return each step's name at the top of its band, with a triangle if the step has a mark."""
     labels = view.labels
     rows: list[tuple[object, ...]] = []
     for step in view.steps:

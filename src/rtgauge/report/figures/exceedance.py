@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws exceedance curves: the share of activations later than x; also for both views of a signal."""
+"""Draws exceedance curves (the share of activations later than x), also of both views of a signal."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rtgauge.report.table import applying
 from rtgauge.report.text import capital
 
 POINTS = 16_000
-"""The approximate number of points in all curves of single CPUs."""
+"""The approximate number of points in the curves of all single CPUs together."""
 FULL = 250
-"""Points of a curve that looks complete."""
+"""With this many points, a curve looks complete."""
 PLAIN, FILLED = "p", "f"
 _KIND = "datum.label === 'f' ? 'missed filled in' : 'as measured'"
 
@@ -38,8 +38,8 @@ def _curves(source: Source) -> dict[tuple[str, str, str], Curve]:
 
 
 def exceedance_figure(source: Source) -> Figure | None:
-    """Return a chart per quantity, a curve per condition, dashed with missed activations filled in; None
-    without data.
+    """Return a chart per quantity, with a curve per condition; a dashed curve includes missed activations.
+    None without data.
     """
     charts: dict[str, vega.Part] = {}
     every: list[tuple[str, Curve]] = []
@@ -59,7 +59,7 @@ OF_CPU = vega.where("datum.cpu === cpu")
 def share_lines(
     data: vega.Data, x: vega.Part, y: vega.Part, *transform: vega.Part, **encoding: vega.Part
 ) -> vega.Part:
-    """Return the layer of exceedance curves, also for comparisons."""
+    """Return the layer that draws exceedance curves. Comparisons use it too."""
     drawn = vega.mark("line", interpolate="step-after", strokeWidth=1.8, clip=True)
     return vega.layer(data, drawn, *transform, x=x, y=y, **encoding)
 

@@ -16,7 +16,7 @@ FORMS = (*FORMATS, "html")
 
 
 def _whole(figure: Figure, subtitle: str) -> dict[str, Any]:
-    """Return the figure as one Vega-Lite description for a file, with its title and the system."""
+    """Return the figure as one Vega-Lite description for a file, with its title and the system below it."""
     heading = {"text": figure.title, "subtitle": subtitle.split("\n")}
     if len(figure.specs) == 1:
         return drawable({**figure.specs[0], "width": WIDTH, "title": heading})
@@ -41,8 +41,8 @@ def _look(cpus: int = 1) -> dict[str, Any]:
 
 
 def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[str, bytes]:
-    """Return the files of a Vega-Lite description, by format. It is laid out once, as SVG, from which the
-    others are made.
+    """Return the files of a Vega-Lite description, by format. It is laid out once, as SVG; the other formats
+    are made from the SVG.
     """
     import vl_convert
 
@@ -65,7 +65,7 @@ def as_svg(figure: Figure, theme: Theme) -> bytes:
 def write_figures(
     figures: Iterable[Figure], folder: Path, subtitle: str, formats: Sequence[str] = FORMATS, cpus: int = 1
 ) -> list[Path]:
-    """Write every figure in every format into `folder`; returns the files written, each whole.
+    """Write every figure in every format into `folder`, each file whole; return the files.
 
     Raises InputError if the folder cannot be written, MeasureError if the disk is full.
     """
@@ -82,7 +82,7 @@ def write_figures(
 
 
 def figure_form(path: Path) -> str:
-    """Return the format of a file: `x.svg` -> "svg". Raises InputError for a suffix that FORMS lacks."""
+    """Return a file's format: `x.svg` -> "svg". Raises InputError if FORMS lacks the suffix."""
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMS:
         raise InputError(f"'{path}': a figure's file ends in {', '.join('.' + known for known in FORMS)}")

@@ -15,11 +15,11 @@ from rtgauge.report.table import applying
 from rtgauge.report.text import capital, us, whole
 
 CORNERS = 40_000
-"""With more corners in all histograms together, bins become wider, which keeps the page small."""
+"""The most corners in all histograms together. Beyond it, bins become wider to keep the page small."""
 LINEAR_TO_US = 1_000
-"""A larger maximum needs a log axis, or the bulk would be a single thin line."""
+"""A maximum above this gets a log axis; on a linear one the bulk would be a single thin line."""
 FLOOR = 0.6
-"""The start of the log count axis; empty bins lie below it, out of sight."""
+"""The start of the log count axis. Empty bins lie below it, out of sight."""
 FIRST_US = 0.5
 """The start of the bin [0, 1) us on a log axis."""
 
@@ -36,9 +36,7 @@ class _Frame:
 
     @property
     def axes(self) -> dict[str, vega.Part]:
-        """The two axes that the page can choose from: Vega-Lite scales and the axis properties that depend on
-        them.
-        """
+        """The page's two choices of axes, as Vega-Lite scales and the axis properties that depend on them."""
         low, high = self.low_us * 0.9, max(self.high_us, self.low_us) * 1.1
         span = (self.high_us - self.least_us) * 0.02 or 1.0
         ends = [self.least_us - span if self.least_us < 0 else 0, self.high_us + span]
@@ -90,7 +88,7 @@ def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | 
         return None
     return _Frame(
         low_us=max(FIRST_US, min(float(o.x_us[0]) for o in filled)),
-        # The linear axis contains 0, even if every value is early.
+        # The linear axis contains 0 even if every value is early.
         high_us=max([float(o.x_us[-1]) for o in filled] + [(source.bound_us or 0) * 1.05]),
         least_us=min(0.0, *(float(o.x_us[0]) for o in filled)),
         most=max(int(o.count.max()) for o in filled),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws idle and loaded conditions: median to largest value, a line per condition."""
+"""Draws idle and loaded conditions: from the median to the largest value, with a line per condition."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ QUANTILES = {"p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "p99_99_ns":
 SHAPES = ["cross", "triangle-down", "square", "diamond", "circle"]
 
 GREY_LEGEND = {"title": None, "symbolFillColor": "#808890", "symbolStrokeColor": "#808890"}
-"""The legend of shapes that come in several colours."""
+"""Grey symbols for the legend of shapes, because each shape comes in several colours."""
 
 
 def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
-    """Return (row name, load, step, figures) of each row of the figure."""
+    """Return (row name, load, step, figures) for each row of the figure."""
     names = source.view.labels
     distributions: list[tuple[str, str, Step, Distribution]] = []
     for label, condition in source.conditions.items():
@@ -38,8 +38,8 @@ def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
 
 
 def spread_figure(source: Source) -> Figure | None:
-    """Return a chart per quantity: quantiles of all CPUs together, a row per step or lock; None without
-    data.
+    """Return a chart per quantity with the quantiles of all CPUs together, and a row per step or lock; None
+    without data.
     """
     charts: dict[str, vega.Part] = {}
     every: list[tuple[str, str, Step, Distribution]] = []

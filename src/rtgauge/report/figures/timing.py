@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Draws how often a task can run: figures 2 to 5 of Brown & Martin (2010), linear histograms with the 95 %
-envelope, and 95 % and 100 % on a log axis with familiar times; losses and long delays over the period (Adam
-et al. 2021, sec. 7.1 to 7.3, which describe them without a figure).
+"""Draws how often a task can run. Figures 2 to 5 of Brown & Martin (2010): linear histograms with the 95 %
+envelope, and 95 % and 100 % on a log axis with familiar times. Also losses and long delays over the period
+(Adam et al. 2021, sec. 7.1 to 7.3, which describe them without a figure).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from rtgauge.units import format_time
 COLUMNS = 150
 """The approximate number of bins of a linear histogram."""
 BEYOND = 1.15
-"""The end of a linear axis relative to the largest 95 % envelope; the notes give the rest."""
+"""The end of a linear axis, relative to the largest 95 % envelope. The notes give the values beyond it."""
 MOST_CHARTS = 12
 FIRST_NS = 10
 """The smallest value on a log axis."""
 
 
 def bin_width_ns(end_ns: int) -> int:
-    """Return 1 or 2 times a power of ten, at least as wide as the record's bins at `end_ns`: no bin is
-    split.
+    """Return 1 or 2 times a power of ten that is at least the record's bin width at `end_ns`, so that no bin
+    is split.
     """
     least = max(1.0, end_ns / COLUMNS)
     power = 10 ** math.floor(math.log10(least))
@@ -49,7 +49,7 @@ def _name(table: Table, kind: str) -> str:
 
 
 def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[float, float]], int]:
-    """Return (outline, samples beyond `end`); the outline has (left edge in us, percent) for each bin."""
+    """Return (outline, samples beyond `end`). The outline has (left edge in us, percent) for each bin."""
     merged = side.merged
     signed, counted = np.concatenate([merged.bins, merged.missed_bins]), [merged.counts, merged.missed_counts]
     bins, counts = add_bins(np.abs(signed), np.concatenate(counted))
@@ -66,7 +66,7 @@ def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[fl
 
 
 def linear_figure(gathered: Gathered) -> Figure | None:
-    """Return figures 2 and 4: a chart per line, on shared axes; None if no 95 % envelope is known."""
+    """Return figures 2 and 4, with a chart per line on shared axes; None if no 95 % envelope is known."""
     table = gathered.table
     known = [line.limit(Fraction(95, 100)).ns for line in table.lines]
     reach = max((value for value in known if value is not None), default=0)
@@ -107,7 +107,7 @@ def linear_figure(gathered: Gathered) -> Figure | None:
 
 
 def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
-    """Return figures 3 and 5: 95 % and 100 % of every line on a log axis, with markers."""
+    """Return figures 3 and 5: 95 % and 100 % of every line on a log axis, with the markers."""
     table = gathered.table
     rows = [
         (line.label, f"{share:g} %", value / 1_000)
@@ -153,18 +153,18 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
 def timing_figures(
     gathered: Sequence[Gathered], markers: Sequence[Marker], curves: Sequence[Curve]
 ) -> list[Figure]:
-    """Return the figures in the papers' order: linear, then log for each part; then the searches."""
+    """Return the figures in the papers' order: for each part linear, then log; then the searches."""
     drawn = [figure for signal in gathered for figure in (linear_figure(signal), log_figure(signal, markers))]
     return [figure for figure in (*drawn, sustained_figure(curves)) if figure is not None]
 
 
 KINDS = {"lost": "lost", "over_half": "later than half the period", "long": "later than 1 ms"}
 SMALLEST = 0.01
-"""In percent. The share axis is logarithmic above this and linear below, so that it can show 0."""
+"""The share axis is logarithmic above this share (percent), and linear below, so that it can show 0."""
 
 
 def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
-    """Return a chart per curve; None without a curve."""
+    """Return a chart per curve; None if there is no curve."""
     if not curves:
         return None
     periods = [point.period_ns / 1_000 for curve in curves for point in curve.points]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds Vega-Lite descriptions for the figures: data as compact CSV, marks, channels, axes in us."""
+"""Builds Vega-Lite descriptions for the figures: data as compact CSV, marks, channels, and axes in us."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, Literal, Self, cast
 from rtgauge.escape import escaped
 
 VEGALITE = "6.4"
-"""The Vega-Lite version of these figures; vl-convert has several."""
+"""The Vega-Lite version of these figures; vl-convert supports several."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 QUOTED = re.compile(r'[,"\n\r]')
-"""Characters that need quotes in CSV."""
+"""Characters that make CSV text need quotes."""
 TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
 AGGREGATE = re.compile(r"(\w+)\((\w+)\)")
 Part = dict[str, Any]
@@ -25,7 +25,7 @@ Part = dict[str, Any]
 
 @dataclass(frozen=True)
 class Data:
-    """Rows as CSV inside the chart, a fraction of the size of JSON rows.
+    """A chart's rows as CSV, which takes a fraction of the size of JSON rows.
 
     `columns`: name -> "number" or "string".
     """
@@ -35,12 +35,12 @@ class Data:
 
     @property
     def name(self) -> str:
-        """A name that is the same for equal data."""
+        """A name that is equal for equal data."""
         return f"data-{hashlib.md5(self.text.encode(errors='replace'), usedforsecurity=False).hexdigest()}"
 
 
 def csv(columns: str, rows: Iterable[Iterable[object]]) -> Data:
-    """Return the rows of a chart. `columns`: name -> "number" or "string"."""
+    """Return a chart's rows as CSV data. `columns`: name -> "number" or "string"."""
     parts = [column.partition(":") for column in columns.split()]
     types = {name: "number" if number else "string" for name, _, number in parts}
     lines = [",".join(types), *(",".join(map(_cell, row)) for row in rows)]
@@ -57,7 +57,7 @@ def _cell(cell: object) -> str:
 
 
 def shown(what: str, **properties: object) -> Part:
-    """Return a field in a channel: "us:Q", "mean(us):Q", or "end" for the other end of a bar."""
+    """Return a channel that shows a field: "us:Q", "mean(us):Q", or "end" for the other end of a bar."""
     name, _, kind = what.partition(":")
     aggregate = AGGREGATE.fullmatch(name)
     part: Part = {"field": name} if aggregate is None else {"aggregate": aggregate[1], "field": aggregate[2]}
@@ -65,12 +65,12 @@ def shown(what: str, **properties: object) -> Part:
 
 
 def fixed(value: object) -> Part:
-    """Return a constant value in a channel."""
+    """Return a channel with a constant value."""
     return {"value": value}
 
 
 def tips(*fields: str | tuple[str, ...]) -> list[Part]:
-    """Return the fields of a tooltip, each with a title and a format if the name is not enough."""
+    """Return the fields of a tooltip. A field has a title and a format if its name is not enough."""
     parts = [(one,) if isinstance(one, str) else one for one in fields]
     return [shown(part[0], **dict(zip(("title", "format"), part[1:], strict=False))) for part in parts]
 
@@ -78,9 +78,7 @@ def tips(*fields: str | tuple[str, ...]) -> list[Part]:
 def kinds(
     what: str, names: Iterable[str], looks: Sequence[object] | None = None, **properties: object
 ) -> Part:
-    """Return a channel that distinguishes names in order, with a legend without title. `looks`: one per
-    name.
-    """
+    """Return a channel that distinguishes names, in order, with an untitled legend. `looks`: one per name."""
     scale: Part = {"domain": [*names], **({} if looks is None else {"range": [*looks]})}
     return shown(what, **{"sort": None, "scale": scale, "legend": {"title": None}, **properties})
 
@@ -91,17 +89,17 @@ def mark(kind: str, **look: object) -> Part:
 
 
 def where(test: str) -> Part:
-    """Return a filter of the rows that a layer draws."""
+    """Return a transform that keeps the rows for which `test` holds."""
     return {"filter": test}
 
 
 def calculated(name: str, expression: str) -> Part:
-    """Return a calculated field for the rows of a layer."""
+    """Return a transform that adds a calculated field to the rows."""
     return {"calculate": expression, "as": name}
 
 
 NUMBERED: Part = {"window": [{"op": "row_number", "as": "i"}]}
-"""Adds the row number as the field `i`."""
+"""The transform that adds the row number as field `i`."""
 
 
 def layer(data: Data, drawn: Part, *transform: Part, **encoding: object) -> Part:
@@ -117,8 +115,8 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return ticks for a logarithmic axis of [low, high]: decades, and 2 and 5 between them if they are
-    few.
+    """Return ticks for a logarithmic axis from `low` to `high`: powers of ten, and 2 and 5 times them if
+    these are few.
     """
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if math.log10(high / low) < 4 else (1,)
@@ -129,7 +127,7 @@ US_LABEL = (
     "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? "
     "format(datum.value / 1e3, '~g') + ' ms' : format(datum.value, '~g')"
 )
-"""Axis labels in us, or in ms and s if numbers become long."""
+"""Expression for axis labels in us, or in ms and s if the numbers become long."""
 
 
 PLAIN_AXIS = {"title": None, "grid": False, "ticks": False, "domain": False}
@@ -142,40 +140,40 @@ def log_scale(low: float, high: float) -> Part:
 
 
 def log_axis(what: str, low: float, high: float, title: str, **axis: object) -> Part:
-    """Return a logarithmic axis, in us unless `axis` has its own labels or format."""
+    """Return a logarithmic axis, in us unless it has its own labels or format."""
     look = {"title": title, "values": log_ticks(low, high), **(axis or {"labelExpr": US_LABEL})}
     return shown(what, scale=log_scale(low, high), axis=look)
 
 
 def counted_axis(what: str, count: int, title: str) -> Part:
-    """Return an axis for things counted from 1, with room at both ends."""
+    """Return an axis for numbers counted from 1, with room at both ends."""
     step = max(1, -(-count // 20))
     axis = {"title": title, "values": [*range(step, count + 1, step)], "format": "d"}
     return shown(what, axis=axis, scale={"domain": [0.5, count + 0.5], "nice": False, "zero": False})
 
 
 def share_axis(rarest: float, title: str) -> Part:
-    """Return the logarithmic axis of an exceedance curve: shares in percent, starting at the rarest."""
+    """Return the logarithmic axis of an exceedance curve: shares in percent, from the rarest on."""
     labels = "format(datum.value * 100, '~g') + ' %'"
     axis = {"title": title, "values": decades(rarest, 1), "labelExpr": labels}
     return shown("share:Q", scale=log_scale(rarest, 1), axis=axis)
 
 
 def names_axis(what: str, order: Sequence[str], **axis: object) -> Part:
-    """Return an axis with a row per name, in this order."""
+    """Return an axis with a row for each name, in this order."""
     return shown(what, sort=[*order], scale={"domain": [*order]}, axis={**PLAIN_AXIS, **axis})
 
 
 def rule(
     channel: str, at: float, *, dash: Sequence[int] = (5, 3), style: str = "alarm", clip: bool = True
 ) -> Part:
-    """Return a dashed line across the chart at a value of channel "x" or "y"."""
+    """Return a dashed line across the chart, at a value of the channel "x" or "y"."""
     drawn = mark("rule", strokeDash=[*dash], strokeWidth=1.5, style=style, **({"clip": True} if clip else {}))
     return layer(csv("at:Q", [[at]]), drawn, **{channel: shown("at:Q")})
 
 
 def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
-    """Return a rule at the requirement's bound, with its value; empty if there is none."""
+    """Return a line at the requirement's bound, labelled with its value; empty without a bound."""
     if bound_us is None:
         return []
     label = {"text": f"bound {bound_us:,.7g} us", "baseline": "bottom", "style": "alarm"}
@@ -202,22 +200,22 @@ def layered(
 
 
 WIDTH = 820
-"""The width (px) of a figure in a file; on the page it fills the available room."""
+"""The width (px) of a figure in a file. On the page, a figure fills the available room."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: a name for its file, a description in words, and its charts (in a file, a column)."""
+    """A figure: a name for its file, a description in words, and its charts (stacked in a file)."""
 
     name: str
     title: str
     description: str
     specs: list[dict[str, Any]]
-    """Vega-Lite, one per chart, without style, width or title: the page and the files add these."""
+    """Vega-Lite descriptions, one per chart. The page and the files add style, width and title."""
     titles: list[str] = field(default_factory=list[str])
-    """A title per chart, if there are several."""
+    """A title for each chart, if there are several charts."""
     notes: list[str] = field(default_factory=list[str])
-    """The caption's notes that a reader needs."""
+    """Notes in the caption that a reader needs."""
 
     @classmethod
     def of(cls, name: str, title: str, charts: Mapping[str, Part], notes: list[str]) -> Self | None:
@@ -228,7 +226,7 @@ class Figure:
 
     @classmethod
     def described(cls, name: str, title: str, charts: Mapping[str, Part], notes: list[str]) -> Self | None:
-        """Return a figure of charts, by title; each describes itself. None if there are no charts."""
+        """Return a figure of charts, by title. Each chart describes itself. None if there are no charts."""
         if not charts:
             return None
         text = " ".join(str(spec["description"]) for spec in charts.values())
@@ -243,12 +241,12 @@ class Figure:
         return cls(name, title, text, [spec], notes=[*notes])
 
     def __post_init__(self) -> None:
-        """Escape names from a record: Vega's parser, SVG and the page reject some characters."""
+        """Escape names from a record, because Vega's parser, SVG and the page reject some characters."""
         object.__setattr__(self, "specs", [drawable(spec) for spec in self.specs])
 
 
 def drawable(spec: Any) -> Any:
-    """Return a description, or a part of one, with all its text escaped."""
+    """Return a description, or a part of it, with all its text escaped."""
     if isinstance(spec, str):
         return escaped(spec)
     if isinstance(spec, dict):
