@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Measures a plan on its targets and writes the record."""
+"""Measures a plan's steps on its targets, and writes the record."""

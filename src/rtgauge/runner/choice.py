@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Chooses the steps that their targets can measure, and reports the others with the reason.
+"""Chooses the steps that their targets can measure, and reports why the others are left out.
 
-It resolves `rt = auto`, then checks deployments, loads, other tools and the measurers.
+It replaces `rt = auto`, then checks deployments, loads, other tools and the measurers.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list
 
 BY_OTHERS = ("cpu-offline", "cpu-not-allowed")
-"""The engine's error codes that another run's deployment may cause."""
+"""The engine's error codes that another run's deployment can cause."""
 AUTO = "auto"
 Tries = Literal["always", "unless-alone", "never"]
 
 
 @dataclass
 class Choice:
-    """The steps to measure."""
+    """The steps to measure, and the ones left out."""
 
     contexts: dict[str, TargetContext]
-    """The targets by name, each in the deployment that `deploy apply` holds, if any."""
+    """The targets by name. If `deploy apply` holds a deployment, the target's context is in it."""
     steps: list[StepKey] = field(default_factory=list[StepKey])
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     marks: list[Mark] = field(default_factory=list[Mark])
     tried: bool = False
-    """Whether any step was tried."""
+    """Whether a step was tried."""
 
     def why_none(self) -> str:
-        """Return the reason why no step is measured."""
+        """Return the reason why no step can be measured."""
         missing = self.left_out[-1 if self.tried else 0]
         what = missing.what if self.tried else "no step of the plan can be measured here"
         return f"{what}: {missing.reason}; {missing.remedy}"
@@ -65,12 +65,12 @@ def choose(
     tries: Tries = "always",
     planned: Sequence[StepKey] = (),
 ) -> Choice:
-    """Choose the steps that can be measured in a new run, a resumed one, or one that a study extends. What is
-    left out is reported to `progress`.
+    """Choose the steps that can be measured in a new run, a resumed one, or one that a study extends. Steps
+    that are left out are reported to `progress`.
 
-    `tries`: whether the measurer is armed first; `unless-alone` skips this for a single step that can be
-    measured just as fast. `planned`: steps of a run that was measured before, which are not chosen again.
-    Raises InputError or MeasureError for errors in the plan as a whole.
+    `tries`: whether to arm each measurer first; `unless-alone` skips this for a single step that is measured
+    just as fast. `planned`: steps of an earlier run, which are not chosen again. Raises InputError or
+    MeasureError for errors in the plan as a whole.
     """
     choice = Choice(dict(contexts))
     known = set(planned)
@@ -112,9 +112,7 @@ def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetConte
 
 
 def choose_runtime(core: RealTimeCore, machine: str) -> tuple[str, str]:
-    """Choose linux, cobalt or rtai for a target with this co-kernel and this `uname -m`; return it and the
-    reason.
-    """
+    """Return linux, cobalt or rtai for a target with this co-kernel and this `uname -m`, and the reason."""
     runtime = RUNTIMES.get(core.name or "")
     if runtime is None:
         return "linux", "its kernel has neither Cobalt nor RTAI"
@@ -128,7 +126,7 @@ def choose_runtime(core: RealTimeCore, machine: str) -> tuple[str, str]:
 
 
 def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[Mark]]:
-    """Replace `auto` in one target's steps, and return a mark that says so."""
+    """Replace `auto` in one target's steps; return them and a mark that reports the runtime."""
     if all(key.rt != AUTO for key in steps):
         return list(steps), []
     runtime, why = choose_runtime(context.facts.kernel.extension, context.target.machine)
@@ -138,8 +136,8 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tupl
 
 
 def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> Possible:
-    """Return the steps whose deployment, load and tool this target supports, and the others with the
-    reason.
+    """Return the steps whose deployment, load and tool this target supports, and the others with their
+    reasons.
     """
     target = context.target
     in_deployments, left_out = context.deployments.possible(steps)
@@ -164,7 +162,7 @@ def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> Possibl
 
 
 def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tuple[TargetContext, list[Mark]]:
-    """Return the context in the deployment that `deploy apply` holds, if any, with a mark for it.
+    """Return the context in the deployment that `deploy apply` holds, if any, and a mark that reports it.
 
     Raises MeasureError if a step requires another deployment.
     """
@@ -182,7 +180,7 @@ def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tup
 def _accepted_steps(
     steps: Sequence[StepKey], context: TargetContext
 ) -> tuple[list[StepKey], list[LeftOut], float]:
-    """Try each kind of step; return the accepted steps, what this machine or its co-kernel lacks, and how
+    """Try each kind of step. Return the accepted steps, what this machine or its co-kernel lacks, and how
     long arming took (s).
 
     Raises InputError if the co-kernel supports nothing in the plan, a tool cannot measure its step, or the
@@ -230,8 +228,8 @@ def _accepted_steps(
 
 
 def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
-    """Return whether arming first gains nothing: a single step of Linux on this machine without a load arms
-    immediately anyway.
+    """Return whether arming first gains nothing, because a single Linux step without a load on this machine
+    is armed immediately anyway.
     """
     if len(steps) != 1:
         return False
@@ -243,7 +241,7 @@ def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
 def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_comes: bool = False) -> None:
     """Raise InputError if this target refuses a step's input.
 
-    Nothing is armed, so another run may hold the target; what depends on that run is checked later.
+    Nothing is armed, so another run may hold the target. Anything that depends on that run is checked later.
     `program_comes`: the watched program is not started yet.
     """
     kinds = {
@@ -272,8 +270,7 @@ def refuse_wrong_input(steps: Sequence[StepKey], target: Target, *, program_come
 def check_watching(key: StepKey, context: TargetContext) -> None:
     """Check that the engine can arm a step of `watch`, before its program starts.
 
-    The engine arms with everything that the step records, and watches the target's guard instead of the
-    program.
+    The engine arms everything that the step records, but watches the target's guard instead of the program.
 
     Raises InputError or MeasureError if the engine refuses.
     """
@@ -293,7 +290,7 @@ def _naming_target(error: RtgaugeError, name: str) -> RtgaugeError:
 
 
 def on_target(missing: LeftOut, context: TargetContext) -> LeftOut:
-    """Add the target's name to `missing` in a run on several targets."""
+    """Add the target's name to `missing` if the run has several targets."""
     if len(context.run.targets) == 1:
         return missing
     return missing.model_copy(update={"what": f"{missing.what} on {context.target.name}"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The shared state of a run and of one step, how a step ends early, and how another process resumes it."""
+"""The state that a run and its steps share, how a step ends early, and how another process resumes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rtgauge.target.file_batch import Files
 from rtgauge.target.target import FolderName, Guarded, ProgramPlace, Target
 
 STOPPED_EARLY = ("stopped", "died", "instrument-died")
-"""End reasons of an unfinished step, which a resumed run measures again."""
+"""End reasons of an unfinished step. A resumed run measures such a step again."""
 
 
 class Abandoned(Exception):  # noqa: N818 - no error: the user said so
@@ -35,7 +35,7 @@ class Abandoned(Exception):  # noqa: N818 - no error: the user said so
 
 
 def abandon() -> None:
-    """Interrupt lengthy preparations (for `Interrupt.stop_by`). Raises Abandoned."""
+    """Interrupt long preparations (for `Interrupt.stop_by`). Raises Abandoned."""
     raise Abandoned
 
 
@@ -49,7 +49,7 @@ class LoadFailed(MeasureError):  # noqa: N818 - reads as what it is
 
 
 class NotHere(MeasureError):  # noqa: N818 - reads as what it is
-    """This machine lacks `what` a step needs; other steps can still be measured."""
+    """This machine lacks `what`, which a step needs; other steps can still be measured."""
 
     def __init__(self, what: str, reason: str, remedy: str) -> None:
         super().__init__(f"{reason}; {remedy}")
@@ -59,14 +59,14 @@ class NotHere(MeasureError):  # noqa: N818 - reads as what it is
 
 
 class NotOnCokernel(NotHere):
-    """The co-kernel has no such probe or option."""
+    """The co-kernel lacks the probe or option."""
 
     status = EXIT_INPUT
 
 
 class StepState(TypedDict):
     """A step on a target that outlives this process: its key as JSON, its start, the target's files before
-    it, and the folders of its programs and files there.
+    the start, and the folders of its programs and files on the target.
     """
 
     key: str
@@ -78,7 +78,7 @@ class StepState(TypedDict):
 
 
 def read_step_state(written: object) -> StepState | None:
-    """Read the state in a record; None if it cannot be resumed."""
+    """Read a state from a record; None if it cannot be resumed."""
     try:
         state = TypeAdapter(StepState).validate_python(written, strict=True)
         StepKey.model_validate_json(state["key"])
@@ -98,46 +98,46 @@ def program_folders(state: StepState | None) -> list[str]:
 
 
 class Progress(Protocol):
-    """Listens to a run: the runner calls, a display shows. Times are in seconds."""
+    """Listens to a run: the runner calls its methods, a display shows them. Times are in seconds."""
 
     def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Called with the steps that will be measured, and how long each is expected to take."""
+        """Called with the steps to measure, and how long each is expected to take."""
         ...
 
     def left_out(self, what: LeftOut) -> None:
-        """A part of the plan cannot be measured here."""
+        """Called if a part of the plan cannot be measured here."""
         ...
 
     def step_begins(self, number: int, key: StepKey) -> None:
-        """Step `number` (from 0) begins."""
+        """Called when step `number` (from 0) begins."""
         ...
 
     def waits(self, reason: str) -> None:
-        """The run waits because another one holds a machine."""
+        """Called when the run waits, because another run holds a machine."""
         ...
 
     def phase(self, text: str) -> None:
-        """The step enters a phase: `load warms up`, `measuring`."""
+        """Called when the step enters a phase: `load warms up`, `measuring`."""
         ...
 
     def series(self, lines: Sequence[SeriesLine]) -> None:
-        """The probe is armed and declares what it measures."""
+        """Called when the probe is armed and has declared its series."""
         ...
 
     def window(self, window: Window) -> None:
-        """One second of one series was measured."""
+        """Called when a window, one second of a series, was measured."""
         ...
 
     def watched(self) -> bool:
-        """Return whether anyone watches the simulation; the engine sends frames only then."""
+        """Return whether anyone watches the simulation. The engine sends frames only then."""
         ...
 
     def frame(self, frame: Frame) -> None:
-        """The simulation has moved."""
+        """Called with the next frame of the simulation."""
         ...
 
     def step_ends(self, step: Step) -> None:
-        """The step is in the record."""
+        """Called when the step is in the record."""
         ...
 
 
@@ -156,13 +156,13 @@ class InForce(NamedTuple):
 
 
 class DeploymentStrategy(Protocol):
-    """How deployments take effect on a target: by settings while it runs, or by booting it."""
+    """How deployments take effect on a target: by settings on the running machine, or by booting it."""
 
     not_put_back: list[str]
-    """Settings that could not be restored after a step, so far."""
+    """Settings that could not be restored after earlier steps."""
 
     sets_as_is: bool
-    """Whether `as-is` must also be set, like any other deployment."""
+    """Whether `as-is` must be set too, like any other deployment."""
 
     def possible(self, steps: Sequence[StepKey]) -> Possible:
         """Return the steps whose deployment the target supports."""
@@ -171,22 +171,22 @@ class DeploymentStrategy(Protocol):
     def bring_about(self, name: str) -> InForce:
         """Put the deployment into force.
 
-        Return what was done, and the target's facts if they have changed. Raises Refused if the target does
-        not accept it after all, Abandoned if the user ends the run.
+        Return what was done, and the target's facts if they have changed. Raises Refused if the target
+        refuses it although `possible` allowed it, Abandoned if the user ends the run.
         """
         ...
 
     def forget(self) -> None:
-        """Set the next deployment anew, even if it is in force."""
+        """Make the next step set its deployment again, even if that is in force."""
         ...
 
     def check(self) -> None:
-        """Raises MeasureError if this run no longer holds the target."""
+        """Raise MeasureError if this run no longer holds the target."""
         ...
 
     def expected_s(self, before: str | None, name: str) -> float:
-        """Return about how long a change from deployment `before` to `name` takes (s), without a step's
-        overhead.
+        """Return about how long (s) a change from deployment `before` to `name` takes, in addition to a
+        step's overhead.
         """
         ...
 
@@ -196,15 +196,15 @@ class DeploymentStrategy(Protocol):
 
 
 def _save_nothing(_state: StepState | None) -> None:
-    """Save nothing: for a target on which nothing outlives this process."""
+    """Save nothing, for a target whose programs all end with this process."""
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """Shared by all steps of a run."""
+    """What all steps of a run share."""
 
     targets: Mapping[str, Target]
-    """All targets of the run by name, including the other ends of signal probes."""
+    """All targets of the run by name, including the peers of signal probes."""
     progress: Progress
     interrupt: Interrupt
     load_warm_up_s: float = 0.0
@@ -213,7 +213,7 @@ class RunContext:
 
 @dataclass(frozen=True)
 class TargetContext:
-    """Shared by all steps of a run on one target."""
+    """What all steps on one target share."""
 
     run: RunContext
     target: Target
@@ -221,20 +221,20 @@ class TargetContext:
     calibrations: list[Calibration]
     deployments: DeploymentStrategy
     group: str | None = None
-    """The control group to measure in while `deploy apply` holds a deployment."""
+    """The control group to measure in, if `deploy apply` holds a deployment."""
     isolated: list[int] = field(default_factory=list[int])
-    """The isolated CPUs of that deployment."""
+    """The isolated CPUs of the held deployment."""
     arming_s: float = 0.0
-    """How long arming and stopping a probe took on the target; it shows how slow the target is."""
+    """How long (s) arming and stopping a probe took on the target. It shows how slow the target is."""
     interrupted_step: StepState | None = None
-    """A step that an earlier process began and that still runs on the target, to be resumed."""
+    """A step that an earlier process began and that still runs on the target. The run resumes it."""
     save_step: Callable[[StepState | None], None] = _save_nothing
-    """Saves what another process needs to resume the current step; None clears it."""
+    """Saves the state that another process needs to resume the current step; None clears it."""
 
 
 @dataclass(frozen=True)
 class StepContext:
-    """The settings of one step, and its place on the target."""
+    """One step's settings, and its place on the target."""
 
     key: StepKey
     on: TargetContext
@@ -244,9 +244,9 @@ class StepContext:
     """Where to measure while CPUs are isolated: a control group, or `cpus:LIST`."""
     isolated: list[int]
     at_armed: Callable[[], None] | None = None
-    """Called once the probe is armed, to configure what the probe has created."""
+    """Called when the probe is armed, to configure what the probe has created."""
     not_explained: str | None = None
-    """Why kernel events cannot be recorded although the step asks for them."""
+    """Why kernel events cannot be recorded, although the step asks for an explanation."""
 
     @property
     def target(self) -> Target:
@@ -271,28 +271,28 @@ def step_files(key: StepKey, target: Target, folder: Path) -> str | None:
 
 
 def step_context(key: StepKey, context: TargetContext) -> StepContext:
-    """Return the context of a step without settings."""
+    """Return the context of a step, without settings."""
     return StepContext(key, context, context.facts, context.group, context.isolated)
 
 
 @dataclass(frozen=True)
 class StepInProgress:
-    """A step that was started here, or resumed from another process."""
+    """A step that this process started, or resumed from another process."""
 
     context: StepContext
     folder: Path
-    """The folder of its files."""
+    """The folder for the step's files."""
     started: str
-    """ISO 8601, UTC."""
+    """When the step started, ISO 8601 in UTC."""
     files_before: Files
-    """Content of the target's files that must not change, before the step."""
+    """The target's files that must not change, as they were before the step."""
     load: RunningLoad | None
     begin: Callable[[], None]
-    """Must be called when the probe is armed, before `go`."""
+    """The caller must call this when the probe is armed, before `go`."""
     undo: ExitStack
-    """Closed when the step's load has ended, before its deployment is undone."""
+    """Closed after the step's load has ended, before the deployment is undone."""
     picked_up: Guarded | None = None
-    """The engine that already measures it."""
+    """The engine that is already measuring the step."""
 
     @property
     def key(self) -> StepKey:
@@ -301,13 +301,13 @@ class StepInProgress:
 
     @property
     def expected_ns(self) -> int | None:
-        """How long the engine measures, with its warm-up; None until it is stopped."""
+        """How long the engine measures (ns), with its warm-up; None: until it is stopped."""
         probe = probes.get(self.key.probe)
         return probe.expected_ns(probe.own(self.key))
 
     def state(self, program: Guarded, files: str | None) -> StepState | None:
-        """Return the state for another process, once the engine runs; None if the engine ends with this
-        process.
+        """Return the state for another process after the engine has started; None if the engine ends with
+        this one.
 
         `files`: the folder on the target for the engine's files.
         """
@@ -331,11 +331,11 @@ def now_utc() -> str:
 
 
 RESUMING = ("run", "gate", "tune")
-"""The commands that have --resume; `rtgauge run` resumes any other command's record."""
+"""The commands that have --resume. `rtgauge run` resumes the records of all other commands."""
 
 
 def how_to_resume(record: Path, command: Sequence[str] = ()) -> str:
-    """Return how to resume, for messages about a run that ends early; `command` started it."""
+    """Say how to resume, for a run that ends early. `command` is the command line that started the run."""
     verb = command[1] if len(command) > 1 and command[1] in RESUMING else RESUMING[0]
     return f"; continue with: rtgauge {verb} --resume {shlex.quote(str(record))}"
 

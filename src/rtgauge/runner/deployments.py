@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Puts deployments into force on a target, by settings while it runs or by booting a lab guest for each, and
-finds the ones that it does not support.
+"""Puts deployments into force on a target, by settings on the running machine or by booting a lab guest for
+each. It also finds the deployments that a target does not support.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def as_left_out(name: str, cause: Cannot | Refused) -> LeftOut:
 
 
 def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Return why a step that names its CPUs cannot be measured in a deployment that gives the step other
-    CPUs.
-    """
+    """Return why a step that names its CPUs cannot be measured in a deployment that gives it other CPUs."""
     cpus = key.parameters.get("cpu")
     if not isinstance(cpus, str):
         return None
@@ -74,13 +72,13 @@ def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Ca
 
 
 def nothing_set() -> Applied:
-    """Return a deployment that changes nothing."""
+    """Return the applied deployment of a step that sets nothing."""
     deployment = parse_deployment(AS_IS)
     return Applied(deployment, DeploymentReport(name=deployment.name, words=deployment.words))
 
 
 class LiveDeployments:
-    """Sets a run's deployments while the machine runs, and restores the settings after each step."""
+    """Sets a run's deployments on the running machine, and restores the settings after each step."""
 
     sets_as_is = False
 
@@ -89,7 +87,7 @@ class LiveDeployments:
         self.not_put_back: list[str] = []
 
     def possible(self, steps: Sequence[StepKey]) -> Possible:
-        """Return the steps whose deployment this machine supports, and the others with the reason."""
+        """Return the steps whose deployment this machine supports, and the others with their reasons."""
         names = {key.deployment for key in steps} - {AS_IS}
         if not names:
             return Possible(list(steps), [])
@@ -109,29 +107,29 @@ class LiveDeployments:
         return Possible(possible, list(missing.values()))
 
     def bring_about(self, name: str) -> InForce:
-        """Set the deployment; the facts stay the same. Raises Refused if the machine does not accept it."""
-        # as-is sets nothing, so the machine need not be read
+        """Set the deployment. The facts stay the same. Raises Refused if the machine does not accept it."""
+        # as-is sets nothing, so there is no need to read the machine.
         applied = nothing_set() if name == AS_IS else apply(parse_deployment(name), self._target)
         return InForce(applied, None)
 
     def forget(self) -> None:
-        """Do nothing: each step sets and restores its deployment anyway."""
+        """Do nothing, because each step sets and restores its deployment anyway."""
 
     def check(self) -> None:
-        """Raises MeasureError if this run no longer holds the target."""
+        """Raise MeasureError if this run no longer holds the target."""
         self._target.check()
 
     def expected_s(self, before: str | None, name: str) -> float:  # noqa: ARG002 - of every strategy
-        """Return 0: setting it is part of every step's overhead."""
+        """Return 0: every step's overhead includes setting the deployment."""
         return 0.0
 
     def console(self) -> bytes | None:
-        """Return the console of a lab guest."""
+        """Return a lab guest's console output."""
         return console(self._target.name)
 
 
 def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
-    """Return the deployment that `deploy apply` holds on the target; steps `as-is` measure in it.
+    """Return the deployment that `deploy apply` holds on the target. Steps with `as-is` measure in it.
 
     Raises MeasureError if a step requires another deployment.
     """
@@ -144,7 +142,7 @@ def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
 
 
 def isolated_in(held: Held, target: Target) -> list[int]:
-    """Return the isolated CPUs of a held deployment; empty if it isolates none."""
+    """Return the isolated CPUs of a held deployment; empty if no CPU is isolated."""
     if held.group is None:
         return []
     names = [f"{held.group}/cpuset.cpus", f"{held.group}/cpus"]
@@ -154,7 +152,7 @@ def isolated_in(held: Held, target: Target) -> list[int]:
 
 
 class NotBooted(Refused):
-    """The guest did not come up, or not in the deployment that it was booted for."""
+    """The guest did not come up, or came up in another deployment than it was booted for."""
 
     remedy = "its console is in the record (console.log)"
 
@@ -175,10 +173,10 @@ class BootDeployments:
 
     def __init__(self, target: SshTarget, interrupt: Interrupt, phase: Callable[[str], None]) -> None:
         """Boot the guest without any deployment's parameters, unless it already runs without them: only then
-        can a run choose them. Other parameters stay.
+        can a run choose the deployments. Other parameters stay.
 
-        `phase` is called with each phase. Raises MeasureError if the guest does not come up, or if `deploy
-        apply` holds a deployment that a boot would undo.
+        `phase` is called with each phase's name. Raises MeasureError if the guest does not come up, or if a
+        boot would undo a deployment that `deploy apply` holds.
         """
         from rtgauge.lab.boot_guest import Reboots
 
@@ -213,7 +211,7 @@ class BootDeployments:
             )
 
     def possible(self, steps: Sequence[StepKey]) -> Possible:
-        """Return the steps for whose deployment the guest can be booted, and the others with the reason."""
+        """Return the steps for whose deployment the guest can boot, and the others with their reasons."""
         possible: list[StepKey] = []
         missing: dict[str, LeftOut] = {}
         for key in steps:
@@ -230,21 +228,21 @@ class BootDeployments:
         )
 
     def forget(self) -> None:
-        """Boot the guest for the next step."""
+        """Make the next step boot the guest."""
         self._current = None
 
     def check(self) -> None:
-        """Do nothing: each boot checks that the guest is held."""
+        """Do nothing, because each boot checks that the guest is held."""
 
     def expected_s(self, before: str | None, name: str) -> float:
-        """Return the time of a boot if the deployment changes, otherwise 0 (s)."""
+        """Return how long (s) a boot takes if the deployment changes, otherwise 0."""
         return 0.0 if before == name else BOOT_S
 
     def bring_about(self, name: str) -> InForce:
-        """Boot the guest for a deployment and set what boot parameters cannot; return what was done and the
-        new facts.
+        """Boot the guest for a deployment, and set what boot parameters cannot set. Return what was done, and
+        the new facts.
 
-        Raises NotBooted if the guest does not come up in it, Abandoned if the user ends the run.
+        Raises NotBooted if the guest does not come up in the deployment, Abandoned if the user ends the run.
         """
         deployment = parse_deployment(name)
         boot = self._booted(name, deployment)
@@ -252,7 +250,7 @@ class BootDeployments:
         applied = apply(left_to_set(deployment), self._target)
         applied.deployment = deployment
         applied.isolated = isolated_cpus(deployment, self._machine)
-        # Only affinity places threads on CPUs that boot parameters isolate.
+        # Only a thread's affinity can place it on CPUs that boot parameters isolate.
         applied.group = f"cpus:{format_cpu_list(applied.isolated)}" if applied.isolated else None
         report = applied.report
         report.words, report.by, report.boot_words = deployment.words, "boot", " ".join(boot.words)
@@ -306,11 +304,11 @@ class BootDeployments:
         return f"--- booted for {self._booted_for}\n".encode() + self._reboots.console()
 
     def console(self) -> bytes:
-        """Return the guest's console output of all boots."""
+        """Return the guest's console output from all boots."""
         return b"\n".join([*self._consoles, self._last_console()])
 
     def leave(self) -> None:
-        """Restore the boot parameters that the guest had, and release it.
+        """Restore the guest's own boot parameters, and release the guest.
 
         Raises MeasureError if it does not come up.
         """

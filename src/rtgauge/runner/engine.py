@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts the engine of a step (the ordinary one or a co-kernel's) and reads its stream to the end, in the
+"""Starts a step's engine (the ordinary one or a co-kernel's) and reads its stream to the end, in the
 foreground (`follow`) or in a thread.
 """
 
@@ -45,24 +45,24 @@ LOOK_EVERY_S = 0.1
 END_S = 10.0
 """How long an engine may take to stop (s)."""
 STREAM = "stream.ndjson"
-"""The copy of a stream in a step's folder."""
+"""The name of a stream's copy in a step's folder."""
 LAST_WORDS_S = 1.0
 """Time allowed between a program's last line and its end (s)."""
 LOAD_CHECK_S = 1.0
 SILENCE_S, SLOWEST = 600.0, 20
-"""An engine may be silent for this time plus this many times its step's duration."""
+"""An engine may be silent for this time (s), plus this many times its step's duration."""
 SILENCE_HERE_S, SLOWEST_HERE = 60.0, 2
-"""The same for one on this machine that prints windows."""
+"""The same limits for an engine on this machine that prints windows."""
 WINDOW = b'{"type":"window",'
 """The beginning of the engine's window lines."""
 FRAME = b'{"type":"frame",'
-"""The beginning of frame lines, which are not kept."""
+"""The beginning of frame lines. They are not kept."""
 OF_MOMENTS = (b'{"type":"moment",', b'{"type":"trace_formats",', b'{"type":"symbols",')
 """The beginnings of lines that go to the step's moments instead of the stream's copy."""
 
 
 def start_engine(context: StepContext, arguments: Sequence[str]) -> Guarded:
-    """Start a probe (its verb and options) on the step's target, under guard.
+    """Start a probe (its verb and options) on the step's target, under a guard.
 
     Raises MeasureError if there is no engine for the step's runtime.
     """
@@ -75,9 +75,7 @@ def start_engine(context: StepContext, arguments: Sequence[str]) -> Guarded:
 
 
 def check_engine_starts(runtime: str, target: Target) -> None:
-    """Raises MeasureError if a co-kernel's engine is missing here, or if the target lacks the libraries to
-    load it.
-    """
+    """Raise MeasureError if a co-kernel's engine is missing here, or if the target lacks its libraries."""
     engine = target.put(cokernel_engine(target.machine, runtime))
     done = target.run(["sh", "-c", 'exec "$0" version 2>&1', engine], START_S)
     if done.returncode == 0:
@@ -98,7 +96,7 @@ def check_engine_starts(runtime: str, target: Target) -> None:
 
 
 def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
-    """Convert an engine's error on the target to an exception."""
+    """Return the exception for an engine's error on the target."""
     message = explain(error, target.read)
     what, remedy = error.detail.get("what"), error.detail.get("remedy")
     if isinstance(what, str) and isinstance(remedy, str):
@@ -107,8 +105,8 @@ def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
 
 
 class StreamLog:
-    """A step's copy of a stream (docs/formats/record.md). A long stream's copy omits windows that are in part
-    files.
+    """A step's copy of a stream (docs/formats/record.md). A long stream's copy omits windows that part files
+    hold.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,7 +122,7 @@ class StreamLog:
             self._others.append(text)
 
     def drop_windows(self) -> None:
-        """Remove the windows, as part files now hold them. Raises OSError."""
+        """Remove the windows, because part files now hold them. Raises OSError."""
         ended = self._file.closed
         self._file.close()
         write_whole(self._path, b"".join(self._others))
@@ -137,11 +135,11 @@ class StreamLog:
 
 
 class EngineStream:
-    """A stream, as far as it has been read."""
+    """A stream, up to the line that was read last."""
 
     def __init__(self, log: Path | None = None, table: str = "windows") -> None:
-        """`log`: the file for a copy. Windows that do not fit in memory go next to it, into
-        `table`-*.parquet.
+        """`log`: the file for a copy. Windows that do not fit in memory go into `table`-*.parquet
+        next to it.
         """
         self.result = StreamResult()
         self._folder = log.parent if log is not None else None
@@ -154,9 +152,9 @@ class EngineStream:
         )
 
     def lines(self, program: Guarded, silence_s: float | None = None) -> Iterator[AnyLine]:
-        """Yield every line as it comes, and collect it here.
+        """Yield every line as it comes, and add it to the result.
 
-        Raises RecordError for a line that is not valid, OSError if the copy cannot be written.
+        Raises RecordError for an invalid line, OSError if the copy cannot be written.
         """
         try:
             for text in program.lines(silence_s):
@@ -178,7 +176,7 @@ class EngineStream:
                 self._log.close()
 
     def check(self, target: Target) -> None:
-        """Raise InputError or MeasureError if the engine on the target refused something."""
+        """Raise InputError or MeasureError if the engine on the target reported a refusal."""
         if self.result.error is not None:
             raise as_exception(self.result.error, target)
 
@@ -194,10 +192,10 @@ class EngineStream:
 
 
 def silence_limit_s(expected_ns: int | None, *, here: bool = False) -> float | None:
-    """Return how long the engine of a step of this duration may be silent; None: no limit.
+    """Return how long (s) an engine may be silent in a step of this duration; None: no limit.
 
-    An emulated machine's time may run many times slower than ours. `here`: it runs on this machine, and
-    prints windows.
+    An emulated machine's clock may run many times slower than ours. `here`: whether the engine runs on this
+    machine and prints windows.
     """
     longest_s, slowest = (SILENCE_HERE_S, SLOWEST_HERE) if here else (SILENCE_S, SLOWEST)
     return None if expected_ns is None else longest_s + slowest * expected_ns / NS_PER_S
@@ -211,11 +209,11 @@ def follow(
     begin: Callable[[EngineStream], None] | None = None,
     table: str = "windows",
 ) -> EngineStream:
-    """Read a probe's stream to its end; send `go` when it is armed, `stop` when the user asks.
+    """Read a probe's stream to its end. Send `go` when the probe is armed, and `stop` when the user asks.
 
-    `begin` is called before `go` with what was read by then (None: the load has begun). `log` gets a copy of
-    the stream; The names of window files next to it begin with `table`. The step's duration bounds how long
-    the engine may be silent.
+    `begin` is called before `go` with the stream up to there (None: the load has already begun). `log` gets a
+    copy of the stream; the names of window files next to it begin with `table`. The step's duration
+    determines how long the engine may be silent.
 
     The stream's last line may be an error. Raises MeasureError if it is not a stream, SilentError if it is
     silent for too long, ConnectionBroken if the connection is lost.
@@ -237,7 +235,7 @@ def follow(
                 if watched != (program.kept is None and context.progress.watched()):
                     watched = not watched
                     program.say("watch" if watched else "unwatch")
-                if isinstance(line, SeriesLine) and armed:  # a thread that started later
+                if isinstance(line, SeriesLine) and armed:  # the thread started later
                     context.progress.series(stream.result.series)
                 if isinstance(line, Armed):
                     armed = True
@@ -255,12 +253,12 @@ def follow(
             context.interrupt.stop_by(None)
     program.wait(LAST_WORDS_S)
     if stream.table.is_long():
-        context.progress.phase("windows are merged in time")  # up to ten minutes for a week
+        context.progress.phase("windows are merged in time")  # up to ten minutes, for a step of a week
     return stream
 
 
 def arm_and_stop(program: Guarded, target: Target, probe: str) -> None:
-    """Stop an engine as soon as it is armed. Raises InputError or MeasureError if it refuses."""
+    """Stop an engine as soon as it is armed. Raises InputError or MeasureError if it refuses to arm."""
     stream = EngineStream()
     for line in stream.lines(program, SILENCE_S):
         if isinstance(line, Armed):
@@ -282,12 +280,10 @@ def arm(context: StepContext, arguments: Sequence[str]) -> None:
 
 
 def arm_trial(context: StepContext) -> None:
-    """Arm the step's probe, as far as possible before the step's settings are applied. Raises as `arm`
-    does.
-    """
+    """Arm the step's probe, as far as that works without the step's settings. Raises as `arm` does."""
     key = context.key
     probe = probes.get(key.probe)
-    # the tracefs instance is created only for the step itself; a co-kernel's engine refuses to trace
+    # The tracefs instance exists only during the step itself, and a co-kernel's engine refuses to trace.
     parameters = probe.own(key)
     arm(
         context,
@@ -296,7 +292,7 @@ def arm_trial(context: StepContext) -> None:
 
 
 class BackgroundEngine:
-    """The engine of a role, from its start; `stream` reads it."""
+    """One role's engine, which runs in the background while `stream` reads it."""
 
     def __init__(self, program: Guarded, target: Target, role: str, stream: EngineStream) -> None:
         self.stream = stream
@@ -322,22 +318,22 @@ class BackgroundEngine:
 
     @property
     def died(self) -> bool:
-        """Whether a slave ended by itself while it was needed. Over UDP a message from the master also ends
-        it, with the reason `count`.
+        """Whether a slave ended by itself while it was needed. A master's message over UDP also ends it, with
+        the reason `count`.
         """
         return self.ended.is_set() and (
             self.stream.result.end is None or self.stream.result.end.reason != "count"
         )
 
     def why(self) -> str:
-        """Return the reason why it ended."""
+        """Return why the engine ended."""
         result = self.stream.result
         if result.error is not None:
             return str(as_exception(result.error, self._target))
         return str(self._failure) if self._failure is not None else "its engine was stopped"
 
     def wait_armed(self, interrupt: Interrupt) -> None:
-        """Wait until it is armed. Raises its engine's error, or Abandoned if the user ends the run."""
+        """Wait until it is armed. Raises the engine's error, or Abandoned if the user ends the run."""
         deadline = time.monotonic() + SILENCE_S
         while not self._armed.wait(LOOK_EVERY_S):
             if time.monotonic() > deadline:
@@ -351,19 +347,19 @@ class BackgroundEngine:
                 raise MeasureError(f"the {self._role}'s engine ended at once")
 
     def check(self) -> None:
-        """Raises the engine's error, or the reason why its stream could not be read."""
+        """Raise the engine's error, or the error that stopped reading its stream."""
         self.stream.check(self._target)
         if self._failure is not None:
             raise self._failure
 
     def when_it_dies(self, gone: Callable[[], object]) -> None:
-        """Call `gone` when it dies, or immediately if it is dead."""
+        """Call `gone` when the engine dies, or now if it is dead."""
         self._gone = gone
         if self.died:
             gone()
 
     def end(self) -> None:
-        """Stop it, and wait for the end of its stream."""
+        """Stop the engine, and wait for the end of its stream."""
         self.program.say("stop")
         if not self.ended.wait(END_S):
             self.program.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The first Ctrl-C ends the run in order and keeps everything; the second ends it immediately."""
+"""The first Ctrl-C ends the run in order and keeps all results; the second ends it immediately."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupt:
-    """Catches SIGINT, SIGTERM and SIGHUP inside its `with` block; SIGHUP stays ignored under nohup.
+    """Catches SIGINT, SIGTERM and SIGHUP in its `with` block; under nohup, SIGHUP stays ignored.
 
     The second signal raises KeyboardInterrupt, which leaves the block as an RtgaugeError.
     """
 
     def __init__(self, on_request: Callable[[], object] | None = None) -> None:
-        """`on_request` is called at the first signal, to inform the user."""
+        """`on_request` is called at the first signal. It informs the user."""
         self.requested = False
         self._on_request = on_request
         self._stop: Callable[[], object] | None = None
@@ -41,10 +41,10 @@ class Interrupt:
             raise RtgaugeError("stopped at once", EXIT_INTERRUPTED) from None
 
     def stop_by(self, stop: Callable[[], object] | None) -> None:
-        """Call `stop` when a signal comes, or now if it has come; None for no action.
+        """Call `stop` when a signal comes, or now if it has already come; None: call nothing.
 
-        polars' handler of Ctrl-C restarts a blocking read. Wait with poll() or select(), which any signal
-        ends.
+        Wait with poll() or select(), which any signal ends: polars' handler of Ctrl-C restarts a blocking
+        read.
         """
         self._stop = stop
         if self.requested and stop is not None:

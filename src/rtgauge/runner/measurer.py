@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Defines a way to measure a step, measures with one engine on the target (the ordinary way), and finds the
-way for each step.
+"""Defines a way to measure a step, and finds each step's way. The ordinary way is one engine on the
+target.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from rtgauge.units import NS_PER_S
 
 
 class Measurer(Protocol):
-    """A way to measure: OneEngine, or a module in runner/measurers."""
+    """A way to measure a step: OneEngine, or a module in runner/measurers."""
 
     arms: bool
-    """Whether it arms rtgauge's engine, which is timed and may need kernel modules."""
+    """Whether it arms rtgauge's engine. Arming is timed, and may need kernel modules."""
     goes_on_alone: bool
     """Whether the step continues on its target if the connection breaks."""
 
     def why_not(self, key: StepKey, target: Target) -> LeftOut | None:
-        """Return why the target cannot be measured this way; None if no reason is known before a try."""
+        """Return why the target cannot be measured in this way; None if no reason is known before trying."""
         ...
 
     def try_arm(self, context: StepContext) -> None:
-        """Try the measurer without measuring. Raises InputError or MeasureError if it refuses."""
+        """Try this way without measuring. Raises InputError or MeasureError if the engine or tool refuses."""
         ...
 
     def measure(self, step: StepInProgress) -> Outcome:
-        """Measure; `step.begin` is called when the probe is armed.
+        """Measure the step; call `step.begin` when the probe is armed.
 
-        Raises InputError or MeasureError if the measurer refuses, Abandoned if the user ends the run before
-        anything was measured.
+        Raises InputError or MeasureError if the engine or tool refuses, Abandoned if the user ends the run
+        before anything was measured.
         """
         ...
 
@@ -58,7 +58,7 @@ class OneEngine:
         arm_trial(context)
 
     def measure(self, step: StepInProgress) -> Measured:
-        """Measure with the engine; it already runs if the step was picked up.
+        """Measure with the engine. If the step was picked up, the engine already runs.
 
         Raises InputError, MeasureError.
         """
@@ -88,7 +88,7 @@ ONE_ENGINE = OneEngine()
 
 
 def measurer_of(key: StepKey) -> Measurer:
-    """Return the measurer of a step; its module is imported if it is not the ordinary one."""
+    """Return the measurer of a step; import its module unless it is the ordinary one."""
     if key.tool != "rtgauge":
         from rtgauge.runner.measurers import other_tool
 

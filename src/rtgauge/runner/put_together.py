@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Turns the results of a step into the record's step: summaries, marks, task counts."""
+"""Turns a measured step's results into the record's step: summaries, marks, task counts."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from rtgauge.target.target import Guarded, Target
 from rtgauge.units import plural
 
 FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
-"""Bytes of files that a target may send: per second and series of a step (a million timed samples), and in
-addition.
+"""The most bytes of files that a target may send: per second and series of a step (a million timed samples),
+plus a fixed amount.
 """
 
 
@@ -58,36 +58,36 @@ class StepResult(NamedTuple):
 
 
 class Outcome(Protocol):
-    """The result of any kind of measurement."""
+    """The result of any way to measure."""
 
     def settle(self, step: EndedStep) -> StepResult:
-        """Make the record's step and its windows."""
+        """Return the record's step and its windows."""
         ...
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of rtgauge's engine; several engines, or an engine and an instrument, are combined."""
+    """The result of one or more of rtgauge's engines, or of an engine and an instrument, combined."""
 
     result: StreamResult
     windows: Windows
     programs: tuple[Guarded, ...]
     files_on: Target
-    """The target with the engine's files that the step keeps."""
+    """The target that has the engine's files that the step keeps."""
     peer: PeerReport | None = None
     instrument: InstrumentReport | None = None
     outer_samples: bool = False
-    """Whether the raw samples are the instrument's; the engine is then a slave, which keeps none."""
+    """Whether the instrument made the raw samples. The engine is then a slave, which keeps none."""
     from_histogram: bool = False
-    """Whether the instrument gave a histogram instead of samples: some may be in no bin, and there are no
-    totals to check the windows with.
+    """Whether the instrument gave a histogram instead of samples. Values may then be in no bin, and there are
+    no totals to check the windows with.
     """
     end_reason: str | None = None
-    """Why the step ended, if the engine did not end it."""
+    """Why the step ended, if it was not the engine that ended it."""
 
     @property
     def sampled(self) -> set[int]:
-        """The series that may have raw samples; with two ends, the master's."""
+        """The series that may have raw samples; in a step with two ends, only the master's."""
         numbers = {line.series for line in self.result.series}
         if self.instrument is not None:
             outer = set(self.instrument.series)
@@ -97,7 +97,7 @@ class Measured:
         return set(self.peer.series) if self.peer.role == "master" else numbers - set(self.peer.series)
 
     def settle(self, step: EndedStep) -> StepResult:
-        """Make the record's step and its windows; the engine's files are moved to its folder.
+        """Return the record's step and its windows; move the engine's files to the step's folder.
 
         Raises MeasureError if the engine sent nothing, Abandoned if the user ended the run before anything
         was measured.
@@ -121,7 +121,7 @@ class Measured:
 
 
 def _put_together(ended: EndedStep, measured: Measured) -> Step:
-    """Make the record's step. Raises MeasureError if the engine sent nothing."""
+    """Return the record's step. Raises MeasureError if the engine sent nothing."""
     from rtgauge.record.explain_report import explain_marks, explain_report
     from rtgauge.record.summary import summarise_step
 
@@ -184,13 +184,13 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
     step.marks += _nothing_marks(step, probes.get(key.probe))
     step.marks += change_marks(ended.changes, step.cpus)
     if not context.facts.machine.emulated:
-        # there, a latency as long as the kernel's limits is the emulator's
+        # an emulator can cause a latency as long as the kernel's limits
         step.marks += _throttle_marks(step, context.facts)
     return step
 
 
 def load_marks(report: LoadReport) -> list[Mark]:
-    """Return a mark for each program of the load that died."""
+    """Return a mark for each of the load's programs that died."""
     return [
         MarkKind.LOAD_DIED.mark(
             f"{part.program} of the load {report.name} ended too early: {part.ended_early}"
@@ -202,7 +202,7 @@ def load_marks(report: LoadReport) -> list[Mark]:
 
 def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
     result = measured.result
-    if measured.end_reason is not None:  # the instrument's reason, which stopped the engine
+    if measured.end_reason is not None:  # the instrument's reason, because the instrument stopped the engine
         requested = requested and measured.end_reason == "stopped"
         return [MarkKind.STOPPED.mark("ended early by the user")] if requested else []
     if result.end is None:
@@ -222,7 +222,7 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
 
 
 def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
-    """Return a mark for a step that measured no value even though nothing failed."""
+    """Return a mark if a step measured no value although nothing failed."""
     if (
         probe.when_nothing is None
         or not step.series
@@ -261,7 +261,7 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
     for series in highest(step):
         if series.series in elsewhere:
             continue
-        # A computing time says nothing: the task may well compute for as long as throttling would stop it.
+        # A computing time proves nothing: the task may compute for as long as throttling would stop it.
         metric = probes.get(step.key.probe).metric(series.metric)
         longest = series.max_ns if metric is None or metric.is_delay else None
         marks.append(
@@ -271,8 +271,8 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
 
 
 def highest(step: Step) -> list[SeriesSummary]:
-    """Return the series whose latency only the kernel can cause: for a task set, the highest-priority tasks
-    of each CPU; otherwise all series.
+    """Return the series whose latency only the kernel can cause. In a task set they belong to the
+    highest-priority tasks of each CPU; otherwise they are all series.
     """
     priorities: dict[str, tuple[int, int]] = (
         {task.name: (task.cpu, task.priority) for task in probes.probe_of(step).own(step.key).tasks}

@@ -49,9 +49,7 @@ from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 
 HOLD_S = (60.0, 15 * 60.0)
-"""Minimum and maximum (s): a run of short steps is soon repeated, and must not keep its target from
-others.
-"""
+"""Minimum and maximum (s). A run of short steps is soon repeated, so it must not hold its target for long."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +60,14 @@ class RunOptions:
     command: Sequence[str]
     kept: bool = True
     with_windows: bool = True
-    """Whether the record needs its windows to be judged, drawn or compared."""
+    """Whether the record needs its windows, to be judged, drawn or compared."""
     hold_ns: int | None = None
-    """How long another machine waits to be resumed, beyond its longest step, after the connection broke.
+    """After a broken connection, how long (ns) another machine waits to be resumed, beyond its longest step.
 
-    None: as long as that step, within HOLD_S.
+    None: as long as the longest step, within HOLD_S.
     """
     wait_s: float = 0.0
-    """How long to wait for a machine that another run holds (s)."""
+    """How long (s) to wait for a machine that another run holds."""
 
 
 def start_run(
@@ -85,8 +83,8 @@ def start_run(
     """Measure a plan from its beginning, then the steps that `more` adds.
 
     `into`: the folder of a record without measurements. `program`: for a plan with one target and steps of
-    `watch`, starts the watched program and returns its PID; it is entered once the target is held and ready.
-    Raises InputError or MeasureError; results so far are in the folder whose name ends in `.partial`.
+    `watch`, starts the watched program and returns its PID; entered when the target is ready. Raises
+    InputError or MeasureError; results up to then are in the `.partial` folder.
     """
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
@@ -94,7 +92,7 @@ def start_run(
     check = partial(refuse_wrong_input, plan.steps, program_comes=program is not None)
     opener = TargetOpener(options.wait_s, stoppable(progress.waits, interrupt), check)
     with NewRecord(options.out, plan.name, into, unmeasured, options.with_windows, opener=opener) as new:
-        # Hold all targets from the beginning, to know what cannot be measured before anything is.
+        # Hold all targets from the beginning, to know before measuring what cannot be measured.
         with stopped_while_it_waits(interrupt):
             hold_places(all_targets(plan), options.wait_s)
             targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
@@ -132,17 +130,17 @@ def resume_run(
     *,
     complete: bool = False,
 ) -> RunOutcome:
-    """Resume a record whose name ends in `.partial`: keep finished steps, and measure the others and the ones
-    that `more` adds. With `complete`, a complete record continues too: `more` must add steps.
+    """Resume a record whose name ends in `.partial`. Keep finished steps; measure the other steps, and the
+    steps that `more` adds. With `complete`, a complete record continues too; `more` must then add steps.
 
-    A step that continued on another machine, because only the connection or rtgauge ended, is picked up.
+    A step that continued on another machine, because only the connection or rtgauge ended, is continued.
     Raises as `start_run` does.
     """
     folder = folder.resolve() if folder.is_symlink() else folder
     record = Record.open(folder)
     unfinished = record.run
     if unfinished.state == "complete" and folder.name.endswith(PARTIAL):
-        # It ended between writing its state and getting its new name.
+        # The run ended after writing its state, but before the folder got its new name.
         path = RecordWriter(folder, unfinished.id, unfinished).finish("complete")
         return RunOutcome(path, unfinished, [])
     if unfinished.rtgauge != rtgauge.__version__:
@@ -150,14 +148,14 @@ def resume_run(
         raise InputError(f"{versions}: resume it with that version, or start a new run")
     plan = plan_of(unfinished)
     if unfinished.state != "complete" and not record.systems:
-        # A guest did not come up: no target was measured yet.
+        # If a guest did not come up, no target was measured.
         return start_run(plan, options, progress, interrupt, more, into=folder)
     lease_ns = lease_of(unfinished.planned, plan.load_warm_up_ns, options)
     label = shlex.join(options.command)
     locked = RecordWriter(folder, unfinished.id)
     opener = TargetOpener(options.wait_s, stoppable(progress.waits, interrupt))
     with ExitStack() as stack:
-        # Lock the machine before touching the record: the run to be resumed may still be active.
+        # Hold the machine before touching the record, because the run may still be active.
         sessions = {name: locked.read_session(name) or {} for name in unfinished.targets}
         with console_into(locked), stopped_while_it_waits(interrupt):
             hold_places(unfinished.targets, options.wait_s)
@@ -185,8 +183,8 @@ def resume_run(
                 )
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)
-        # What was possible when the run began may not be possible now; nothing is tried on a target where a
-        # step continues.
+        # The machine may have changed since the run began. Nothing is tried on a target where a step
+        # continues.
         free = {name: context for name, context in contexts.items() if name not in interrupted}
         remaining = [key for key in remaining_steps(run, finished) if key.targets["self"] in free]
         choice = choose(remaining, free)
@@ -243,7 +241,7 @@ def find_partial(out: Path) -> Path:
 
 @contextmanager
 def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator[None]:
-    """Add how to resume to every error that ends a run early."""
+    """Append the way to resume to every error that ends a run early."""
     how = how_to_resume(writer.path, options.command) if options.kept else ""
     try:
         yield
@@ -254,7 +252,7 @@ def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator
 
 
 def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions) -> int:
-    """Return how long a target continues without hearing from this run (ns)."""
+    """Return how long (ns) a target continues without hearing from this run."""
     if not options.kept:
         return LEASE_NS
     longest_s = max((expected_s(key, load_warm_up_ns) for key in steps), default=0.0)
@@ -263,18 +261,18 @@ def lease_of(steps: Sequence[StepKey], load_warm_up_ns: int, options: RunOptions
         if options.hold_ns is None
         else options.hold_ns
     )
-    # Under load, a study may add a step as long as the longest idle one.
+    # Under load, a study may add a step as long as the longest idle step.
     return round(longest_s * NS_PER_S) + load_warm_up_ns + hold_ns
 
 
 def all_targets(plan: Plan) -> list[str]:
-    """Return all targets that have steps or are the other end of one."""
+    """Return all targets that measure steps or are a peer."""
     peers = [key.peer.target for key in plan.steps if key.peer is not None]
     return list(dict.fromkeys([*plan.targets, *peers]))
 
 
 def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
-    """Return the run.json of a plan before anything is measured."""
+    """Return a plan's run.json before anything is measured."""
     controller = plan.controller
     return Run(
         id=record,
@@ -298,13 +296,13 @@ def new_run(plan: Plan, options: RunOptions, record: str) -> Run:
 
 
 def plan_of(run: Run) -> Plan:
-    """Recover the plan that `new_run` was given."""
+    """Return the plan that `new_run` wrote into run.json."""
     return Plan(
         name=str(run.plan.get("name", "run")),
         description="",
         seed=run.seed or 0,
         require=run.requirement,
-        cross_check=None,  # its steps are among the others
+        cross_check=None,  # its steps are among the run's other steps
         load_warm_up_ns=run.plan.get("load-warm-up-ns", 0),
         controller=controller_of(run),
         targets=list(dict.fromkeys(key.targets["self"] for key in run.planned)),
@@ -316,6 +314,6 @@ def plan_of(run: Run) -> Plan:
 
 
 def controller_of(run: Run) -> Controller | None:
-    """Read the controller from run.json."""
+    """Return the controller's settings from run.json."""
     raised = run.plan.get("raise", [])
     return Controller(tuple(raised)) if run.plan.get("controller") or raised else None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Applies the settings of one step and undoes them after it, so that each step begins from the same state:
-deployment, the controller's priorities, kernel tracing, kernel modules.
+"""Applies the settings of one step and undoes them after it, so that each step begins from the same state.
+Settings are the deployment, the controller's priorities, kernel tracing and kernel modules.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ TIMERLAT_SETTINGS = (
     "print_stack",
     "workload",
 )
-"""The tracer's settings that the engine changes (docs/formats/agent.md, `osnoise:`). They are the same for
-the whole machine. Older kernels lack the last two.
+"""The tracer's settings that the engine changes (docs/formats/agent.md, `osnoise:`). They apply to the whole
+machine. Older kernels lack the last two.
 """
 
 
@@ -57,7 +57,7 @@ class NoParts(CannotTrace):
 
 
 class NoTimerlat(CannotTrace):
-    """The kernel has no usable timerlat tracer, which measures in kernel space."""
+    """The kernel has no usable timerlat tracer, which a step in kernel space needs."""
 
     what = "space kernel"
     remedy = (
@@ -95,7 +95,7 @@ def _set_controller(key: StepKey, context: TargetContext, applied: Applied) -> N
 
 
 def _raise_lines(target: Target, applied: Applied) -> None:
-    """Raise the IRQ threads of the GPIO lines that the armed probe watches."""
+    """Raise the IRQ threads of the GPIO lines that the armed probe is watching."""
     actions = line_actions(target.read(CONTROLLER_PATHS))
     apply_actions(actions, applied, target)
     if not actions:
@@ -103,9 +103,9 @@ def _raise_lines(target: Target, applied: Applied) -> None:
 
 
 def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
-    """Note in the journal the settings that the probe itself will change, so that `restore` puts them back.
+    """Note in the journal the settings that the probe itself will change, so that `restore` restores them.
 
-    Raises MeasureError if one could not be put back.
+    Raises MeasureError if a setting could not be restored.
     """
     for answer in target.agent("set", "--note", "--", *paths):
         error = answer.get("error")
@@ -120,9 +120,9 @@ def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
 def prepare_tracing(
     traces: Literal["tracepoints", "timerlat"], applied: Applied, target: Target, *, optional: bool = False
 ) -> None:
-    """Create the tracefs instance, which `restore` removes; for timerlat, first note the tracer's settings.
+    """Create the tracefs instance, which `restore` removes. For timerlat, first note the tracer's settings.
 
-    `optional`: whether the probe can also measure without it. Raises CannotTrace if the kernel refuses.
+    `optional`: whether the probe can measure without it too. Raises CannotTrace if the kernel refuses.
     """
     if traces == "timerlat":
         _note_timerlat(applied, target)
@@ -139,7 +139,7 @@ def prepare_tracing(
 def prepare_explain(applied: Applied, target: Target) -> str | None:
     """Create the tracefs instance for kernel events, which `restore` removes.
 
-    Return the reason if that fails, otherwise None. The step is measured in either case.
+    Return the reason if this fails, otherwise None. The step is measured in either case.
     """
     try:
         apply_actions([Write((Setting(f"trace:{EXPLAIN_INSTANCE}", "present"),))], applied, target)
@@ -160,10 +160,10 @@ def _note_timerlat(applied: Applied, target: Target) -> None:
 
 @dataclass(frozen=True)
 class Needs:
-    """The settings that a step needs in addition to its deployment."""
+    """What a step needs in addition to its deployment."""
 
     modules: tuple[str, ...] = ()
-    """rtgauge's own kernel modules."""
+    """rtgauge's own kernel modules that the step needs."""
     rtai: bool = False
     """Whether RTAI's modules must be loaded."""
     traces: Literal["tracepoints", "timerlat"] | None = None
@@ -178,7 +178,7 @@ class Needs:
 
 
 def needs_of(key: StepKey) -> Needs:
-    """Return the settings that a step needs. Another tool applies its own, except for RTAI's modules."""
+    """Return what a step needs. Another tool applies its own settings, except for RTAI's modules."""
     rtai = key.rt == "rtai"
     if key.tool != "rtgauge":
         return Needs(rtai=rtai)
@@ -194,7 +194,7 @@ def needs_of(key: StepKey) -> Needs:
 
 
 def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> None:
-    """Load the step's kernel modules, which `restore` removes. Raises NoModules if that fails."""
+    """Load the step's kernel modules; `restore` removes them. Raises NoModules if loading fails."""
     needs, say = needs_of(key), context.run.progress.phase
     if needs.rtai:
         insert_rtai(key, context.target, context.facts, say, applied)
@@ -207,8 +207,8 @@ def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> N
 def insert_rtai(
     key: StepKey, target: Target, facts: Facts, say: Callable[[str], None], applied: Applied
 ) -> None:
-    """Load RTAI's own modules unless they are loaded, with the calibration of the step or, if it has none, of
-    `facts`.
+    """Load RTAI's own modules unless they are loaded, with the step's calibration or, without one, the
+    calibration in `facts`.
 
     Raises NoModules if they are missing or the kernel refuses them.
     """
@@ -224,7 +224,7 @@ def insert_rtai(
 
 
 def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
-    """Raises NoModules if the kernel refuses a file."""
+    """Load modules from files. Raises NoModules if the kernel refuses one."""
     try:
         apply_actions([Write(tuple(Setting(f"module:{file}", "present") for file in files))], applied, target)
     except Refused:
@@ -238,7 +238,7 @@ def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
 
 @contextmanager
 def with_modules(key: StepKey, context: TargetContext) -> Generator[None]:
-    """Load the step's kernel modules for the block. Raises NoModules if that fails."""
+    """Load the step's kernel modules for the block. Raises NoModules if loading fails."""
     if not needs_of(key).has_modules:
         yield
         return
@@ -252,9 +252,9 @@ def with_modules(key: StepKey, context: TargetContext) -> Generator[None]:
 
 @contextmanager
 def with_measuring_module(context: StepContext) -> Generator[None]:
-    """If the step's tool is an RTAI module that measures by itself, load it for the block.
+    """Load an RTAI module that measures by itself for the block, if it is the step's tool.
 
-    Raises NoModules if that fails.
+    Raises NoModules if loading fails.
     """
     key = context.key
     probe = probes.get(key.probe)
@@ -273,14 +273,16 @@ def with_measuring_module(context: StepContext) -> Generator[None]:
 
 @contextmanager
 def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], None]) -> Generator[None]:
-    """If a step uses RTAI, load RTAI for the block if possible, so that the facts include its calibration."""
+    """Load RTAI for the block, if a step uses RTAI and it loads, so that the facts include its
+    calibration.
+    """
     key = next((key for key in steps if key.rt == "rtai"), None)
     if key is None:
         yield
         return
     applied = nothing_set()
     try:
-        with suppress(NoModules):  # reported when the step itself is tried
+        with suppress(NoModules):  # the step itself reports the error when it is tried
             insert_rtai(key, target, Facts(), say, applied)
         yield
     finally:
@@ -297,8 +299,8 @@ def _put_back(key: StepKey, context: TargetContext, applied: Applied) -> None:
 def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepContext, Applied | None]]:
     """Put the step's deployment and other settings into force for the block.
 
-    Yields the step's own context and what was set; None if nothing had to be set. Raises Refused if the
-    machine does not accept a setting after all.
+    Yields the step's own context, and what was set (None: nothing). Raises Refused if the machine refuses a
+    setting that seemed possible.
     """
     needs, step = needs_of(key), step_context(key, context)
     controller = context.run.controller
@@ -333,7 +335,7 @@ def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepC
             step = replace(step, at_armed=lambda: _raise_lines(context.target, applied))
         yield step, applied
     except ConnectionBroken:
-        raise  # the guard on the target puts everything back when its lease ends
+        raise  # the guard on the target restores everything when its lease ends
     except BaseException:
         _put_back(key, context, applied)
         raise
@@ -341,9 +343,9 @@ def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepC
 
 
 def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[str]) -> Step:
-    """Add the report of the settings to the step, with marks for refused ones.
+    """Return the step with a report of the settings, and marks for refused settings.
 
-    `left_before`: settings that could not be put back after earlier steps.
+    `left_before`: settings that could not be restored after earlier steps.
     """
     marks = list(step.marks)
     if left_before:

@@ -35,17 +35,17 @@ from rtgauge.units import NS_PER_S
 
 
 class State(IntEnum):
-    """The state of a step, which only ever increases."""
+    """The state of a step. It only moves forward."""
 
     PLANNED = 0
     SET = 1
-    """Its deployment and its other settings are in force."""
+    """The step's deployment and other settings are in force."""
     LOADED = 2
-    """Its load is warm."""
+    """The step's load is warm."""
     ARMED = 3
     """The probe is ready."""
     MEASURING = 4
-    """The probe measures. A step that is picked up begins here."""
+    """The probe is measuring. A step that is picked up begins here."""
     ENDED = 5
     """The probe and the load have ended."""
     SETTLED = 6
@@ -53,7 +53,7 @@ class State(IntEnum):
 
 
 class StepRun:
-    """A step from PLANNED to SETTLED. Leaving its `with` block undoes everything it did, in every state."""
+    """A step from PLANNED to SETTLED. Leaving its `with` block undoes everything it did, in any state."""
 
     def __init__(self, step_id: str, key: StepKey, context: TargetContext, folder: Path) -> None:
         """`folder`: the folder for the step's files."""
@@ -77,13 +77,13 @@ class StepRun:
         self.state = state
 
     def set(self) -> None:
-        """Apply the step's settings. Raises Refused if the machine does not accept them after all."""
+        """Apply the step's settings. Raises Refused if the machine refuses a setting that seemed possible."""
         self._context, self._applied = self._undo.enter_context(in_deployment(self._key, self._on))
         self._reach(State.SET)
 
     def begin(self) -> None:
         """Start the load, or pick up a running step. Raises LoadFailed, MeasureError, Abandoned."""
-        # A step that is picked up may have begun this long ago.
+        # A step that is picked up may have begun long ago.
         self._began_s = time.monotonic() - self._expected_s
         state = self._on.interrupted_step
         if state is not None and state["key"] == self._key.id:
@@ -95,15 +95,15 @@ class StepRun:
         self._step = self._in_progress(started, files_before, load)
 
     def measure(self) -> None:
-        """Measure the step. Raises InputError or MeasureError, or Abandoned if the user ended the run
-        before.
+        """Measure the step. Raises InputError or MeasureError, or Abandoned if the user ended the
+        run first.
         """
         if self._context.interrupt.requested:
             raise Abandoned
         self._outcome: Outcome = self._measurer.measure(self._step)
 
     def end(self) -> StepResult:
-        """End the load; return the step without the report of its deployment, and its windows.
+        """End the load; return the windows, and the step without its deployment's report.
 
         Raises MeasureError if the engine sent nothing, Abandoned if the user ended the run before anything
         was measured.
@@ -120,7 +120,7 @@ class StepRun:
         return self._outcome.settle(EndedStep(self._id, begun, report, changed, took_s))
 
     def settled(self, step: Step) -> Step:
-        """Add the report of the deployment to the step, once it is undone."""
+        """Return the step with the report of its deployment, after the deployment was undone."""
         return with_deployment(step, self._applied, self._left_before)
 
     @property
@@ -150,7 +150,7 @@ class StepRun:
         return load
 
     def _pick_up(self, state: StepState) -> None:
-        """Continue the step of an earlier process. Raises MeasureError if it no longer runs."""
+        """Continue a step of an earlier process. Raises MeasureError if the step no longer runs."""
         target, run = self._on.target, self._on.run
         run.progress.phase("resumes the measurement there")
         if state["files"] is not None:
@@ -182,7 +182,7 @@ class StepRun:
         )
 
     def _armed(self) -> None:
-        """Begin the load when the probe is armed, before it gets `go`."""
+        """Begin the load's phase when the probe is armed, before the probe gets `go`."""
         self._reach(State.ARMED)
         if self._context.at_armed is not None:
             self._context.at_armed()
@@ -195,7 +195,7 @@ class StepRun:
             if self.state < State.LOADED:
                 load.stop()
             elif not (isinstance(error, ConnectionBroken) and self._measurer.goes_on_alone):
-                # otherwise the step continues there to be picked up, and needs the load
+                # otherwise the step continues on the target, to be picked up, and needs the load
                 with suppress(ConnectionBroken):
                     load.stop()
 
@@ -203,7 +203,7 @@ class StepRun:
 
 
 def measure_step(step_id: str, key: StepKey, context: TargetContext, folder: Path) -> StepResult:
-    """Measure one step; return it and its windows. Its stream, load.log and raw samples go to `folder`.
+    """Measure one step; return the step and its windows. Its stream, load.log and raw samples go to `folder`.
 
     Raises InputError or MeasureError if the engine or tool refuses, LoadFailed if the load does not run,
     Refused if the machine refuses a setting, Abandoned if the user ends the run before anything was measured.

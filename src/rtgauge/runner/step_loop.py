@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Measures the steps of a run and the ones that a study adds, one after the other, into the record."""
+"""Measures a run's steps, and the steps that a study adds, one after the other into the record."""
 
 from __future__ import annotations
 
@@ -38,22 +38,20 @@ from rtgauge.units import NS_PER_S
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
 STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
-"""Overhead of a step and of a load, as multiples of the time to arm and stop a probe, on a target where this
-takes longer than STEP_OVERHEAD_S.
+"""Overhead of a step and of a load, as multiples of the time to arm and stop a probe, if this takes longer
+than STEP_OVERHEAD_S on the target.
 
-Load slows an emulated guest down. Measured on lab guests with the loads of `quick`.
+Load slows an emulated guest down. The values were measured on lab guests with the loads of `quick`.
 """
 More = Callable[[Record], Sequence[StepKey]]
-"""Returns the next steps of a study from its record, or none if the study is done.
+"""Returns a study's next steps from the record; empty if the study is done.
 
-No step may take longer than the longest planned one.
+No step may take longer than the longest planned step.
 """
 
 
 def machine_marks(target: str, facts: Facts) -> list[Mark]:
-    """Return marks if an emulated processor or running lab guests distort every time measured on this
-    target.
-    """
+    """Return marks if an emulated processor or running lab guests distort all times on this target."""
     if facts.machine.emulated:
         detail = "software emulates the machine's processor: its times say nothing about a real processor"
         if facts.machine.instruction_ns:
@@ -75,7 +73,7 @@ def machine_marks(target: str, facts: Facts) -> list[Mark]:
 
 
 def _saving_steps(writer: RecordWriter, context: TargetContext, name: str) -> TargetContext:
-    """Make the target's context write to the record what another process needs to pick up its steps."""
+    """Make the target's context save each step's state in the record, so that another process can resume."""
     target = context.target
     if target.session is None:
         return context
@@ -93,13 +91,13 @@ class RunOutcome(NamedTuple):
     path: Path
     """The record's folder."""
     run: Run
-    """Its run.json."""
+    """The content of the record's run.json."""
     steps: list[Step]
 
 
 @contextmanager
 def _consoles_written(writer: RecordWriter, contexts: Mapping[str, TargetContext]) -> Generator[None]:
-    """Write the consoles of lab guests to the record, however the measurement ends."""
+    """Write the consoles of lab guests to the record when the block ends, with or without an error."""
     try:
         yield
     finally:
@@ -116,7 +114,7 @@ def _measure(
     contexts: Mapping[str, TargetContext],
     finished: Sequence[Step],
 ) -> list[Step]:
-    """Measure the remaining steps and write each as soon as it is done; return all finished steps."""
+    """Measure the remaining steps, and write each when it is done; return all finished steps."""
     shared = next(iter(contexts.values())).run
     progress, interrupt = shared.progress, shared.interrupt
     ids = dict(zip((key.id for key in run.planned), step_ids(run.planned), strict=True))
@@ -169,7 +167,7 @@ def _measure(
 def _plan_more(
     writer: RecordWriter, more: More | None, contexts: Mapping[str, TargetContext]
 ) -> list[StepKey]:
-    """Get the study's next steps and write them to the record as planned.
+    """Get the study's next steps, and add them to the record's plan.
 
     A step that is already in the plan is not measured again.
     """
@@ -192,7 +190,7 @@ def measure_run(
 ) -> RunOutcome:
     """Measure the planned steps that are not finished, and the steps that a study adds.
 
-    If the user ends the run early, the record's name keeps its `.partial`.
+    If the user ends the run early, the record's name keeps its suffix `.partial`.
     """
     for name, context in contexts.items():
         writer.write_system(name, context.facts.model_copy(update={"calibrations": context.calibrations}))
@@ -202,7 +200,7 @@ def measure_run(
     remaining = remaining_steps(run, finished)
     steps = list(finished)
     with _consoles_written(writer, contexts):
-        # A study may add steps to a record whose planned steps are all finished.
+        # A study may add steps even if all planned steps of the record are finished.
         while remaining or (not interrupt.requested and (remaining := _plan_more(writer, more, contexts))):
             expected = _expected_s(remaining, contexts, writer.run or run)
             for context in contexts.values():
@@ -227,21 +225,21 @@ def measure_run(
 
 
 def _is_booted_for(key: StepKey, before: StepKey | None, run: Run) -> bool:
-    """Return whether the guest is booted before this step because a new repeat begins."""
+    """Return whether the guest is booted before this step, because a new repeat begins."""
     alternation = alternation_of(run)
     booted = alternation is not None and alternation.boot_between
     return booted and (before is None or before.repeat != key.repeat)
 
 
 def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext], run: Run) -> list[float]:
-    """Return about how long each step takes, including a change of deployment (s)."""
+    """Return about how long (s) each step takes, including a change of deployment."""
     before: dict[str, StepKey] = {}
     times: list[float] = []
     for key in steps:
         name = key.targets["self"]
         context = contexts[name]
-        # A clock that counts instructions waits for what the load computes, so the load does not slow the
-        # probe down.
+        # A guest's clock that counts instructions waits while the load computes, so the load does not slow
+        # the probe.
         machine = context.facts.machine
         slowed = machine.emulated is True and not machine.instruction_ns
         load_warm_up_ns = round(context.run.load_warm_up_s * NS_PER_S)
@@ -254,7 +252,7 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext],
 
 
 def _leave_out(writer: RecordWriter, missing: LeftOut, progress: Progress) -> None:
-    """Report and record that a step cannot be measured; the run continues."""
+    """Report and record that a step cannot be measured. The run continues."""
     progress.left_out(missing)
     _write_left_out(writer, missing)
 
@@ -265,10 +263,10 @@ def _write_left_out(writer: RecordWriter, missing: LeftOut) -> None:
 
 
 def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emulated: bool = False) -> float:
-    """Return about how long a step takes (s).
+    """Return about how long (s) a step takes.
 
     `arming_s`: how long arming and stopping a probe took on its target. `emulated`: whether the target is
-    emulated with the host's clock, so that a load slows it down.
+    emulated and follows the host's clock, so that a load slows it down.
     """
     probe = probes.get(key.probe)
     measured = (probe.expected_ns(probe.own(key)) or 0) / NS_PER_S
@@ -282,7 +280,7 @@ def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emu
 
 
 def step_ids(steps: Sequence[StepKey]) -> list[str]:
-    """Return the folder name of each step: number, probe, load, and what else distinguishes it."""
+    """Return each step's folder name: number, probe, load, and the parameters that distinguish it."""
     repeats = max((key.repeat for key in steps), default=1) > 1
     several = len({key.targets["self"] for key in steps}) > 1
     names: list[str] = []

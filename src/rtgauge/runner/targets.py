@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens the targets of a run, holds them until its end, examines them, and picks up steps that still run
+"""Opens a run's targets, holds them until the run ends, examines them, and picks up steps that still run
 there.
 """
 
@@ -48,9 +48,9 @@ from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 
 READINGS, FEWER_READINGS = 100_000, 1_000
-"""How often each clock is read to calibrate it.
+"""How often each clock is read for its calibration.
 
-100,000 readings take 0.15 s. Fewer are enough if no record is kept or the machine is emulated.
+100,000 readings take 0.15 s. Fewer are enough if no record is kept, or if the machine is emulated.
 """
 
 
@@ -66,7 +66,7 @@ def stoppable(waits: Callable[[str], None], interrupt: Interrupt) -> Callable[[s
 
 @contextmanager
 def stopped_while_it_waits(interrupt: Interrupt) -> Generator[None]:
-    """Raises RtgaugeError if the user ends the run while it waits for a machine."""
+    """Raise RtgaugeError if the user ends the run while the block waits for a machine."""
     try:
         yield
     except Abandoned:
@@ -82,7 +82,7 @@ class NewRecord:
     """Holds the targets of a run, and begins its record in `out`, or continues the one in `into`.
 
     A lab guest that does not come up or answer ends the run before anything is measured. Its console is kept
-    in a record that can be resumed. `unmeasured` makes the run.json of that record; None: nothing is kept.
+    in a resumable record. `unmeasured` makes that record's run.json; None: keep nothing.
     """
 
     out: Path
@@ -103,18 +103,18 @@ class NewRecord:
         if self._begun or not isinstance(error, BootError | ConnectionBroken):
             self.stack.__exit__(kind, error, trace)
             return
-        # A broken connection leaves the other targets held, for resuming. Here nothing can be resumed.
+        # After a broken connection, other targets are held for resuming. Here nothing can be resumed.
         final_error = self._keep_console(error)
-        with suppress(RtgaugeError):  # a guest that did not come up cannot be booted as it was found either
+        with suppress(RtgaugeError):  # a guest that did not come up cannot be booted back either
             self.stack.close()
         raise final_error from None
 
     def open(self, target: str, run_id: str, label: str, lease_ns: int) -> Target:
-        """Open and hold a target until the end. Raises InputError, MeasureError."""
+        """Open a target and hold it until the end. Raises InputError, MeasureError."""
         return self.stack.enter_context(self.opener.open(target, run_id, label, lease_ns))
 
     def record(self, host: str) -> RecordWriter:
-        """Open the record; a new one has no run.json yet. Raises InputError, MeasureError."""
+        """Open the record. A new record has no run.json yet. Raises InputError, MeasureError."""
         writer = self._writer(host)
         self._begun = True
         return writer
@@ -125,7 +125,7 @@ class NewRecord:
         return RecordWriter.create(self.out, host=host, name=self.name, with_windows=self.with_windows)
 
     def _keep_console(self, error: BootError | ConnectionBroken) -> MeasureError:
-        """Write a guest's console to a record, and return the error that ends the run."""
+        """Write a guest's console to a record; return the error that ends the run."""
         name = LAB + error.guest if isinstance(error, BootError) else error.target
         text = error.console if isinstance(error, BootError) else console(name) if name is not None else None
         if name is None or text is None or self.unmeasured is None:
@@ -137,7 +137,7 @@ class NewRecord:
             writer.write_run(self.unmeasured(writer.id).model_copy(update={"marks": [mark]}))
             writer.close_partial()
         except RtgaugeError:
-            return MeasureError(str(error))  # the user has to know the first error
+            return MeasureError(str(error))  # the user has to see the first error
         return MeasureError(f"{_with_console(error, place)}{how_to_resume(writer.path)}")
 
 
@@ -149,7 +149,7 @@ def _with_console(error: BootError | ConnectionBroken, place: Path) -> str:
 
 @contextmanager
 def console_into(writer: RecordWriter) -> Generator[None]:
-    """Write the console of a guest that does not come up inside the block to the record."""
+    """Write a guest's console to the record, if the guest does not come up inside the block."""
     try:
         yield
     except BootError as error:
@@ -160,7 +160,7 @@ def console_into(writer: RecordWriter) -> Generator[None]:
 
 
 def _deployments(plan: Plan, target: Target, run: RunContext, stack: ExitStack) -> DeploymentStrategy:
-    """Return how deployments take effect on a target. A guest that boots for them gets its old boot
+    """Return how deployments take effect on a target. A guest that boots for them gets its own boot
     parameters back when `stack` ends.
     """
     if not plan.by_boot or target.name not in plan.targets:
@@ -186,9 +186,9 @@ def target_contexts(
 ) -> dict[str, TargetContext]:
     """Examine each target: its facts, its clocks, and how deployments take effect.
 
-    A guest that boots for deployments gets its old boot parameters back when `stack` ends. `kept`: whether
+    A guest that boots for deployments gets its own boot parameters back when `stack` ends. `kept`: whether
     the record is kept. `audited`: whether the facts include an audit of the settings, which advice needs.
-    `interrupted`: steps that still run on their targets, whose facts come from `record` instead.
+    `interrupted`: steps that still run on their targets; the facts of these targets come from `record`.
     """
     contexts: dict[str, TargetContext] = {}
     deployments = {name: _deployments(plan, target, run, stack) for name, target in run.targets.items()}
@@ -209,7 +209,7 @@ def target_contexts(
 
 
 def _audited_facts(target: Target) -> Facts:
-    """Return the facts of a target, with a summary of an audit of its settings."""
+    """Return a target's facts with the summary of an audit of its settings."""
     from rtgauge.system.audit import audit, summarise
     from rtgauge.system.rules import read_rules, rule_paths
 
@@ -219,7 +219,7 @@ def _audited_facts(target: Target) -> Facts:
 
 
 def _calibrate(target: Target, readings: int) -> list[Calibration]:
-    """Measure the resolution and reading cost of every clock of the target."""
+    """Measure the resolution and the reading cost of each of the target's clocks."""
     result = StreamResult()
     probe = probes.clock_probe()
     parameters = normalise(probe, {"count": readings}, probe.name)
@@ -231,14 +231,14 @@ def _calibrate(target: Target, readings: int) -> list[Calibration]:
 
 
 def to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | None:
-    """Return the step that an earlier session began and that still runs on the target, if any. Every other
-    program of that session is ended.
+    """Return the step that an earlier session began and that still runs on the target, if any. End every
+    other program of that session.
     """
     if not target.picked_up:
         return None
     state = read_step_state(saved)
     if state is not None and (by_boot or StepKey.model_validate_json(state["key"]).deployment != AS_IS):
-        state = None  # its deployment cannot be distinguished from the next one's
+        state = None  # its deployment looks the same as the next step's
     target.end_others(program_folders(state))
     if state is None:
         target.agent("restore")
@@ -246,7 +246,7 @@ def to_pick_up(saved: object, target: Target, *, by_boot: bool) -> StepState | N
 
 
 def restored_marks(targets: Mapping[str, Target]) -> list[Mark]:
-    """Return a mark for each target on which opening restored settings that an earlier run had left."""
+    """Return a mark for each target on which opening it restored settings of an earlier run."""
     marks: list[Mark] = []
     for name, target in targets.items():
         counts = Counter(str(line.get("action")) for line in target.restored_before)

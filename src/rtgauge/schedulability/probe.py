@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""taskset: runs periodic tasks as written (Delgado & Choi 2020, algorithm 2; tables 6, 7 and 8)."""
+"""taskset: runs the periodic tasks of a set (Delgado & Choi 2020, algorithm 2; tables 6, 7 and 8)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rtgauge.units import MAX_CPU, format_duration
 
 MOST_TASKS = 64
 MOST_SHARE = Fraction(95, 100)
-"""The share of a CPU that Linux itself allows real-time tasks by default."""
+"""The share of a CPU that Linux by default allows real-time tasks."""
 FORCED_NS = 10 * 10**9
 SHORTEST_NS = 1_000
 LONGEST_NS = 3600 * 10**9
@@ -31,7 +31,7 @@ DRAWN = 400
 
 
 def _checked(written: Any) -> Any:
-    """Replace `file` or `task` by the checked tasks with defaults filled in."""
+    """Replace `file` or `task` with the checked tasks, and fill in defaults."""
     if not isinstance(written, dict):
         return written
     given = cast("dict[str, Any]", written)
@@ -90,9 +90,9 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     file: str | None = Field(
         default=None,
         alias="file",
-        description="the task set, a TOML file with a [[task]] for each task, as for rtgauge sched",
+        description="task set: a TOML file with a [[task]] for each task, as for rtgauge sched",
     )
-    name: str = Field(default="", alias="name", description="of the set")
+    name: str = Field(default="", alias="name", description="name of the set")
     tasks: tuple[Task, ...] = Field(alias="task", description="the tasks, instead of a file")
     cpu: int | None = Field(
         default=None,
@@ -107,20 +107,20 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     execution: Literal["wall", "cpu"] = Field(
         default="wall",
         alias="execution",
-        description="what busy loops burn: wall time as in the paper, or CPU time",
+        description="what busy loops count: wall time as in the paper, or CPU time",
     )
     pin: OnOff = Field(
         default=True,
         alias="pin",
-        description="pin each task to its CPU; off: for deadline tasks, which may run on all",
+        description="pin each task to its CPU; off: for deadline tasks, which run anywhere",
     )
     force: bool = Field(
-        default=False, alias="force", description="run a set that overloads its CPU, for at most 10 s"
+        default=False, alias="force", description="also run a set that overloads its CPU, for at most 10 s"
     )
 
     @classmethod
     def held(cls, values: Mapping[str, Any]) -> Self:
-        """Return the parameters that a record holds, with its tasks.
+        """Return the model of a record's parameters, with the tasks.
 
         Raises ValueError for times that no task can have.
         """
@@ -185,8 +185,8 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
 
 
 def timeline_ns(task_set: TaskSet) -> int:
-    """Return the length of the timeline to draw: two hyperperiods after the last offset, one if that is too
-    long, or else as many activations as can be seen.
+    """Return the length (ns) of the timeline to draw: two hyperperiods after the last offset, or one if two
+    are too long, or else as many activations as can be seen.
     """
     hyperperiod = math.lcm(*(task.period_ns for task in task_set.tasks))
     offset = max(task.offset_ns for task in task_set.tasks)
@@ -225,7 +225,7 @@ class Taskset(Probe[TasksetParameters]):
         return self.arguments(parameters.but(explain=False), None)
 
     def expected_ns(self, parameters: TasksetParameters) -> int:
-        """Return the duration of the warm-up, the measured phase and the cost measurement."""
+        """Return the duration of warm-up, measured phase and cost measurement, in ns."""
         cost_ns = 0 if parameters.force else explain_cost_ns(parameters, parameters.duration_ns)
         return parameters.duration_ns + parameters.warm_up_ns + cost_ns
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models periodic tasks and task sets, and reads the TOML file that describes a set (an array [[task]])."""
+"""Models periodic tasks and task sets, and reads the TOML file of a set (an array [[task]])."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between, explain
 
 HIGHEST_PRIORITY = 99
-"""The highest priority of Linux's FIFO and RR; the lowest is 1, and higher ones preempt lower ones."""
+"""The highest priority of Linux's FIFO and RR; the lowest is 1. Higher priorities preempt lower ones."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task: every `period_ns` it needs `execution_ns` of its CPU, at most `deadline_ns` after the start
-    of its period.
+    """One task: in every `period_ns` it needs `execution_ns` of its CPU, at most `deadline_ns` after the
+    period's start.
 
     `jitter_ns`: how late its release may be; `blocking_ns`: how long lower priorities may block it, once;
     `offset_ns`: its first release.
@@ -45,14 +45,14 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskSet:
-    """Checked tasks, and the name of the set."""
+    """Checked tasks, and the set's name."""
 
     name: str
     tasks: tuple[Task, ...]
     rate_monotonic: bool
-    """True if the file gave no priorities: shorter periods then have higher ones."""
+    """Whether the file gave no priorities. Shorter periods then have higher priorities."""
     jitter_given: frozenset[str] = frozenset()
-    """The tasks whose release jitter the file states."""
+    """The tasks whose release jitter is in the file."""
 
     @property
     def cpus(self) -> list[int]:
@@ -70,20 +70,20 @@ def utilisation(tasks: Iterable[Task]) -> Fraction:
 
 
 def is_rate_monotonic(ordered: Sequence[Task]) -> bool:
-    """Return whether no task, given the highest priority first, has a longer period than one of lower
-    priority.
+    """Return whether no task has a longer period than a task of lower priority. `ordered`: highest priority
+    first.
     """
     return all(high.period_ns <= low.period_ns for high, low in itertools.pairwise(ordered))
 
 
 def is_harmonic(tasks: Iterable[Task]) -> bool:
-    """Return whether every period is a multiple of every shorter one."""
+    """Return whether every period is a multiple of every shorter period."""
     periods = sorted({task.period_ns for task in tasks})
     return all(longer % shorter == 0 for shorter, longer in itertools.pairwise(periods))
 
 
 MOST_TASKS = 1_000
-"""The analysis takes time proportional to the square of the number of tasks."""
+"""The most tasks in a set. Analysis time grows with the square of the number of tasks."""
 LONGEST = "100000d"
 Positive = Annotated[DurationNs, between("1ns", LONGEST)]
 NotNegative = Annotated[DurationNs, between("0s", LONGEST)]
@@ -91,7 +91,7 @@ NEEDED = {"name": '"control"', "period": '"10ms"', "execution": '"3ms"'}
 
 
 class TaskEntry(BaseModel):
-    """One `[[task]]` as written."""
+    """One `[[task]]` as the file has it."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
@@ -102,17 +102,17 @@ class TaskEntry(BaseModel):
     execution_ns: Positive = Field(alias="execution")
     """Longest CPU time of one activation."""
     deadline_ns: Positive | None = Field(default=None, alias="deadline")
-    """Time from the start of the period; it may exceed the period, which is the default."""
+    """Latest end, counted from the start of the period. It may exceed the period, which is the default."""
     priority: int | None = Field(default=None, ge=1, le=HIGHEST_PRIORITY, strict=True)
-    """A larger one preempts a smaller one. Give all tasks one, or none. Default: rate-monotonic."""
+    """A larger number preempts a smaller one. Give it for all tasks or none. Default: rate-monotonic."""
     cpu: int = Field(default=0, ge=0, le=MAX_CPU, strict=True)
-    """The CPU where it runs; each CPU is analysed by itself."""
+    """The CPU on which the task runs. Each CPU is analysed alone."""
     blocking_ns: NotNegative = Field(default=0, alias="blocking")
-    """Longest time that lower priorities block it, once."""
+    """The longest time that lower priorities block the task, once."""
     jitter_ns: NotNegative | None = Field(default=None, alias="jitter")
-    """How late its release may be; default: 0, or from `--jitter-from`."""
+    """How late the task's release may be. Default: 0, or from `--jitter-from`."""
     offset_ns: NotNegative = Field(default=0, alias="offset")
-    """Its first release."""
+    """The task's first release."""
 
 
 class TaskFile(BaseModel):
@@ -129,19 +129,20 @@ KEYS = [field.alias or name for name, field in TaskEntry.model_fields.items()]
 
 
 def read_task_set(path: Path) -> TaskSet:
-    """Read and check the file. Raises InputError with one line that names the task and the error."""
+    """Read and check the file. Raises InputError that names the task and the error in one line."""
     return check_task_set(read_written(path), f"task set {path}", path.stem)
 
 
 def read_written(path: Path) -> dict[str, Any]:
-    """Return the file's TOML, not yet checked. Raises InputError if it cannot be read."""
+    """Return the file's TOML content, unchecked. Raises InputError if it cannot be read."""
     if not path.exists():
         raise InputError(f"there is no task set {path}")
     return read_toml(path, f"task set {path}")
 
 
 def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -> TaskSet:
-    """Check the content of a file or a plan; `what` names it in errors, `name` is for a set without a name.
+    """Check the content of a file or a plan. `what`: the content's name in errors. `name`: for a set without
+    one.
 
     Raises InputError if it is not a task set.
     """
@@ -219,8 +220,8 @@ def _check_together(entries: list[TaskEntry], what: str) -> None:
 
 
 def _priorities(entries: list[TaskEntry]) -> list[int]:
-    """Return the priorities as written, or rate-monotonic from 99 downwards on each CPU; ties go to the task
-    written first.
+    """Return the priorities from the file, or rate-monotonic ones from 99 downwards on each CPU. If periods
+    are equal, the first task in the file gets the higher one.
     """
     ranked: dict[int, int] = {}
     for cpu in {entry.cpu for entry in entries}:

@@ -29,12 +29,12 @@ AUTOTUNE = ("autotune", *(f"{folder}/autotune" for folder in PROGRAMS))
 DEVICE = "/dev/rtdm/autotune"
 PRINTED = "autotune.txt"
 STREAMS = (("stream.ndjson", "windows"), ("stream-after.ndjson", "windows-after"))
-"""File names before and after autotune: the copy of the stream, and the windows."""
+"""File names before and after autotune, for the copy of the stream and for the windows."""
 LOOK_EVERY_S = 0.5
 arms = True
 goes_on_alone = False
 LONGEST_S = 900.0
-"""Limit for autotune, which takes a minute, and longer on an emulated machine."""
+"""The time limit for autotune (s). It takes a minute, and longer on an emulated machine."""
 
 
 def find_autotune(target: Target) -> str:
@@ -68,14 +68,14 @@ def _phase(printed: str) -> str:
 
 
 def _autotune(context: StepContext, load: RunningLoad | None, log: Path) -> int:
-    """Run autotune to its end; return how long it took by the target's clock (ns).
+    """Run autotune to its end; return how long it took on the target's clock (ns).
 
     Raises MeasureError if it fails or the load dies, Abandoned if the user ends the run.
     """
     path = find_autotune(context.target)
     begun_s, begun_ns = time.monotonic(), context.target.monotonic_ns()
     with log.open("wb") as file:
-        # It measures on CPU 0 in every case, so it cannot run in the step's control group.
+        # Autotune always measures on CPU 0, so it cannot run in the step's control group.
         program = context.target.start([path], file)
         context.interrupt.stop_by(program.stop)
         try:
@@ -103,7 +103,7 @@ def _autotune(context: StepContext, load: RunningLoad | None, log: Path) -> int:
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
-    """Return None: `try_arm` looks for autotune."""
+    """Return None, because `try_arm` looks for autotune."""
     return None
 
 
@@ -114,10 +114,10 @@ def try_arm(context: StepContext) -> None:
 
 
 def measure(step: StepInProgress) -> Measured:
-    """Measure the latency before and after autotune; the load begins when the first measurement is armed.
+    """Measure the latency before and after autotune. The load begins when the first measurement is armed.
 
     Raises InputError or MeasureError if an engine refuses, MeasureError if autotune fails, Abandoned if the
-    user ends the run before the end of autotune.
+    user ends the run before autotune ends.
     """
     key, context, folder = step.key, step.context, step.folder
     target, probe = context.target, probes.get(key.probe)

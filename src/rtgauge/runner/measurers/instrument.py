@@ -2,7 +2,7 @@
 """Measures a signal probe with an instrument at the other end of the line: the target's engine gives the
 inner view, the instrument the outer one.
 
-Each uses its own clock; times of one are never subtracted from times of the other.
+Each has its own clock. Times from one clock are never subtracted from times of the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ goes_on_alone = False
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
-    """Return None: the engine comes with rtgauge, and a missing instrument ends the run."""
+    """Return None: the engine comes with rtgauge, and a missing instrument ends the run anyway."""
     return None
 
 
@@ -40,7 +40,7 @@ def try_arm(context: StepContext) -> None:
     probe, parameters = signal_step(key)
     address = str(parameters.instrument)
     if is_latmon(address):
-        latmon_address(address)  # no connection: a latmon serves only one, and measures at once
+        latmon_address(address)  # does not connect: a latmon serves one connection only, and measures at once
     else:
         Session.open(address).close()
     arguments = probe.beside_instrument(parameters.but(trace_parts=False), None)
@@ -48,11 +48,11 @@ def try_arm(context: StepContext) -> None:
 
 
 def measure(step: StepInProgress) -> Measured:
-    """Measure with an engine on the target and an instrument on this machine; the load begins when both are
+    """Measure with an engine on the target and an instrument on this machine. The load begins when both are
     ready.
 
     Raises InputError or MeasureError if either refuses. A lost instrument ends the step, which keeps the
-    results so far.
+    results up to then.
     """
     from rtgauge.instrument.session import Session, self_test
     from rtgauge.runner.measurers.instrument_latmon import measure_with_latmon
@@ -65,7 +65,7 @@ def measure(step: StepInProgress) -> Measured:
     context.progress.phase("the instrument is prepared")
     session = None if is_latmon(address) else Session.open(address)
     try:
-        # Before the engine starts, because these edges appear on the line.
+        # Before the engine starts, because this makes edges on the line.
         loopback = None if session is None else self_test(session, inside=True, count=LOOPBACK_COUNT)
         arguments = probe.beside_instrument(parameters, files)
         program = context.target.engine(*arguments, group=context.group)
@@ -84,7 +84,7 @@ def measure(step: StepInProgress) -> Measured:
                 0 if slave else 1 + max((line.series for line in engine.stream.result.series), default=-1)
             )
             instrument_step = InstrumentStep(step, engine, series, both_begin)
-            # The first Ctrl-C only sets a flag, which is checked ten times a second.
+            # The first Ctrl-C only sets a flag, which is read ten times a second.
             outer = (
                 measure_with_latmon(instrument_step, address)
                 if session is None or loopback is None
@@ -103,7 +103,7 @@ def measure(step: StepInProgress) -> Measured:
 
 
 def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Measured:
-    """Combine both results. The outer series comes first if the engine is the slave, otherwise last."""
+    """Combine both results. If the engine is the slave, the outer series comes first, otherwise last."""
     first = 1 if step.makes_stimuli else 0
     result = step.engine.stream.result.moved(first, {"machine": step.key.targets["self"]})
     result.series.insert(0 if step.makes_stimuli else len(result.series), step.series_line())
@@ -129,7 +129,7 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
 
 
 def _windows(step: InstrumentStep, outer: InstrumentResult) -> list[Windows]:
-    """Return the windows of the instrument and of the engine; for a long step merged in time."""
+    """Return the windows of the instrument and of the engine. A long step's windows are merged in time."""
     own, table = step.engine.stream.table, outer.windows
     if isinstance(table, WindowTable):
         return [table.windows(own), own.windows(table)]

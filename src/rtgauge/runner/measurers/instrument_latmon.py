@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Measures the outer view with a latmon, which sends totals each second and a histogram of 1 us bins at the
-end.
+"""Measures the outer view with a latmon. It sends totals each second, and at the end a histogram with 1 us
+bins.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOG = "instrument.ndjson"
 
 
 def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
-    """Measure until the step is over. Raises MeasureError if no latmon answers or it sends no data."""
+    """Measure until the step is over. Raises MeasureError if no latmon answers, or if one sends no data."""
     parameters, interval_ns = step.parameters, int(step.key.parameters.get("interval_ns"))
     step.begin()
     start_ns = step.context.target.monotonic_ns()
@@ -103,7 +103,7 @@ def _mean(bulks: list[Bulk]) -> float:
 def _window(
     series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: int
 ) -> tuple[dict[str, Any], list[Mark]]:
-    """Make one window, because the histogram covers the whole measurement, with marks for its limits.
+    """Return one window, because the histogram covers the whole measurement, and marks for its limits.
 
     If the histogram includes the first second, which the totals per second omit, mean and extremes come from
     its bins alone.

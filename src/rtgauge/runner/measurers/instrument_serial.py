@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Measures the outer view with rtgauge's own instrument: loopback, warm-up, measured run, and the totals that
-the instrument counted itself.
+"""Measures the outer view with rtgauge's own instrument: loopback, warm-up, the measured phase, and the
+instrument's own totals.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 
 LOOPBACK_COUNT = 1_000
-"""Loopback stimuli before each step; they take some 30 ms."""
+"""Number of loopback stimuli before each step; they take about 30 ms."""
 WARM = "warm"
-"""End reason of the warm-up if the measured phase follows."""
+"""The end reason of a warm-up that the measured phase follows."""
 NO_ANSWER_AFTER = 10
-"""Give up after this many stimuli without any answer, or missing edges of a toggled line."""
+"""How many stimuli without an answer, or missing edges of a toggled line, end the measurement."""
 
 
 def _place(target: Target) -> tuple[int, int]:
-    """Return the offset from this machine's CLOCK_MONOTONIC to the target's, and its uncertainty (ns)."""
+    """Return the offset from this machine's CLOCK_MONOTONIC to the target's, and its uncertainty, in ns."""
     before_ns, target_ns, after_ns = time.monotonic_ns(), target.monotonic_ns(), time.monotonic_ns()
     return target_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2
 
 
 class _Recorder:
-    """Collects the instrument's stream into windows, and into a samples file if one is wanted."""
+    """Collects the instrument's stream into windows, and into a samples file if the step keeps samples."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class _Recorder:
         self.orphans = 0
 
     def start(self, phase: Phase, configuration: Configuration) -> None:
-        """Start the instrument, and find its time 0 on the target's clock."""
+        """Start the instrument, and find the target's time at which the instrument's clock is 0."""
         self._session.configure(configuration)
         before_ns = time.monotonic_ns()
         self._session.start()
@@ -94,7 +94,7 @@ class _Recorder:
         self._missed_before = self.builder.totals(phase).missed
 
     def listen(self, *, for_ns: float | None) -> str:
-        """Collect events until the phase is over; return the reason. `for_ns`: the length of a warm-up."""
+        """Collect events until the phase is over; return the reason. `for_ns`: the warm-up's length."""
         reason: str | None = None
         for arrival in self._session.arrivals():
             if isinstance(arrival, Events):
@@ -148,7 +148,7 @@ class _Recorder:
             self._samples.append(np.stack([placed_ns, values_ns], axis=1))
 
     def _check(self, state: State) -> None:
-        """Raises MeasureError if nothing at the other end of the wires answers."""
+        """Raise MeasureError if nothing at the other end of the wires answers."""
         if self._responses is not None and state.answers == 0 and state.missed >= NO_ANSWER_AFTER:
             heard = (
                 f"{state.edges} edges came, but none answers a stimulus" if state.edges else ("no edge came")
@@ -219,17 +219,16 @@ def measure_with_session(
 
 
 def _warm_up_stimuli(key: StepKey) -> int:
-    """Return the number of stimuli in about the warm-up time, so that it ends after an answer and not before
-    one.
+    """Return how many stimuli take about the warm-up time. The warm-up then ends after an answer.
 
-    The number is even: the line then ends low, and releasing it makes no edge.
+    The number is even, so that the line ends low and releasing it makes no edge.
     """
     probe, parameters = signal_step(key)
     return 2 * max(1, round(parameters.warm_up_ns / probe.cycle_ns(parameters) / 2))
 
 
 class InstrumentEnd(NamedTuple):
-    """How the measurement ended: its reason, the last counters, the instrument's histogram, and the error if
+    """How the measurement ended: the reason, the last counters, the instrument's histogram, and the error if
     the instrument was lost.
     """
 
@@ -242,7 +241,7 @@ class InstrumentEnd(NamedTuple):
 def _run(
     recorder: _Recorder, session: Session, step: InstrumentStep, configuration: Configuration
 ) -> InstrumentEnd:
-    """Run warm-up and measured phase."""
+    """Run the warm-up and the measured phase."""
     warm_up_ns = step.parameters.warm_up_ns
     first: Phase = "warm-up" if warm_up_ns else "measure"
     if step.makes_stimuli:
@@ -251,7 +250,7 @@ def _run(
             first, replace(configuration, count=_warm_up_stimuli(step.key)) if warm_up_ns else configuration
         )
     else:
-        # The instrument must watch the line before its first edge.
+        # The instrument must be watching the line before the first edge.
         recorder.start(first, configuration)
         step.begin()
     if warm_up_ns:
@@ -274,7 +273,7 @@ def _run(
 
 
 def _written(configuration: Configuration) -> dict[str, object]:
-    """Return the configuration as its format describes it."""
+    """Return the configuration in the words of the instrument's format."""
     written = asdict(configuration)
     return {
         name: value.name.lower() if name in ("mode", "edges", "answer", "timing", "pull") else value
@@ -288,9 +287,7 @@ def _counters(state: State) -> dict[str, int]:
 
 
 def _ticks_to_ns(session: Session, configuration: Configuration) -> tuple[float, float]:
-    """Return the length of a tick, and the difference between the nominal time in whole ticks and in ns
-    (ns).
-    """
+    """Return a tick's length (ns), and the nominal time in whole ticks minus the nominal time (ns)."""
     ticks = session.identity.ticks_per_second
     nominal = (
         configuration.nominal_ns * ticks // NS_PER_S * session.identity.tick_ns - configuration.nominal_ns
@@ -322,8 +319,8 @@ def _summary(
     exact: ExactFigures | None,
     session: Session,
 ) -> Summary:
-    """Return the instrument's own totals if its stream is complete, because the windows must then agree; else
-    the windows' totals.
+    """Return the instrument's own totals if its stream is complete; the windows must then agree with them.
+    Otherwise return the windows' totals.
     """
     totals, warm_up = recorder.builder.totals(), recorder.builder.warm_up()
     if state is None or histogram is None or exact is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The step that an instrument takes part in, and the result that it returns."""
+"""A step as seen by the instrument that takes part in it, and the result that the instrument returns."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.engine import BackgroundEngine
 
 OUTER_TABLE = "windows-outer"
-"""The first part of the file names of the instrument's windows in a long step."""
+"""The beginning of the names of files with the instrument's windows, in a long step."""
 DIED = "instrument-died"
-"""End reason if the instrument was lost during the measurement."""
+"""The end reason if the instrument was lost during the measurement."""
 
 
 @dataclass(frozen=True)
 class InstrumentResult:
-    """The instrument's measurement, as one series."""
+    """The instrument's result, as one series."""
 
     windows: WindowTable | Windows
     summary: Summary | None
-    """None: the instrument gives no totals to check the windows with."""
+    """None if the instrument gives no totals for checking the windows."""
     outliers: list[Outlier]
     marks: list[Mark]
     report: InstrumentReport
@@ -38,7 +38,7 @@ class InstrumentResult:
 
 @dataclass(frozen=True)
 class InstrumentStep:
-    """The step as an instrument sees it: when to stop, and where to report progress."""
+    """The step as an instrument needs it: when to stop, and who listens to progress."""
 
     begun: StepInProgress
     engine: BackgroundEngine
@@ -64,19 +64,19 @@ class InstrumentStep:
 
     @property
     def folder(self) -> Path:
-        """The folder for its files."""
+        """The folder for the step's files."""
         return self.begun.folder
 
     @property
     def makes_stimuli(self) -> bool:
-        """Whether the instrument makes stimuli, the engine answers, and the instrument ends the step.
+        """Whether the instrument makes the stimuli and ends the step, while the engine answers.
 
-        Otherwise the engine toggles the line and ends by itself.
+        Otherwise the engine toggles the line, and ends by itself.
         """
         return self.parameters.role == "slave"
 
     def over(self, elapsed_ns: float) -> str | None:
-        """Return why the measurement is over, `elapsed_ns` after it began; None if it is not.
+        """Return why the measurement is over `elapsed_ns` after it began; None if it is not over.
 
         Raises MeasureError if the load died.
         """
@@ -101,6 +101,6 @@ class InstrumentStep:
 
 
 def lost_mark(error: MeasureError) -> Mark:
-    """Return the mark of an instrument that was lost during the measurement."""
+    """Return the mark for an instrument that was lost during the measurement."""
     detail = f"the instrument was lost during the measurement: {error}; what it had sent is kept"
     return MarkKind.INSTRUMENT_LOST.mark(detail)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Measures the same step with another tool, as Adam et al. 2021, sec. 4.5, do: cyclictest, rtla's timerlat,
-or one of Xenomai's or RTAI's own.
+"""Measures the same step with another tool, as in Adam et al. 2021, sec. 4.5: cyclictest, rtla's timerlat, or
+one of Xenomai's or RTAI's tools.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 LATENCY, SWITCHTEST = "xenomai-latency", "xenomai-switchtest"
 XENOMAIS = {LATENCY: "latency", SWITCHTEST: "switchtest"}
-"""Xenomai's own programs and their file names."""
+"""File names of Xenomai's own programs."""
 TIMERBENCH = "/dev/rtdm/timerbench"
 DRIVERS = {
     TIMERBENCH: "CONFIG_XENO_DRIVERS_TIMERBENCH",
     "/dev/rtdm/switchtest": "CONFIG_XENO_DRIVERS_SWITCHTEST",
 }
 SWITCHING_THREADS = 100
-"""With more threads, switchtest switches more often in each millisecond in which its first thread sleeps."""
+"""With more threads, switchtest switches more often per millisecond in which its first thread sleeps."""
 PACKAGES = {"cyclictest": "rt-tests", "rtla": "rtla"}
 HISTOGRAM_US = 20_000
 RTLA_LATENCY_US = 10_000
-"""The largest value of rtla's --dma-latency."""
+"""The largest value that rtla's --dma-latency accepts."""
 ONLINE = "/sys/devices/system/cpu/online"
 TRACERS = ("/sys/kernel/tracing/available_tracers", "/sys/kernel/debug/tracing/available_tracers")
 
@@ -89,7 +89,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
 
 
 def _places(tool: str) -> tuple[str, ...]:
-    """Return the paths to try for a Xenomai program, as its folder is not in PATH by default."""
+    """Return the paths to try for a Xenomai program, because its folder is not in PATH by default."""
     return (XENOMAIS[tool], *(f"{prefix}/bin/{XENOMAIS[tool]}" for prefix in XENOMAI_PREFIXES))
 
 
@@ -105,7 +105,7 @@ def _cpus(context: StepContext) -> list[int]:
 
 
 def _seconds(key: StepKey) -> int:
-    """Return the measured time rounded up to whole seconds, as every tool needs."""
+    """Return the measured time rounded up to whole seconds, because the tools take whole seconds."""
     interval_ns = _interval_ns(key)
     count: int | None = key.parameters.get("cycles") or key.parameters.get("count")
     length_ns: int = (
@@ -120,7 +120,7 @@ def _interval_ns(key: StepKey) -> int | None:
 
 
 def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[str]:
-    """Return cyclictest's command line for the step. Raises InputError if it cannot use the step's
+    """Return cyclictest's command line for the step. Raises InputError if cyclictest cannot use the
     interval.
     """
     p = wakeup.PROBE.own(key)
@@ -141,9 +141,9 @@ def rtla_argv(key: StepKey, cpus: list[int]) -> list[str]:
     """Return the command line of rtla timerlat hist for the step."""
     p = wakeup.PROBE.own(key)
     policy = {"fifo": f"f:{p.priority}", "rr": f"r:{p.priority}", "other": "o:0"}[p.policy]
-    # By default it allows C-states, which cyclictest and the engine prevent.
+    # By default rtla allows C-states, which cyclictest and the engine prevent.
     latency = ["--dma-latency", str(p.dma_latency_us)] if 0 <= p.dma_latency_us <= RTLA_LATENCY_US else []
-    # A step in user space has no interrupt latency to compare with.
+    # A user-space step has no interrupt latency to compare with.
     contexts = ["--no-irq"] if key.space == "user" else []
     return [
         "rtla", "timerlat", "hist", "-c", format_cpu_list(cpus), "-p",
@@ -156,7 +156,7 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
     """Return the command line of Xenomai's latency for the step: -t0 for a task in user space, -t1 for a
     kernel task, -t2 for the timer's handler in the kernel.
 
-    Raises InputError if it does not support a setting.
+    Raises InputError if the program does not support a setting.
     """
     p, interval_ns = key.parameters, _interval_ns(key) or 0
     _check_one_cpu(key, cpus)
@@ -180,9 +180,9 @@ def _check_one_cpu(key: StepKey, cpus: list[int]) -> None:
 
 
 def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
-    """Return the command line of Xenomai's switchtest with threads in primary mode on the step's CPU.
+    """Return the command line of Xenomai's switchtest, with threads in primary mode on the step's CPU.
 
-    Raises InputError for more than one CPU.
+    Raises InputError if the step has more than one CPU.
     """
     _check_one_cpu(key, cpus)
     return [program, "-T", str(_seconds(key) + 1), *[f"rtup{cpus[0]}"] * SWITCHING_THREADS]
@@ -191,7 +191,7 @@ def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
 def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[str]:
     """Return the tool's command line.
 
-    Raises InputError if the tool does not support a setting, MeasureError if the tool is gone.
+    Raises InputError if the tool does not support a setting, MeasureError if the tool has disappeared.
     """
     if key.tool == "cyclictest":
         return cyclictest_argv(key, cpus, result)
@@ -282,14 +282,14 @@ def measure(step: StepInProgress) -> MeasuredByTool:
 
 @dataclass(frozen=True)
 class MeasuredByTool:
-    """The tool's measurement, with its times on the target's clock."""
+    """The tool's measurement, with times on the target's clock."""
 
     measurement: Measurement
     begin_ns: int
     end_ns: int
 
     def settle(self, step: EndedStep) -> StepResult:
-        """Make the record's step and its windows. Raises InputError if the tool's values are impossible."""
+        """Make the record's step and windows. Raises InputError if the tool's values are impossible."""
         from rtgauge.importers.imported_step import imported_step
 
         begun = step.begun
@@ -316,7 +316,7 @@ class MeasuredByTool:
 
 
 def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
-    """Mark a different period: RTAI's latency in user space uses the one it was compiled with."""
+    """Return a mark if the period differs: RTAI's user-space latency has a compiled-in period."""
     own, others = _interval_ns(key), {series.interval_ns for series in measurement.series}
     if key.tool not in RTAIS or own is None or own in others:
         return []

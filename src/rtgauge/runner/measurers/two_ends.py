@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Measures with master and slave of a signal probe on two machines. Each uses its own clock; times of one are
-never subtracted from times of the other.
+"""Measures a signal probe with master and slave on two machines. Each has its own clock. Times from one clock
+are never subtracted from times of the other.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ goes_on_alone = False
 
 @dataclass(frozen=True)
 class End:
-    """One end: its target, and the arguments of its engine."""
+    """One role's target, and the arguments of its engine."""
 
     target: Target
     arguments: list[str]
     group: str | None
 
     def start(self) -> Guarded:
-        """Start its engine."""
+        """Start this role's engine."""
         return self.target.engine(*self.arguments, group=self.group)
 
 
@@ -44,7 +44,7 @@ def _target_of(role: Role, context: StepContext) -> Target:
 
 
 def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
-    """Return both ends of a step with a peer; the slave, which must start first, comes first.
+    """Return both ends of a step with a peer, the slave first, because it must start first.
 
     `samples_dir`: the folder for raw samples on the master's target.
     """
@@ -59,13 +59,13 @@ def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
 
 
 def clock_offset(target: Target, peer: Target) -> tuple[int, int]:
-    """Return the offset from the peer's CLOCK_MONOTONIC to the target's, and its uncertainty (ns)."""
+    """Return the offset from the peer's CLOCK_MONOTONIC to the target's (ns), and its uncertainty (ns)."""
     before_ns, between_ns, after_ns = target.monotonic_ns(), peer.monotonic_ns(), target.monotonic_ns()
     return (before_ns + after_ns) // 2 - between_ns, (after_ns - before_ns) // 2
 
 
 class Slave(BackgroundEngine):
-    """The slave's engine, read in the background; the master's is read in the foreground."""
+    """The slave's engine. A thread reads its stream; the master's is read in the foreground."""
 
     def __init__(self, end: End, log: Path) -> None:
         super().__init__(end.start(), end.target, "slave", EngineStream(log, "windows-slave"))
@@ -77,7 +77,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - o
 
 
 def try_arm(context: StepContext) -> None:
-    """Arm and stop each end. Raises InputError or MeasureError, naming the end that refused."""
+    """Arm and stop each end. Raises InputError or MeasureError that names the refusing end."""
     for role, end in _ends(context, None).items():
         try:
             arm_and_stop(end.start(), end.target, context.key.probe)
@@ -86,10 +86,10 @@ def try_arm(context: StepContext) -> None:
 
 
 def measure(step: StepInProgress) -> Measured:
-    """Measure with one engine on each machine; the load begins when both are armed.
+    """Measure with one engine on each machine. The load begins when both are armed.
 
     Raises InputError or MeasureError if either end refuses. If the slave dies, the step ends and keeps the
-    results so far.
+    results up to then.
     """
     key, context = step.key, step.context
     files_on = _target_of("master", context)
@@ -102,7 +102,7 @@ def measure(step: StepInProgress) -> Measured:
 
         def both_begin(stream: EngineStream) -> None:
             step.begin()
-            # before either sends a window
+            # before either engine sends a window
             stream.table.place(0, _added_ns("master", key, offset))
             slave.stream.table.place(_behind(stream), _added_ns("slave", key, offset))
             slave.program.say("go")
@@ -153,19 +153,19 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
 
 
 def _added_ns(role: Role, key: StepKey, offset: tuple[int, int]) -> int:
-    """Return the offset from this end's clock to the target's (ns)."""
+    """Return the offset from this end's clock to the target's clock (ns)."""
     return offset[0] if role == _peer_role(key) else 0
 
 
 def _behind(master: EngineStream) -> int:
-    """Return the first number for the slave's series."""
+    """Return the number for the slave's first series."""
     return 1 + max((line.series for line in master.result.series), default=-1)
 
 
 def _merge(
     key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]
 ) -> tuple[StreamResult, Windows, PeerReport]:
-    """Combine both results; convert the peer's times to the target's clock."""
+    """Combine both results, with the peer's times converted to the target's clock."""
     peer_role = _peer_role(key)
     after = _behind(master)
     windows = [master.table.windows(slave.table), slave.table.windows(master.table)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Analyses a task set CPU by CPU; the result is the document of `rtgauge sched --json`."""
+"""Analyses a task set CPU by CPU. The result is the document of `rtgauge sched --json`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rtgauge.schedulability.task_set import Task, TaskSet, is_harmonic, is_rate_
 
 
 class Answer(StrEnum):
-    """The answer for a task, a CPU or a set: the worst of its parts."""
+    """The answer for a task, a CPU or a set; for several parts, the worst answer."""
 
     SCHEDULABLE = "schedulable"
     NOT_SCHEDULABLE = "not schedulable"
@@ -35,17 +35,17 @@ class Answer(StrEnum):
 
 
 class BoundResult(BaseModel):
-    """A utilisation bound, within which a set is schedulable; `within` is None if it does not apply."""
+    """A utilisation bound: a set within it is schedulable. `within` is None if the bound does not apply."""
 
     name: str
-    bound: float = Field(description="bound of the utilisation, or of the product of (U_i + 1)")
+    bound: float = Field(description="limit for the utilisation, or for the product of (U_i + 1)")
     value: float
     within: bool | None
     reason: str = ""
 
 
 class TaskResult(BaseModel):
-    """One task with its responses; without a bound, `response_ns` is None and `reason` says why."""
+    """One task with its responses. If there is no bound, `response_ns` is None and `reason` says why."""
 
     name: str
     priority: int
@@ -56,21 +56,23 @@ class TaskResult(BaseModel):
     jitter_ns: int
     offset_ns: int
     utilisation: float
-    response_ns: int | None = Field(description="exact worst-case response, from the start of the period")
-    at_least_ns: int
-    worst_activation: int = Field(description="number in the busy period; the first is 1")
-    late_by_ns: int | None = Field(
-        description="response minus deadline, negative if it is in time; None: no bound"
+    response_ns: int | None = Field(
+        description="exact worst-case response, counted from the start of the period"
     )
+    at_least_ns: int
+    worst_activation: int = Field(
+        description="number of the worst activation in the busy period; the first is 1"
+    )
+    late_by_ns: int | None = Field(description="response minus deadline, negative if in time; None: no bound")
     equation_1_ns: int | None = Field(
-        description="Delgado et al. 2020, equation 1: own jitter inside the recursion, first activation only"
+        description="Delgado et al. 2020, equation 1: own jitter in the recursion, first activation only"
     )
     answer: Answer
     reason: str
 
 
 class GrowthResult(BaseModel):
-    """The largest common factor for all execution times of a CPU; None if it could not be found."""
+    """The largest common factor for a CPU's execution times that keeps every deadline; None if not found."""
 
     factor: float | None
     limited_by: str | None
@@ -78,7 +80,7 @@ class GrowthResult(BaseModel):
 
 
 class ActivationResult(BaseModel):
-    """One activation; `finish_ns` is None if it has not finished at the end."""
+    """One activation. `finish_ns` is None if it has not finished by the end of the timeline."""
 
     task: str
     activation: int
@@ -98,24 +100,26 @@ class TimelineResult(BaseModel):
 
 
 class CpuResult(BaseModel):
-    """One CPU, analysed by itself."""
+    """One CPU, analysed alone."""
 
     cpu: int
     utilisation: float
-    utilisation_exact: str = Field(description="as a fraction")
+    utilisation_exact: str = Field(description="the utilisation as a fraction")
     harmonic: bool
     rate_monotonic: bool
     bounds: list[BoundResult]
     tasks: list[TaskResult]
     growth: GrowthResult
-    hyperperiod_ns: int = Field(description="may be beyond 64 bits")
+    hyperperiod_ns: int = Field(
+        description="least common multiple of the periods; may need more than 64 bits"
+    )
     timeline: TimelineResult | None
-    no_timeline: str = Field(default="", description="why there is none")
+    no_timeline: str = Field(default="", description="why there is no timeline")
     answer: Answer
 
 
 class SetResult(BaseModel):
-    """A task set."""
+    """The result for a task set."""
 
     name: str
     answer: Answer
@@ -124,13 +128,13 @@ class SetResult(BaseModel):
 
 
 def worst(answers: list[Answer]) -> Answer:
-    """Return the worst answer: not schedulable, then cannot tell, then schedulable."""
+    """Return the worst of the answers: not schedulable, else cannot tell, else schedulable."""
     order = [Answer.SCHEDULABLE, Answer.CANNOT_TELL, Answer.NOT_SCHEDULABLE]
     return max(answers, key=order.index)
 
 
 def analyse(task_set: TaskSet) -> SetResult:
-    """Compute bounds, responses, growth and timeline of every CPU."""
+    """Compute each CPU's bounds, responses, growth and timeline."""
     cpus = [_cpu(cpu, task_set.on(cpu)) for cpu in task_set.cpus]
     return SetResult(name=task_set.name, answer=worst([cpu.answer for cpu in cpus]), cpus=cpus)
 
@@ -184,7 +188,7 @@ def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
 
 
 def _seen_late(ordered: Sequence[Task]) -> set[str] | None:
-    """Return the tasks that miss a deadline with their offsets; None if the schedule is too long to
+    """Return the tasks that miss a deadline in the simulated schedule with offsets; None if it is too long to
     simulate.
     """
     if not any(task.offset_ns for task in ordered):
@@ -229,8 +233,8 @@ def _answer(
     unknown = unknown if response.worst_ns is None else ""
     if not any(other.offset_ns != task.offset_ns for other in higher):
         return Answer.NOT_SCHEDULABLE, unknown
-    # With offsets the simultaneous release that the analysis assumes may never happen: only a schedule that
-    # misses a deadline proves a failure.
+    # With offsets, the simultaneous release that the analysis assumes may never happen. Only a simulated
+    # missed deadline proves a failure.
     if late is not None and task.name in late:
         return Answer.NOT_SCHEDULABLE, unknown
     why = (
@@ -242,7 +246,7 @@ def _answer(
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:
-    """Convert a schedule to its form in the document."""
+    """Return a schedule in the form of the document."""
     return TimelineResult(
         end_ns=schedule.end_ns,
         segments=schedule.segments,

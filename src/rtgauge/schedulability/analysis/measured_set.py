@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares a measured task set with its analysis, and takes jitter and execution times from a record."""
+"""Compares a measured task set with its analysis, and takes jitter or execution times from a record."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from rtgauge.units import format_cpu_list, format_time
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:
-    """Return the largest latency, missed activations filled in; at least 0, because an early timer is not
-    negative jitter.
+    """Return the largest latency (ns), including missed activations; at least 0, as jitter is never
+    negative.
     """
     values = [value for value in (series.max_ns, series.filled.max_ns) if value is not None]
     return max(0, *values) if values else None
@@ -34,7 +34,7 @@ def _largest_ns(series: SeriesSummary) -> int | None:
 def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list[str]]:
     """Give every task without a jitter in the file the largest latency that any step measured on its CPU.
 
-    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a CPU
+    Steps with an invalid mark are left out. Return the set and notes for people. Raises InputError if a CPU
     was not measured.
     """
     largest: dict[int, tuple[int, str]] = {}
@@ -74,7 +74,7 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
 def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list[str]]:
     """Give every task the largest execution time that any step measured for a task of the same name.
 
-    Steps with an invalid mark are left out. Returns the set and notes for people. Raises InputError if a task
+    Steps with an invalid mark are left out. Return the set and notes for people. Raises InputError if a task
     was not measured.
     """
     largest: dict[str, tuple[int, str]] = {}
@@ -104,12 +104,12 @@ def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, l
 
 
 SHOWN = 2_000
-"""Gaps shorter than the timeline divided by this are not shown."""
+"""Gaps shorter than a timeline's length divided by this are not shown."""
 
 
 @dataclass(frozen=True)
 class MeasuredTask:
-    """One task of a step: its calculated response, its counts, and its series by metric."""
+    """One task of a step: its computed response, its counts, and its series by metric."""
 
     calculated: TaskResult
     counts: TaskCounts
@@ -118,7 +118,7 @@ class MeasuredTask:
 
 @dataclass(frozen=True)
 class MeasuredSet:
-    """A step of taskset: the analysis of its set as written, and its tasks in the set's order."""
+    """A step of the probe taskset: the analysis of its set, and its tasks in the set's order."""
 
     step: Step
     result: SetResult
@@ -128,7 +128,7 @@ class MeasuredSet:
 def measured_set(step: Step) -> MeasuredSet:
     """Return the measured set of a step of the probe taskset.
 
-    Raises RecordError if its parameters are not a task set's.
+    Raises RecordError if its parameters do not describe a task set.
     """
     result = analyse(PROBE.own(step.key).task_set)
     calculated = {task.name: task for cpu in result.cpus for task in cpu.tasks}
@@ -144,8 +144,8 @@ def measured_set(step: Step) -> MeasuredSet:
 def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
     """Return the measured first hyperperiods of one CPU; None if none were measured.
 
-    Gaps of less than a 2000th of its length (the clock tick and other interrupts, a hypervisor) are not
-    shown: the task counts as running meanwhile.
+    Gaps shorter than a 2000th of its length are not shown, and the task counts as running. Such gaps come
+    from the tick, other interrupts or a hypervisor.
     """
     task_set = PROBE.own(measured.step.key).task_set
     tasks = {task.name: task for task in task_set.on(cpu)}
@@ -185,7 +185,7 @@ def _activation(task: Task, number: int, finish_ns: int) -> ActivationResult:
 
 
 def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """Return the calculated schedule of one CPU, as long as the measured one; None if it is too long to
+    """Return the calculated schedule of one CPU, as long as the measured one; None if too long to
     simulate.
     """
     task_set = PROBE.own(measured.step.key).task_set
@@ -197,7 +197,7 @@ def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | Non
 
 
 def clipped(shown: TimelineResult, end_ns: int) -> TimelineResult:
-    """Return the timeline up to `end_ns`."""
+    """Return the timeline, cut at `end_ns`."""
 
     def cut(segments: list[Segment]) -> list[Segment]:
         begun = (segment for segment in segments if segment.start_ns < end_ns)

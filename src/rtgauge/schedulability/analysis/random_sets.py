@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws random task sets, and computes which share of them is schedulable at each utilisation."""
+"""Draws random task sets, and computes the schedulable share at each utilisation."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MAX_POINTS = 1_000
 
 @dataclass(frozen=True)
 class ManySets:
-    """Many task sets of one size on one CPU, as arrays [task, set]: highest priority first, deadline =
-    period.
+    """Many task sets of one size on one CPU, as arrays of shape [task, set]. The first task has the highest
+    priority; deadlines are equal to periods.
     """
 
     period_ns: Ints
@@ -34,12 +34,11 @@ class ManySets:
 
 
 def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.random.Generator) -> Floats:
-    """Return utilisations [task, set] that add up to `utilisation`, uniformly distributed, none above 1.
+    """Return uniformly distributed utilisations [task, set] that add up to `utilisation`; each is at most 1.
 
     UUniFast: Bini and Buttazzo, Measuring the performance of schedulability tests, Real-Time Systems 30
-    (2005); sets with a task above 1 are discarded: Davis and Burns, RTSS 2009. numpy's dirichlet draws from
-    the same distribution, but a seed would give other sets. Raises ValueError if nearly all would be
-    discarded.
+    (2005); sets with a task above 1 are discarded: Davis and Burns, RTSS 2009. numpy's dirichlet has the same
+    distribution, but draws other sets from the same seed. Raises ValueError if nearly all would be discarded.
     """
     if not 0 < utilisation <= max(1.0, tasks / 2):
         raise ValueError(f"a utilisation of {utilisation} is not between 0 and {max(1.0, tasks / 2)}")
@@ -62,8 +61,8 @@ def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.ra
 def random_sets(
     sets: int, tasks: int, utilisation: float, periods_ns: tuple[int, int], generator: np.random.Generator
 ) -> ManySets:
-    """Draw rate-monotonic sets with periods log-uniform between `periods_ns` (Emberson, Stafford and Davis,
-    WATERS 2010); execution times are truncated to whole ns, at least 1.
+    """Draw rate-monotonic sets with log-uniform periods between `periods_ns` (Emberson, Stafford and Davis,
+    WATERS 2010). Execution times are truncated to whole ns, at least 1.
     """
     shares = uunifast_discard(sets, tasks, utilisation, generator)
     low, high = np.log(periods_ns[0]), np.log(periods_ns[1])
@@ -75,8 +74,8 @@ def random_sets(
 
 
 def parse_utilisations(text: str) -> list[float]:
-    """Parse `LOW:HIGH:STEP`: "0.5:1.0" -> [0.5, 0.55, ... 1.0]; one number is one utilisation. Raises
-    InputError for other text.
+    """Parse `LOW:HIGH:STEP`: "0.5:1.0" -> [0.5, 0.55, ... 1.0]. One number is one utilisation. Raises
+    InputError for any other text.
     """
     parts = text.split(":")
     if len(parts) > 3 or not all(re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", part.strip()) for part in parts):
@@ -98,7 +97,7 @@ def parse_utilisations(text: str) -> list[float]:
 def parse_periods(text: str, tasks: int) -> tuple[int, int]:
     """Parse `LOW:HIGH`: "10ms:1s" -> (10000000, 1000000000).
 
-    More `tasks` per set limit the periods. Raises InputError if the text or the range is invalid.
+    More `tasks` need shorter periods. Raises InputError if the text or the range is invalid.
     """
     low, sign, high = text.partition(":")
     try:
@@ -116,12 +115,12 @@ def parse_periods(text: str, tasks: int) -> tuple[int, int]:
 
 Booleans = NDArray[np.bool_]
 AT_ONCE = 1_000
-"""The number of sets to analyse together, so that their numbers stay in the processor's cache."""
+"""How many sets are analysed together. Their numbers then stay in the processor's cache."""
 
 
 def _check_range(period: Ints, execution: Ints, scale: int) -> None:
-    """Raise OverflowError if a demand could exceed int64: a window w is at most the longest period T, and no
-    C is above its T, so no demand exceeds the sum of w + Tj.
+    """Raise OverflowError if a demand could exceed int64. A window w is at most the longest period T, and no
+    C exceeds its T, so a demand is at most the sum of w + Tj.
     """
     if (execution > period).any() or (execution < 1).any():
         raise ValueError("an execution time is not between 1 ns and its period")
@@ -134,7 +133,7 @@ def _check_range(period: Ints, execution: Ints, scale: int) -> None:
 
 
 def _meets(period: Ints, execution: Ints) -> Booleans:
-    """Return (tasks, sets) -> (sets,): whether each set meets every deadline.
+    """Return, for arrays of shape (tasks, sets), whether each set meets every deadline.
 
     A task's window grows until it converges or exceeds the deadline.
     """
@@ -142,8 +141,8 @@ def _meets(period: Ints, execution: Ints) -> Booleans:
     alive = np.arange(period.shape[1], dtype=np.int64)
     response = np.zeros(period.shape[1], dtype=np.int64)
     for rank in range(len(period)):
-        # Until all higher priorities have been served once, a task gets nothing: its response is at least
-        # theirs plus its own execution time.
+        # A task gets nothing until all higher priorities have run once: its response is at least theirs plus
+        # its own execution time.
         window = response + execution[rank]
         pending = np.arange(len(alive))
         high_period, high_execution, own, limit = (
@@ -186,7 +185,7 @@ def schedulable(sets: ManySets) -> Booleans:
 
 
 def largest_growth(sets: ManySets) -> Ints:
-    """Return the largest factor, in millionths, by which the execution times of each set can grow: found by
+    """Return the largest factor, in millionths, by which each set's execution times can grow. It is found by
     bisection, exact from below, as in `rta.largest_growth`.
     """
     _check_range(sets.period_ns, sets.execution_ns, PARTS)
@@ -201,7 +200,7 @@ def largest_growth(sets: ManySets) -> Ints:
 def _growth(period: Ints, execution: Ints) -> Ints:
     scaled = period * PARTS
     share = (execution / period).sum(axis=0)
-    # The answer lies between the hyperbolic bound and a utilisation of 1, with margins for rounding.
+    # The answer is between the hyperbolic bound and a utilisation of 1, with margins for rounding.
     low = np.floor(_hyperbolic_growth(execution / period) * PARTS).astype(np.int64) - 2
     high = np.ceil(PARTS / share).astype(np.int64) + 2
     low = np.maximum(low, 0)
@@ -214,10 +213,10 @@ def _growth(period: Ints, execution: Ints) -> Ints:
 
 
 def _hyperbolic_growth(shares: Floats) -> Floats:
-    """Return the factor f with product of (1 + f U_i) = 2, by Newton's method from below, which stays within
-    the hyperbolic bound.
+    """Return the factor f with product of (1 + f U_i) = 2. Newton's method finds it from below, so the result
+    stays within the hyperbolic bound.
     """
-    factor = np.log(2) / shares.sum(axis=0)  # e^(f U) >= the product: the factor is at least this
+    factor = np.log(2) / shares.sum(axis=0)  # e^(f U) >= the product, so the factor is at least this
     for _ in range(6):
         grown = 1 + factor * shares
         factor += (np.log(2) - np.log(grown).sum(axis=0)) / (shares / grown).sum(axis=0)
@@ -234,21 +233,23 @@ def within_bounds(sets: ManySets) -> tuple[Booleans, Booleans]:
 
 
 CHUNK = 2_000
-"""The number of sets drawn from one stream of random numbers; changing it changes the sets of a seed."""
+"""How many sets are drawn from one stream of random numbers. Another value gives a seed other sets."""
 
 
 class RatioPoint(BaseModel):
-    """The number of sets that pass each test at one utilisation."""
+    """How many sets pass each test at one utilisation."""
 
     utilisation: float
     sets: int
-    exact: int = Field(description="schedulable by exact response-time analysis")
-    exact_low: float = Field(description="95 % confidence interval of the share (Clopper-Pearson)")
+    exact: int = Field(description="number of sets that exact response-time analysis finds schedulable")
+    exact_low: float = Field(
+        description="95 % confidence interval of the schedulable share (Clopper-Pearson)"
+    )
     exact_high: float
     hyperbolic: int
     liu_layland: int
     growth_median: float | None = Field(
-        description="median of the largest factor for the execution times; None: not calculated"
+        description="median of the largest factors for the execution times; None: not calculated"
     )
 
 
@@ -272,7 +273,7 @@ def schedulability_ratio(
     growth: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> RatioResult:
-    """Draw `sets` sets of `tasks` tasks at each utilisation and test them. Calls `progress(n)` after n more
+    """Draw `sets` sets of `tasks` tasks at each utilisation and test them. Call `progress(n)` after n more
     sets.
     """
     points: list[RatioPoint] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes utilisation bounds, worst-case responses and the possible growth of execution times on one CPU."""
+"""Computes utilisation bounds, worst-case responses and the largest growth of execution times on one CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtgauge.schedulability.task_set import Task, is_rate_monotonic, utilisation
 
 
 def liu_layland_bound(count: int) -> float:
-    """Return the bound n (2^(1/n) - 1): a set of n tasks below this utilisation is schedulable.
+    """Return the bound n (2^(1/n) - 1): n tasks whose utilisation is at most this are schedulable.
 
     Liu and Layland, J. ACM 20 (1973), theorem 5.
     """
@@ -21,7 +21,7 @@ def liu_layland_bound(count: int) -> float:
 
 
 def within_liu_layland(tasks: Sequence[Task]) -> bool:
-    """Return whether U <= n (2^(1/n) - 1), compared without rounding as (1 + U/n)^n <= 2."""
+    """Return whether U <= n (2^(1/n) - 1). To avoid rounding, it compares (1 + U/n)^n <= 2."""
     return (1 + utilisation(tasks) / len(tasks)) ** len(tasks) <= 2
 
 
@@ -40,7 +40,7 @@ def within_hyperbolic(tasks: Sequence[Task]) -> bool:
 
 
 def why_not_applicable(ordered: Sequence[Task]) -> str | None:
-    """Return why the bounds do not apply to these tasks (the highest priority first); None if they do."""
+    """Return why the bounds do not apply to these tasks (highest priority first); None if they apply."""
     if any(task.deadline_ns < task.period_ns for task in ordered):
         return "a deadline is before the end of its period"
     if not is_rate_monotonic(ordered):
@@ -51,15 +51,15 @@ def why_not_applicable(ordered: Sequence[Task]) -> str | None:
 
 
 TERMS = 2_000_000
-"""The number of terms that one analysis may add up; they take about a second."""
+"""The most terms that one analysis adds up; they take about a second."""
 
 
 class TooLong(Exception):  # noqa: N818 - what happened, as StopIteration
-    """Raised if an analysis has used up its budget."""
+    """An analysis has used up its budget."""
 
 
 class Budget:
-    """Ends an analysis that would take too long: near a utilisation of 1 a busy period can be very long."""
+    """Ends an analysis that would take too long. Near a utilisation of 1, a busy period can be very long."""
 
     def __init__(self, terms: int = TERMS) -> None:
         self.left = terms
@@ -75,14 +75,14 @@ class Budget:
 class Response:
     """The worst-case response time from the start of the period, or why there is none.
 
-    `seen_ns`: the largest response found, a lower bound if `worst_ns` is None.
+    `seen_ns`: the largest response found, which is a lower bound if `worst_ns` is None.
     """
 
     worst_ns: int | None
     reason: Literal["", "diverges", "too long"] = ""
     seen_ns: int = 0
     activation: int = 1
-    """The activation of the busy period with the worst response; the first is 1."""
+    """The number of the activation with the worst response in the busy period; the first is 1."""
 
 
 def _demand(own_ns: int, window_ns: int, higher: Sequence[Task], budget: Budget) -> int:
@@ -93,11 +93,11 @@ def _demand(own_ns: int, window_ns: int, higher: Sequence[Task], budget: Budget)
 
 
 def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
-    """Return the number of activations in one hyperperiod: no later one has a worse response, however long
-    the busy period lasts.
+    """Return the number of activations in one hyperperiod. No later activation has a worse response, however
+    long the busy period lasts.
 
-    At a utilisation of at most 1 a window longer by a hyperperiod H holds at most H more demand, so that w(q
-    + H / T) <= w(q) + H.
+    At a utilisation of at most 1, a window that is longer by a hyperperiod H holds at most H more demand, so
+    w(q + H / T) <= w(q) + H.
     """
     return math.lcm(*(each.period_ns for each in everyone)) // task.period_ns
 
@@ -105,13 +105,13 @@ def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
 def exact_response(
     task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None
 ) -> Response:
-    """Return the worst response of `task` over all activations of the busy period. `higher`: the tasks of
-    higher priority on its CPU.
+    """Return the worst response of `task` over all activations of the busy period. `higher`: the
+    higher-priority tasks on its CPU.
 
     w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until
-    w(q) + J <= q T or a hyperperiod has passed. It continues beyond the deadline, to show by how much a task
-    fails, but ends early if a response exceeds `enough_ns`. Offsets are not used: all tasks are released
-    together, which is the worst case.
+    w(q) + J <= q T or a hyperperiod has passed. The search continues beyond the deadline, to show by how much
+    a task fails, but ends early if a response exceeds `enough_ns`. Offsets are not used: all tasks are
+    released together, which is the worst case.
     """
     budget = budget or Budget()
     everyone = [task, *higher]
@@ -120,7 +120,7 @@ def exact_response(
     last = _activations_to_see(everyone, task)
     worst_ns, at, number = 0, 1, 1
     own_ns = window_ns = task.execution_ns + task.blocking_ns
-    start_ns = 0  # start of this activation's period
+    start_ns = 0  # the start of this activation's period
     try:
         while True:
             while (demand_ns := _demand(own_ns, window_ns, higher, budget)) > window_ns:
@@ -148,9 +148,9 @@ def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
     """Compute equation 1 of Delgado et al. (2020) for the first activation: R = C + B + J + sum of ceil((R +
     Jj) / Tj) Cj.
 
-    The task's own jitter is inside the recursion, so it collects interference as if the task ran during its
-    jitter: the result is never below the exact response of the first activation. The paper stops at the
-    deadline; this continues.
+    The task's own jitter is inside the recursion, as if the task ran and was preempted during its jitter. The
+    result is therefore never below the exact response of the first activation. The paper stops at the
+    deadline; this function continues.
     """
     budget = budget or Budget()
     own_ns = response_ns = task.execution_ns + task.blocking_ns + task.jitter_ns
@@ -165,8 +165,8 @@ def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
 
 
 def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
-    """Return whether every activation of the busy period meets the deadline. Raises TooLong if that is not
-    known.
+    """Return whether every activation of the busy period meets the deadline. Raises TooLong if the budget is
+    too small.
     """
     response = exact_response(task, higher, budget, enough_ns=task.deadline_ns)
     if response.reason == "too long" and response.seen_ns <= task.deadline_ns:
@@ -175,14 +175,14 @@ def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
 
 
 PARTS = 1_000_000
-"""Growth factors are whole numbers of millionths."""
+"""Growth factors are whole millionths."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The largest factor, in millionths, with which every deadline is met; None if the search took too long.
+    """The largest factor, in millionths, that keeps every deadline; None if the search took too long.
 
-    `limit`: the task that fails first beyond it.
+    `limit`: the task that fails first beyond the factor.
     """
 
     millionths: int | None
@@ -190,7 +190,7 @@ class Growth:
 
 
 def _scaled(tasks: Sequence[Task], millionths: int) -> list[Task]:
-    """Return the tasks in units of 1e-6 ns, so that scaled execution times are whole numbers."""
+    """Return the tasks in units of 1e-6 ns, in which scaled execution times are whole numbers."""
     return [
         replace(
             task,
@@ -212,14 +212,14 @@ def _first_to_fail(ordered: Sequence[Task], millionths: int, budget: Budget) -> 
 
 
 def largest_growth(ordered: Sequence[Task], budget: Budget | None = None) -> Growth:
-    """Find the largest factor by bisection over whole millionths; the exact integer analysis decides each.
+    """Find the largest factor by bisection over whole millionthsand exact integer analysis.
 
-    `ordered`: the tasks of one CPU, the highest priority first. Periods, deadlines, jitter and blocking stay
-    the same. The result is exact to 1e-6, from below.
+    `ordered`: one CPU's tasks, the highest priority first. Only execution times change. The result is exact
+    to 1e-6, from below.
     """
     budget = budget or Budget(10_000_000)
     low = 0  # meets every deadline, or is the answer
-    high = int(PARTS / utilisation(ordered)) + 1  # utilisation above 1: misses a deadline
+    high = int(PARTS / utilisation(ordered)) + 1  # utilisation above 1, so it misses a deadline
     limit = ordered[-1].name
     try:
         while high - low > 1:

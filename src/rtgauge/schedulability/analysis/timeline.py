@@ -19,7 +19,7 @@ MAX_ACTIVATIONS = 10_000
 
 
 class Segment(BaseModel):
-    """A stretch of time in which one activation (the first is 1) runs without a break, or is preempted."""
+    """A stretch of time in which one activation (numbered from 1) runs without a break, or is preempted."""
 
     task: str
     activation: int
@@ -29,7 +29,7 @@ class Segment(BaseModel):
 
 @dataclass
 class Activation:
-    """One activation; `finish_ns` is None if it has not finished at the timeline's end."""
+    """One activation. `finish_ns` is None if it has not finished by the timeline's end."""
 
     task: str
     activation: int
@@ -39,7 +39,7 @@ class Activation:
     left_ns: int = field(default=0, repr=False)
 
     def missed(self, end_ns: int) -> bool:
-        """Return whether the deadline passed before it finished, as seen up to `end_ns`."""
+        """Return whether the activation's deadline passed before it finished, as known at `end_ns`."""
         return self.deadline_ns < (end_ns if self.finish_ns is None else self.finish_ns)
 
 
@@ -66,7 +66,7 @@ def hyperperiod_ns(tasks: Sequence[Task]) -> int:
 
 
 def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
-    """Return the last first release plus `hyperperiods` hyperperiods. Raises InputError if it is too long."""
+    """Return the last first release plus `hyperperiods` hyperperiods (ns). Raises InputError if too long."""
     end_ns = max(task.offset_ns for task in ordered) + hyperperiods * hyperperiod_ns(ordered)
     where = f"the hyperperiod of CPU {ordered[0].cpu}"
     if end_ns > MAX_NS:
@@ -86,15 +86,15 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
     """Run the tasks of one CPU (the highest priority first) preemptively from their offsets, each for its
     whole execution time.
 
-    Jitter and blocking are left out: they are bounds, not a schedule. Late activations continue; a task's
-    activations run in order. Raises InputError as `horizon_ns` does.
+    Jitter and blocking are left out, because they are bounds. Late activations continue; a task's activations
+    run in order. Raises InputError as `horizon_ns` does.
     """
     end_ns = horizon_ns(ordered, hyperperiods)
     releases = [(task.offset_ns, rank) for rank, task in enumerate(ordered) if task.offset_ns < end_ns]
     heapq.heapify(releases)
     waiting: list[deque[Activation]] = [deque() for _ in ordered]
     counts = [0] * len(ordered)
-    ready: list[int] = []  # ranks with waiting activations; may repeat
+    ready: list[int] = []  # ranks that have waiting activations; a rank may repeat
     activations: list[Activation] = []
     segments: list[Segment] = []
     now_ns = 0
@@ -136,7 +136,7 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
 
 
 def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns: int) -> None:
-    """Add a stretch of time, joined to the last segment if that belongs to the same activation."""
+    """Add a stretch of time. Join it to the last segment if both belong to the same activation."""
     last = segments[-1] if segments else None
     if last is not None and (last.task, last.activation, last.end_ns) == (
         running.task,
@@ -151,7 +151,7 @@ def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns:
 
 
 def preemptions(segments: Sequence[Segment]) -> list[Segment]:
-    """Return the gaps between the segments of each activation, in which it is preempted."""
+    """Return the gaps between each activation's segments, in which it is preempted."""
     last_end_ns: dict[tuple[str, int], int] = {}
     gaps: list[Segment] = []
     for segment in segments:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Tables and the timeline of a task set for the page and the terminal."""
+"""Shows a task set's tables and timeline, on the page and in the terminal."""

@@ -32,12 +32,12 @@ LEAST_CELLS = 10
 SIGNS = ("runs", "runs in part", "waits", "late", "nothing", "axis", "tick")
 BLOCKS: dict[str, str] = dict(zip(SIGNS, "█▄·! ─┴", strict=True))
 PLAIN: dict[str, str] = dict(zip(SIGNS, "#+.! -+", strict=True))
-"""For a terminal without block characters."""
+"""The signs for a terminal without block characters."""
 
 
 def cell_ns(end_ns: int, cells: int) -> int:
-    """Return the time of one character: the smallest of 1, 2, 5, 10, ... ns that fits `end_ns` into
-    `cells`.
+    """Return the time of one character: the smallest of 1, 2, 5, 10, ... ns with which `cells` cover
+    `end_ns`.
     """
     power = 1
     while True:
@@ -50,8 +50,8 @@ def cell_ns(end_ns: int, cells: int) -> int:
 def timeline_lines(
     timeline: TimelineResult, names: list[str], width: int, *, plain: bool = False
 ) -> list[str]:
-    """Return a line per task, the highest priority first, an axis, and a legend, none wider than `width` (at
-    least 20).
+    """Return a line per task, the highest priority first, then an axis and a legend; each is at most `width`
+    wide (at least 20).
     """
     signs = PLAIN if plain else BLOCKS
     margin = min(max(cell_len(name) for name in names), max(4, width // 4))
@@ -95,7 +95,7 @@ def _sign(signs: dict[str, str], ran_ns: int, size_ns: int, *, waits: bool, late
 
 
 def _axis(signs: dict[str, str], end_ns: int, size_ns: int, cells: int, margin: int) -> list[str]:
-    """Return the line with a tick every few cells, and the times below."""
+    """Return a line with a tick every few cells, and a line with the times below it."""
     longest = max(len(format_duration(end_ns)), len(format_duration(size_ns)) + 2)
     every = next(step * 10**power for power in range(20) for step in (1, 2, 5) if step * 10**power > longest)
     line = "".join(signs["tick"] if cell % every == 0 else signs["axis"] for cell in range(cells))
@@ -153,7 +153,7 @@ def print_set(result: SetResult, console: Console) -> None:
 
 
 def _conclusion(result: SetResult) -> str:
-    """Return the number of tasks that miss their deadlines and the worst one, or the smallest margin left."""
+    """Return how many tasks miss their deadlines, and the worst of them, or the smallest margin."""
     tasks = [task for cpu in result.cpus for task in cpu.tasks]
     bounded = [(task.late_by_ns, task) for task in tasks if task.late_by_ns is not None]
     late = [task for task in tasks if task.answer is Answer.NOT_SCHEDULABLE]
@@ -202,7 +202,7 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
 
 LOOKS: dict[Answer, Tone] = {Answer.NOT_SCHEDULABLE: "alarm", Answer.CANNOT_TELL: "doubt"}
 GIVEN = ("blocking", "jitter", "offset")
-"""Columns shown only if a task of the CPU has the value."""
+"""Columns that are shown only if a task of the CPU has the value."""
 
 
 def _row(task: TaskResult) -> list[str]:
@@ -260,9 +260,7 @@ def _growth(growth: GrowthResult) -> str:
 
 
 def _ratio_conclusion(result: RatioResult) -> str:
-    """Return the utilisation up to which every set is schedulable, and the one from which fewer than half
-    are.
-    """
+    """Return the utilisation up to which every set is schedulable, and from which fewer than half are."""
     points = sorted(result.points, key=lambda point: point.utilisation)
     whole = list(itertools.takewhile(lambda point: point.exact == point.sets, points))
     fewer = next((point.utilisation for point in points if point.exact * 2 < point.sets), None)
@@ -291,7 +289,7 @@ def print_ratio(result: RatioResult, console: Console) -> None:
         ]
         for point in result.points
     ]
-    # Numbers are never truncated: columns without room need a wider terminal, or --json.
+    # Numbers are never truncated. Columns without room need a wider terminal, or --json.
     spare = {"95 % interval": 2, "hyperbolic": 3, "Liu-Layland": 4, "growth": 1}
     columns = [*numbers("utilisation", "exact"), *(Column(title, "number", n) for title, n in spare.items())]
     console.print(rich_table(Table("", columns, rows).without_empty(), console.width))

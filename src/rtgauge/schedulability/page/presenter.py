@@ -29,7 +29,7 @@ from rtgauge.schedulability.page.schedule_figure import figure_name, measured_fi
 from rtgauge.units import format_count, format_time, plural
 
 FIGURES = {"mean": "mean_ns", "max": "max_ns", "min": "min_ns", "std": "std_ns"}
-"""The field of each row of the paper's tables 7 and 8."""
+"""The field that each row of the paper's tables 7 and 8 shows."""
 METRICS = {
     "period": "period",
     "response": "response",
@@ -38,10 +38,10 @@ METRICS = {
     "response-from-start": "response from start",
     "execution": "execution",
 }
-"""The heading of each metric; the first three are the paper's columns."""
+"""Each metric's heading. The first three are the paper's columns."""
 
 EARLIER = {"absolute-jitter": "jitter"}
-"""The metric's name in records made before rtgauge signed every jitter."""
+"""The metric's name in older records, before jitter had a sign."""
 
 
 def ms(ns: float | None) -> str:
@@ -50,10 +50,10 @@ def ms(ns: float | None) -> str:
 
 
 WRITTEN = ("P", "D", "C", "pr", "CPU", "R calculated", "R eq. 1")
-"""Columns of table 6, including the calculated ones."""
+"""Columns of table 6, with the calculated responses."""
 LATE = "deadline misses"
 OUTCOME = ("R measured, max (ms)", "measured - calculated (ms)", "activations", LATE, "preemptions")
-"""Columns with the measured outcome."""
+"""Columns that show the measured outcome."""
 SHORT = {
     **{title: title for title in ("task", "P", "D", "C", "pr")},
     "R calculated": "R calc.",
@@ -61,12 +61,12 @@ SHORT = {
     LATE: "late",
     "preemptions": "preempted",
 }
-"""Titles in a terminal, for the columns of the page that fit there."""
+"""Shorter titles for the terminal, for the columns that fit there."""
 
 
 def task_table(measured: MeasuredSet) -> Table:
-    """Return Table 6: the parameters of every task, the calculated response (exact, and by the paper's eq.
-    1), the measured response, and the counts.
+    """Return Table 6: every task's parameters, the calculated response (exact, and by the paper's eq. 1), the
+    measured response, and the counts.
     """
     rows: list[list[str]] = []
     for task in measured.tasks:
@@ -90,7 +90,7 @@ def task_table(measured: MeasuredSet) -> Table:
 
 
 def page_tables(measured: MeasuredSet) -> list[Table]:
-    """Return the table of all tasks split in two: the parameters as in table 6 of the paper, and the
+    """Return the table of all tasks in two parts: the parameters as in the paper's table 6, and the
     outcome.
     """
     table = task_table(measured)
@@ -105,7 +105,7 @@ def page_tables(measured: MeasuredSet) -> list[Table]:
 
 
 def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
-    """Return the largest measured response minus the calculated one."""
+    """Return, as text, the largest measured response minus the calculated one."""
     return ms(
         None
         if response is None or response.max_ns is None or calculated_ns is None
@@ -114,12 +114,12 @@ def _above(response: SeriesSummary | None, calculated_ns: int | None) -> str:
 
 
 FAR_ABOVE = 1.5
-"""A remark is made if a measured response exceeds the calculated one by this factor."""
+"""A measured response gets a remark if it exceeds the calculated one by this factor."""
 
 
 def above_the_bound(measured: MeasuredSet) -> list[str]:
-    """Return a sentence for each task whose largest measured response is far above the calculated bound: the
-    set is incomplete, or something disturbed it.
+    """Return a sentence for each task whose largest measured response is far above the calculated bound. Then
+    the set is incomplete, or something disturbed the task.
     """
     remarks: list[str] = []
     for task in measured.tasks:
@@ -139,7 +139,7 @@ def above_the_bound(measured: MeasuredSet) -> list[str]:
 
 
 def figure_table(task: MeasuredTask) -> Table:
-    """Return Tables 7 and 8 for one task: a row per figure, a column per metric, in ms."""
+    """Return tables 7 and 8 for one task: a row per figure, a column per metric, in ms."""
     series = [task.series.get(metric) or task.series.get(EARLIER.get(metric, "")) for metric in METRICS]
     rows = [
         [name, *(ms(None if summary is None else getattr(summary, field)) for summary in series)]
@@ -149,7 +149,7 @@ def figure_table(task: MeasuredTask) -> Table:
 
 
 def words(measured: MeasuredSet) -> str:
-    """Return how the busy loops counted time, and what the runtime did not count."""
+    """Return, in words, how the busy loops counted time, and what the runtime did not count."""
     text = (
         "Busy loops burnt CPU time."
         if measured.step.key.parameters.get("execution") == "cpu"
@@ -165,7 +165,7 @@ def words(measured: MeasuredSet) -> str:
 
 
 def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Console) -> list[str]:
-    """Return the measured schedule of one CPU above the calculated one, on one axis; empty if none was
+    """Return the measured schedule of one CPU above the calculated one, on one axis; empty if not
     measured.
     """
     seen = measured_timeline(measured, cpu)
@@ -189,7 +189,7 @@ def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Conso
 
 
 def print_taskset(step: Step, console: Console) -> None:
-    """Print table 6 with calculated and measured response, then table 7 of each task, and the timeline."""
+    """Print table 6 with calculated and measured responses, then table 7 of each task, and the timeline."""
     measured = measured_set(step)
     table = task_table(measured)
     table = table.only(lambda at, full=table: full.columns[at].title in SHORT)
@@ -206,7 +206,7 @@ def print_taskset(step: Step, console: Console) -> None:
 
 @dataclass(frozen=True)
 class MeasuredTaskSet:
-    """One step. `tables`: all tasks; `tasks`: one table per task; `figure`: the timeline's name, if drawn."""
+    """One step. `tables`: about all tasks; `tasks`: a table each; `figure`: the timeline's name, if drawn."""
 
     name: str
     step: Step
@@ -235,8 +235,8 @@ class TaskSetPresenter(Presenter):
     """Presents each step that ran a task set."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """Return how many deadlines were missed, and which task's response is far above its calculated
-        bound.
+        """Return how many deadlines were missed, and which tasks responded far above their
+        calculated bounds.
         """
         names = view.labels
         counts = [(counts, names[step.id]) for step in steps for counts in step.tasks]
@@ -279,7 +279,7 @@ class TaskSetPresenter(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print the tables and timelines as they fit into the terminal."""
+        """Print the tables and timelines in a form that fits the terminal."""
         names = view.labels
         for step in steps:
             if step.tasks:

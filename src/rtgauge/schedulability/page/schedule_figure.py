@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Draws the figures of task sets: timelines (the form of Delgado et al. 2020, fig. 5), calculated, and
-measured over calculated; the schedulability ratio of random sets.
+"""Draws the figures of task sets. Timelines (as in Delgado et al. 2020, fig. 5) are calculated, or measured
+over calculated. Random sets have a figure of the schedulable share.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLUMNS = "task activation:Q start:Q end:Q"
 
 
 def time_unit(end_ns: int) -> tuple[int, str]:
-    """Return (ns, name) of the unit for an axis that ends at `end_ns`."""
+    """Return (ns, name) of the time unit for an axis that ends at `end_ns`."""
     return next(unit for unit in UNITS if end_ns >= unit[0])
 
 
@@ -72,7 +72,7 @@ def _chart(cpu: CpuResult) -> vega.Part:
 
 
 class _Axes:
-    """The axes of a timeline, a row per task over time, and the layers drawn on them."""
+    """The axes of a timeline, with a row per task over time, and the layers drawn on them."""
 
     def __init__(self, cpu: CpuResult, timeline: TimelineResult) -> None:
         self.divisor, self.unit = time_unit(timeline.end_ns)
@@ -88,7 +88,7 @@ class _Axes:
         self.tooltip = vega.tips("task:N", "activation:Q", *times)
 
     def at(self, data: vega.Data, drawn: vega.Part, **encoding: object) -> vega.Part:
-        """Return a layer with COLUMNS data at their places."""
+        """Return a layer with data from COLUMNS at their places."""
         return vega.layer(data, drawn, **self.place, **encoding)
 
     def _spans(self, segments: Sequence[Segment]) -> vega.Data:
@@ -96,19 +96,19 @@ class _Axes:
         return vega.csv(COLUMNS, ((s.task, s.activation, s.start_ns / ns, s.end_ns / ns) for s in segments))
 
     def bars(self, timeline: TimelineResult | None, *, coloured: bool = True, **look: object) -> vega.Part:
-        """Return a bar for each stretch in which a task ran."""
+        """Return a layer with a bar for each stretch in which a task ran."""
         more = {"color": self.colour} if coloured else {}
         data = self._spans([] if timeline is None else timeline.segments)
         end = vega.shown("end")
         return self.at(data, vega.mark("bar", **look), x2=end, tooltip=self.tooltip, **more)
 
     def gaps(self, timeline: TimelineResult, **look: object) -> vega.Part:
-        """Return a dashed line for each stretch in which a task was preempted."""
+        """Return a layer with a dashed line for each stretch in which a task was preempted."""
         drawn = vega.mark("rule", strokeDash=[4, 3], strokeWidth=1.5, style="alarm", **look)
         return self.at(self._spans(timeline.preemptions), drawn, x2=vega.shown("end"))
 
     def releases(self, timeline: TimelineResult, **look: object) -> vega.Part:
-        """Return a triangle for each release."""
+        """Return a layer with a triangle for each release."""
         ns = self.divisor
         activations = timeline.activations
         rows = ((one.task, one.activation, one.release_ns / ns, one.deadline_ns / ns) for one in activations)
@@ -164,7 +164,7 @@ def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: Timeli
 
 
 def ratio_figure(result: RatioResult) -> Figure:
-    """Return the share of schedulable sets by utilisation: exact with its interval, and two bounds."""
+    """Return the share of schedulable sets by utilisation: exact with its interval, and by two bounds."""
     names = ["exact response-time analysis", "hyperbolic bound", "Liu-Layland bound"]
     rows = [
         (name, point.utilisation, 100 * count / point.sets)
