@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Keeps a store: a database of what many records hold. The records stay files; it is built from them."""
+"""Keeps a store: a database with the contents of many records, built from them. The records stay files."""

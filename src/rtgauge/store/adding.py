@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Adds records to a store, and makes a store anew from its records."""
+"""Adds records to a store, and rebuilds a store from its records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rtgauge.store.store import Outcome, Store
 
 @dataclass(frozen=True)
 class Said:
-    """What the user says about a record; an empty text removes a label or the commit.
+    """What the user says about a record; an empty text removes the label or the commit.
 
     `machines`: target -> name; "" is the run's first target.
     """
@@ -33,7 +33,7 @@ class Said:
     machines: dict[str, str] = field(default_factory=dict[str, str])
 
     def merged(self, before: Labels, targets: Sequence[str]) -> Labels:
-        """Return the labels with this added. Raises InputError for a target that the record does not have."""
+        """Return earlier labels with these changes. Raises InputError for a target that the record lacks."""
         unknown = [target for target in self.machines if target and target not in targets]
         if unknown:
             raise InputError(
@@ -48,28 +48,28 @@ class Said:
 
 
 def folders_of(path: Path) -> list[Path]:
-    """Return the record at `path`, or every record in that folder."""
+    """Return the record at `path`, or if it is a folder of records, every record in it."""
     return [path] if (path / RUN).exists() or not path.is_dir() else record_folders(path) or [path]
 
 
 class Added(NamedTuple):
-    """The name of a record, and what adding it did."""
+    """The name of a record, and the outcome of adding it."""
 
     name: str
     outcome: Outcome
 
 
 def add(store: Store, path: Path, said: Said | None = None, *, again: bool = False) -> Added:
-    """Add the record in the folder `path`, and keep in it what the user said about it.
+    """Add the record in the folder `path`, and keep in the record what the user said about it.
 
-    `again`: read it again although nothing changed. Raises RecordError for a damaged record, InputError or
+    `again`: read it again even if nothing changed. Raises RecordError for a damaged record, InputError or
     MeasureError if a file or the store cannot be written.
     """
     folder = opened_folder(path)
     run = read_model(folder.file(RUN), Run)
     if said is not None:
         _say(folder, run, said)
-    # The checksum comes first: if the record changes after this, adding it again finds the change.
+    # Compute the checksum first: if the record changes later, adding it again finds the change.
     try:
         sha256 = checksum_of(folder)
     except OSError as error:
@@ -91,7 +91,7 @@ def _say(folder: RecordFolder, run: Run, said: Said) -> None:
 
 @dataclass
 class Rebuilt:
-    """What a rebuild did. `missing`: records whose folder is gone; `aside`: the damaged store's new place."""
+    """A rebuild's result. `missing`: records whose folder is gone. `aside`: the damaged store's new path."""
 
     read: int = 0
     failed: list[tuple[Path, str]] = field(default_factory=list[tuple["Path", str]])
@@ -106,12 +106,12 @@ def rebuild(
     drop_missing: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Rebuilt:
-    """Make the store `path` anew from the records that it knows and every record in `folders`, by default the
-    folder of the store.
+    """Rebuild the store `path` from the records that it knows and every record in `folders` (default: the
+    store's folder).
 
     Each record is replaced in a transaction of its own: other writers can continue, and a kill leaves a whole
-    store. A damaged store is put aside. If a record's folder is gone, the store keeps the record's figures,
-    unless `drop_missing` is given.
+    store. A damaged store is renamed and kept. If a record's folder is gone, the store keeps the record's
+    figures, unless `drop_missing` is given.
     """
     rebuilt, place = Rebuilt(), place_of(path)
     if not folders and not isinstance(place, Server):

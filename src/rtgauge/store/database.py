@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Opens the store's database or makes a new one, and turns each of its errors into one line.
 
-The module `postgresql` is for PostgreSQL. SQLite is in WAL mode: readers never wait, a writer waits for the
-one before it, and a transaction is whole or absent, even after kill -9 or a power cut.
+The module `postgresql` handles PostgreSQL. SQLite runs in WAL mode: readers never wait, a writer waits for
+the previous writer, and a transaction is whole or absent, even after kill -9 or a power cut.
 """
 
 from __future__ import annotations
@@ -26,20 +26,18 @@ from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import METADATA, SCHEMA_VERSION, STORE
 
 BUSY_S = 120.0
-"""How long a writer waits for the others."""
+"""How long (s) a writer waits for other writers."""
 TRIES = 100
-"""The most requests for WAL mode while another process opens the store: SQLite itself does not wait for
-it.
-"""
+"""The most requests for WAL mode while another process opens the store. SQLite itself does not wait here."""
 MODES = {"read": "ro", "write": "rw", "make": "rwc"}
 
 
 Place = Path | Server
-"""The place of a store."""
+"""The file or server that holds a store."""
 
 
 def place_of(store: str | Path) -> Place:
-    """Return the file, or the database of a server, that --store names. Raises InputError."""
+    """Return the file, or the server's database, that --store names. Raises InputError."""
     text = str(store)
     if text.startswith(postgresql.SCHEMES):
         return postgresql.server_of(text)
@@ -56,7 +54,7 @@ def _kind(path: Path) -> int | None:
 
 
 def _check_place(path: Path, *, make: bool) -> None:
-    """Refuse what cannot be a store before SQLite opens it. Raises InputError."""
+    """Refuse a path that cannot be a store before SQLite opens it. Raises InputError."""
     try:
         kind = _kind(path)
     except OSError as error:
@@ -73,7 +71,7 @@ def _check_place(path: Path, *, make: bool) -> None:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection without transactions of its own; SQLAlchemy begins them."""
+    """Return a connection that begins no transactions itself; SQLAlchemy begins them."""
     name = path.absolute().as_uri().replace("?", "%3f").replace("#", "%23")
     unchanging = "" if mode != "read" or _can_write(path) else "&immutable=1"
     connection = sqlite3.connect(
@@ -84,7 +82,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _can_write(path: Path) -> bool:
-    """Return whether SQLite can make its files next to the store. Readers need them too."""
+    """Return whether SQLite can make its files next to the store. Even readers need these files."""
     return os.access(path.parent, os.W_OK) and not os.statvfs(path.parent).f_flag & os.ST_RDONLY
 
 
@@ -100,7 +98,7 @@ def _engine(path: Path, mode: str) -> Engine:
 
 
 def problem(path: Place, error: Exception) -> RtgaugeError:
-    """Return an error of one line for what the database reported."""
+    """Return a one-line error for an error of the database."""
     if isinstance(path, Server) and (known := postgresql.problem(path, error)):
         return known
     original: Any = error.orig if isinstance(error, DBAPIError) else error
@@ -143,7 +141,7 @@ def clear_problems(path: Place) -> Generator[None]:
 
 
 def _into_wal_mode(path: Path) -> None:
-    """Switch the file to WAL mode, which lasts. If SQLite refuses, it keeps its rollback journal."""
+    """Switch the file to WAL mode permanently. If SQLite refuses, the file keeps its rollback journal."""
     connection = _connect(path, "make")
     try:
         for left in reversed(range(TRIES)):
@@ -153,14 +151,14 @@ def _into_wal_mode(path: Path) -> None:
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not left:
                     raise
-                connection.execute("BEGIN IMMEDIATE")  # waits for the other
+                connection.execute("BEGIN IMMEDIATE")  # waits for the other process
                 connection.execute("ROLLBACK")
     finally:
         connection.close()
 
 
 def _check_tables(connection: Connection, path: Place) -> int | None:
-    """Return the schema version of the store; None without tables.
+    """Return the store's schema version; None if it has no tables.
 
     Raises InputError for another program's database or a newer store.
     """
@@ -175,7 +173,7 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
             f"{path} has no schema version: rtgauge store rebuild creates it again from the records"
         )
     if version != SCHEMA_VERSION and not isinstance(path, Server):
-        # SQLite may read any number from a damaged page.
+        # From a damaged page, SQLite may read any number.
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if found != "ok":
             raise _damaged(path, str(found).splitlines()[-1])
@@ -191,8 +189,8 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
 
 
 def open_database(path: Place, *, make: bool = False, write: bool = False) -> Engine:
-    """Return the checked database of a store; `make`: make the tables if there are none. Raises InputError,
-    DamagedError, MeasureError.
+    """Return a store's checked database; `make`: make missing tables. Raises InputError, DamagedError,
+    MeasureError.
     """
     if isinstance(path, Server):
         return _open_server(path, make=make, write=write)
@@ -201,7 +199,7 @@ def open_database(path: Place, *, make: bool = False, write: bool = False) -> En
         raise InputError(f"{path} is read-only: name another --store, or change its permissions")
     with clear_problems(path):
         if make:
-            # Do not change another program's database.
+            # Leave another program's database unchanged.
             if _kind(path) is not None:
                 with _engine(path, "read").begin() as connection:
                     _check_tables(connection, path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes what the store keeps of a record: rows of its tables, without the database."""
+"""Makes the rows that the store keeps of a record, without using the database."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rtgauge.store.tables import FIGURES
 from rtgauge.system.hardware import SHARED
 
 Row = dict[str, Any]
-"""Column -> value."""
+"""Maps a column to its value."""
 VOLATILE = {"identity", "host", "interrupts", "tasks", "machine.evidence", "memory.total_bytes"}
-"""Facts that are not settings, or that differ from boot to boot."""
+"""Facts that are not settings, or that change from boot to boot."""
 NOT_OF_THE_SERIES = {"explain_buffer_kb", "window_ns"}
-"""Parameters that say how a record is cut, not what was measured."""
+"""Parameters that affect only how a record is stored, and not the measurement."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Digest:
 
 
 def key_of(*parts: object) -> str:
-    """Return a short name for values that JSON can hold; equal values have the same name."""
+    """Return a short name for values that JSON can hold. Equal values have the same name."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def checksum_of(folder: RecordFolder) -> str:
-    """Return the SHA-256 of the files that the store is made from; step.json covers the others. Raises
+    """Return the SHA-256 of the files from which the store is made; step.json covers the others. Raises
     OSError.
     """
     total = hashlib.sha256()
@@ -70,7 +70,7 @@ def checksum_of(folder: RecordFolder) -> str:
 
 
 def digest_of(record: Record, sha256: str) -> Digest:
-    """Return everything that the store keeps of a record; `sha256` is from `checksum_of`. Raises
+    """Return everything that the store keeps of a record. `sha256` comes from `checksum_of`. Raises
     RecordError.
     """
     run, labels = record.run, read_labels(record.folder)
@@ -141,8 +141,8 @@ def _duration_ns(step: Step) -> int | None:
 
 
 def configuration_of(facts: Facts) -> Row:
-    """Return the kernel and every other fact that is a setting. Records with equal settings have the same
-    key.
+    """Return the kernel and every other fact that is a setting. Records with equal settings get the
+    same key.
     """
     settings = {
         name: value
@@ -177,7 +177,7 @@ def _figures(distribution: Distribution, prefix: str = "") -> Row:
 
 
 def series_of(step: Step, summary: SeriesSummary, *, whole: bool) -> Row:
-    """Return what was measured, without machine, kernel and settings.
+    """Return the row of a series, without machine, kernel and settings.
 
     `name`: PROBE/METRIC/LOAD/DEPLOYMENT, followed by the labels of a part, such as `[cpu=1]`. Series with the
     same name differ in their parameters.
@@ -211,8 +211,8 @@ OWN_NAME, ADDRESS = "name", "address"
 
 @dataclass(frozen=True)
 class Machine:
-    """`key`: `SOURCE:...`; `shared`: other machines with the same image may have this key. `host` is only
-    shown.
+    """A machine. `key`: `SOURCE:...`. `shared`: other machines with the same image may have this key. `host`
+    is only for display.
     """
 
     key: str
@@ -222,10 +222,10 @@ class Machine:
 
 
 def machine_of(facts: Facts, target: str, name: str | None = None) -> Machine:
-    """Return the machine with these facts, which the run called `target`; `name`: what the user calls it.
+    """Return the machine with these facts. `target`: the run's name for it. `name`: the user's name for it.
 
-    Without a serial number, the target's address is a part of the key, so that boards with the same image at
-    different addresses stay apart. The key of a local machine then also has its host name.
+    Without a serial number, the target's address is part of the key, so that boards with the same image have
+    different keys. The key of a local machine then also has its host name.
     """
     host = facts.host or target
     if name is not None:

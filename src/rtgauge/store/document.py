@@ -11,53 +11,53 @@ from rtgauge.record.model import Model, Severity, VerdictWord
 
 
 class Added(Model):
-    """One record that was to be added. `error`: why it was not added."""
+    """The result of adding one record. `error`: why it was not added."""
 
     path: str
-    record: str | None = Field(description="its name; null if it could not be read")
+    record: str | None = Field(description="the record's name; null if it could not be read")
     outcome: str | None = Field(description="added, updated, moved or unchanged; null if it failed")
     error: str | None = None
 
 
 class StoreAdded(Model):
-    """`store add --json`."""
+    """The document of `store add --json`."""
 
     store: str
     added: list[Added]
 
 
 class StoreRemoved(Model):
-    """`store rm --json`."""
+    """The document of `store rm --json`."""
 
     store: str
     removed: list[str]
 
 
 class StoreRebuilt(Model):
-    """`store rebuild --json`."""
+    """The document of `store rebuild --json`."""
 
     store: str
     read: int = Field(description="records that were read again")
     failed: list[Added]
-    missing: list[str] = Field(description="records whose folder is gone")
-    dropped: bool = Field(description="whether these were taken out of the store")
-    put_aside: str | None = Field(description="where a damaged store was put")
+    missing: list[str] = Field(description="records whose folder no longer exists")
+    dropped: bool = Field(description="whether the missing records were removed from the store")
+    put_aside: str | None = Field(description="where a damaged store was moved")
 
 
 class MachineRow(Model):
     """A machine that the store knows."""
 
     key: str
-    source: str = Field(description="name, dmi, device-tree, soc, machine-id or address")
+    source: str = Field(description="the kind of key: name, dmi, device-tree, soc, machine-id or address")
     shared: bool = Field(description="whether another machine with the same image may have this key")
-    host: str = Field(description="its last host name")
+    host: str = Field(description="the machine's last host name")
     records: int
     first: str
     last: str
 
 
 class RecordRow(Model):
-    """A record in the store. `missing`: its folder is gone."""
+    """A record in the store. `missing`: its folder no longer exists."""
 
     record: str
     path: str
@@ -69,8 +69,8 @@ class RecordRow(Model):
     commit: str | None
     labels: dict[str, str]
     requirement: str | None
-    verdict: VerdictWord | None = Field(description="on the whole run")
-    worst: Severity | None = Field(description="of the marks on its steps")
+    verdict: VerdictWord | None = Field(description="the verdict on the whole run")
+    worst: Severity | None = Field(description="the highest severity of a mark")
     steps: int
     hosts: list[str]
     machines: list[str]
@@ -78,7 +78,7 @@ class RecordRow(Model):
 
 
 class SeriesRow(Model):
-    """A series: what was measured, on whatever machine."""
+    """A series of the store, measured on any machines."""
 
     series: str
     unit: str
@@ -91,14 +91,14 @@ class SeriesRow(Model):
 
 
 class Point(Model):
-    """What one step of one record measured of a series."""
+    """One step's result for a series."""
 
     record: str
     step: str
     started: str
     machine: str
     host: str
-    configuration: str = Field(description="the same for equal settings of the machine")
+    configuration: str = Field(description="an id; machines with equal settings have the same one")
     kernel: str | None
     boot_id: str | None
     commit: str | None
@@ -121,7 +121,7 @@ class Point(Model):
 
 
 class Course(Model):
-    """A series and its results, the oldest first. `omitted`: how many older ones are not listed."""
+    """A series with its results, the oldest first. `omitted`: how many older results are not listed."""
 
     series: SeriesRow
     omitted: int
@@ -129,23 +129,23 @@ class Course(Model):
 
 
 class StoreListed(Model):
-    """`store list --json`. `records`: how many the store has; the lists have what was requested."""
+    """The document of `store list --json`. `records`: how many the store has; the lists may have fewer."""
 
     store: str
-    total: int = Field(description="records in the store")
+    total: int = Field(description="how many records the store has")
     records: list[RecordRow] | None = None
     series: list[SeriesRow] | None = None
     machines: list[MachineRow] | None = None
 
 
 class RecordPoint(Point):
-    """A result of a record with the name of its series."""
+    """A record's result, with the name of its series."""
 
     series: str
 
 
 class StoreShown(Model):
-    """`store show --json`: a record with its results, or courses of series."""
+    """The document of `store show --json`: a record with its results, or series with their results."""
 
     store: str
     record: RecordRow | None = None

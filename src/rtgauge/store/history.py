@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Computes the history of a series: quantiles, spread between boots, and suspected changes, which a gate can
-prove.
+"""Computes the history of a series: quantiles, the spread between boots, and suspected changes. A gate can
+confirm a change.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ QUANTILES = {
 GROUPS = ("kernel", "commit", "day", "boot", "machine")
 LABEL_OF, SETTING_OF = "label:", "setting:"
 PAIRS = 12
-"""The pairs of a gate, for the smallest change that it would detect."""
+"""How many pairs a gate is assumed to measure, for the smallest change that it detects."""
 MOST_NAMED = 5
-"""If more settings changed at one place, the others are only counted."""
+"""The most changed settings that are named in one place. Otherwise they are only counted."""
 
 
 class HistoryGroup(Model):
-    """Runs with the same kernel, commit, day, ... that follow one another. Quantiles are geometric means."""
+    """Consecutive runs with the same kernel, commit, day, ... Quantiles are geometric means."""
 
     group: str
     first: str
@@ -53,22 +53,22 @@ class HistoryGroup(Model):
     boots: int
     quantiles_ns: dict[str, int | None]
     low_ns: int | None = Field(
-        description="95 % interval of the quantile over the boots; null for fewer than two"
+        description="95 % interval of the quantile over the boots; null for fewer than two boots"
     )
     high_ns: int | None
     max_ns: int | None
-    doubtful: int = Field(description="runs with a doubtful or invalid mark; they are not in the figures")
+    doubtful: int = Field(description="runs with a doubtful or invalid mark; the figures leave them out")
 
 
 class SuspectedChange(Model):
-    """A place at which the level of the boots changed."""
+    """A place in the history at which the level of the boots changed."""
 
-    record: str = Field(description="the first record after it")
-    boots_before: int = Field(description="boots with a figure")
+    record: str = Field(description="the first record after the change")
+    boots_before: int = Field(description="boots with a figure before the change")
     started: str
-    change: float = Field(description="relative change of the geometric mean: 0.1 is +10 %")
+    change: float = Field(description="change of the geometric mean, relative: 0.1 is +10 %")
     differs: dict[str, tuple[str | None, str | None]] = Field(
-        description="kernel, commit, labels and settings before and after; empty if none is known"
+        description="kernel, commit, labels and settings before and after it; empty if none differ"
     )
 
 
@@ -84,22 +84,26 @@ class History(Model):
     quantile: str
     groups: list[HistoryGroup]
     boots: int
-    spread_between_boots: float | None = Field(description="relative standard deviation without the changes")
-    spread_within_boots: float | None = Field(description="of the runs of one boot; null if each had one run")
-    machines: int = Field(description="machines with figures of this series")
+    spread_between_boots: float | None = Field(
+        description="relative standard deviation, after removing the changes"
+    )
+    spread_within_boots: float | None = Field(
+        description="the same among the runs of one boot; null if each boot had one run"
+    )
+    machines: int = Field(description="machines that have figures of this series")
     spread_between_machines: float | None = Field(
-        description="relative standard deviation of their geometric means, without what boots contribute; "
-        "null for one machine, or for one boot of each"
+        description="relative standard deviation of the machines' geometric means, without the part due to "
+        "boots; null for one machine, or if each has one boot"
     )
     detectable: float | None = Field(
-        description="the smallest change that a gate of 12 pairs detects at this spread"
+        description="smallest change that a gate of 12 pairs detects, given this spread"
     )
     changes: list[SuspectedChange]
     enough: bool = Field(description="whether there are enough boots to look for changes")
 
 
 class StoreHistory(Model):
-    """`rtgauge history --json`."""
+    """The document of `rtgauge history --json`."""
 
     store: str
     histories: list[History]
@@ -108,8 +112,8 @@ class StoreHistory(Model):
 def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, by: str) -> list[History]:
     """Return a history for each series of this name or pattern, and each machine.
 
-    `by`: one of GROUPS, `label:KEY` or `setting:NAME`. Raises InputError for any other value of `by`, or any
-    other quantile.
+    `by`: one of GROUPS, `label:KEY` or `setting:NAME`. Raises InputError for another `by` or another
+    quantile.
     """
     if quantile not in QUANTILES:
         raise InputError(f"--quantile {quantile} is not one of {', '.join(QUANTILES)}")
@@ -132,7 +136,7 @@ def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, b
 
 
 def _check_known(store: Store, by: str) -> None:
-    """Raise InputError if no record has the label or the setting."""
+    """Raise InputError if no record has the label or setting that `by` names."""
     with clear_problems(store.path), store.engine.begin() as connection:
         if by.startswith(LABEL_OF):
             known = {f"{LABEL_OF}{key}" for key in connection.scalars(select(LABEL.c.key).distinct())}
@@ -149,7 +153,7 @@ def _check_known(store: Store, by: str) -> None:
 
 
 class _Known:
-    """The labels and settings of points."""
+    """The known labels and settings of points."""
 
     def __init__(self, store: Store, points: Sequence[Point]) -> None:
         with clear_problems(store.path), store.engine.begin() as connection:
@@ -167,7 +171,7 @@ class _Known:
                 self._labels.setdefault(record, {})[key] = value
 
     def of(self, point: Point) -> dict[str, str]:
-        """Return everything that may explain a change: name -> value."""
+        """Return everything that may explain a change, as name -> value."""
         named = {"kernel": point.kernel, "commit": point.commit}
         labels = {f"{LABEL_OF}{key}": value for key, value in self._labels.get(point.record, {}).items()}
         settings = {
@@ -187,30 +191,30 @@ class _Known:
 
 
 def _boot_of(point: Point) -> str:
-    """Return the boot of a run. If it is not known (each run had its own boot), return the step."""
+    """Return the boot of a run; if it is unknown, the step, because each run then had its own boot."""
     return point.boot_id or f"{point.record} {point.step}"
 
 
 def _boots(points: Sequence[Point], quantile: str) -> list[list[Point]]:
-    """The runs with a figure, boot by boot."""
+    """Return the runs with a figure, grouped by boot."""
     certain = [point for point in points if _value(point, quantile) is not None]
     return [list(runs) for _, runs in groupby(certain, key=_boot_of)]
 
 
 def _levels(boots: Sequence[Sequence[Point]], quantile: str) -> list[float]:
-    """The mean logarithm of each boot."""
+    """Return each boot's mean logarithm of the quantile."""
     return [float(np.mean([math.log(_value(run, quantile) or 1) for run in runs])) for runs in boots]
 
 
 def _levels_of_machines(machines: Iterable[Sequence[Point]], quantile: str) -> list[list[float]]:
-    """The levels of the boots of each machine that has any."""
+    """Return the levels of each machine's boots; a machine without boots is left out."""
     levels = (_levels(_boots(points, quantile), quantile) for points in machines)
     return [of_machine for of_machine in levels if of_machine]
 
 
 def _spread_of_means(parts: Sequence[Sequence[float]]) -> float | None:
-    """The standard deviation of the parts' means, without what the spread within the parts adds to it (the
-    moments of a one-way random effects model); None for fewer than two parts, or if each has one value.
+    """Return the standard deviation of the parts' means, without the spread that comes from within the parts
+    (moments of a one-way random effects model). None for fewer than two parts, or if each part has one value.
     """
     within = _pooled_spread(parts)
     if len(parts) < 2 or within is None:
@@ -254,7 +258,7 @@ def _history(
 
 
 def _value(point: Point, quantile: str) -> int | None:
-    """Return the quantile of a run; None if it is doubtful, not known, a bound, or not above 0."""
+    """Return a run's quantile; None if it is doubtful, unknown, a bound, or not above 0."""
     field = QUANTILES[quantile]
     value: int | None = getattr(point, field)
     bounded = field.removeprefix("filled_") in point.lower_bounds
@@ -262,7 +266,7 @@ def _value(point: Point, quantile: str) -> int | None:
 
 
 def _pooled_spread(parts: Sequence[Sequence[float]]) -> float | None:
-    """Return the standard deviation within the parts; None if each has one value."""
+    """Return the pooled standard deviation within the parts; None if each part has one value."""
     freedom = sum(len(part) - 1 for part in parts)
     if freedom < 1:
         return None

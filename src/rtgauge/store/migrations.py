@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Brings the tables of an older store up to date, step by step, in one transaction.
+"""Updates the tables of an older store step by step, in one transaction.
 
-Each step works on SQLite and PostgreSQL. It changes the tables of its version, and may not use the module
-`tables`, which has the newest ones.
+Each step works on SQLite and PostgreSQL. A step changes its version's tables, and must not use the module
+`tables`, which defines the newest ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _without_intervals(connection: Connection) -> None:
-    """Drop the intervals that results had within the run, and give labels an index."""
+    """Drop the results' confidence intervals within a run, and give labels an index."""
     unused = {"windows", "window_ns"}
     unused |= {f"{name}_{end}_ns" for name in ("p50", "p99", "p99_9", "p99_99") for end in ("low", "high")}
     there = {column["name"] for column in inspect(connection).get_columns("result")}
@@ -28,11 +28,11 @@ def _without_intervals(connection: Connection) -> None:
 
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _without_intervals}
-"""Schema version -> the function that makes the next version from it."""
+"""Maps a schema version to the function that migrates it to the next version."""
 
 
 def migrate(connection: Connection, version: int) -> None:
-    """Bring the tables of schema `version` up to date. The caller's transaction makes it whole or absent."""
+    """Update tables of schema `version`. The caller's transaction makes the update whole or absent."""
     for each in range(version, SCHEMA_VERSION):
         MIGRATIONS[each](connection)
     connection.execute(update(STORE).values(schema_version=SCHEMA_VERSION))

@@ -2,7 +2,7 @@
 """Connects to a store on a PostgreSQL server, and explains the server's errors.
 
 The tables are in a schema of their own, `rtgauge`. Writers take turns: each holds an advisory lock during its
-transaction, which the server frees if the writer is killed. A reader sees a single state of the store.
+transaction, which the server frees if the writer dies. A reader sees one consistent state of the store.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rtgauge.errors import InputError, MeasureError, RtgaugeError
 SCHEMES = ("postgresql://", "postgres://")
 SCHEMA = "rtgauge"
 LOCK = 0x7274676175
-"""The number of the advisory lock: "rtgau"."""
+"""The number of the advisory lock: the bytes of "rtgau"."""
 SECRET = {"password", "sslpassword", "sslkeylogfile", "oauth_client_secret"}
 READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 @dataclass(frozen=True)
 class Server:
-    """A store on PostgreSQL. `url`: as libpq reads it, without a password."""
+    """A store on PostgreSQL. `url`: a URL that libpq accepts, without a password."""
 
     url: str
 
@@ -38,7 +38,7 @@ class Server:
 def server_of(url: str) -> Server:
     """Return the store that a URL names.
 
-    Raises InputError, without repeating the URL, if libpq cannot read it or it has a password.
+    Raises InputError, which does not repeat the URL, if libpq cannot read the URL or it has a password.
     """
     try:
         from psycopg import ProgrammingError, conninfo
@@ -62,7 +62,7 @@ def server_of(url: str) -> Server:
 
 
 def engine_of(server: Server, *, write: bool, busy_s: float) -> Engine:
-    """Return connections to the server. A writing transaction waits up to `busy_s` for the one before it."""
+    """Return connections to the server. A writing transaction waits up to `busy_s` for other writers."""
     import psycopg
 
     settings = f"-c search_path={SCHEMA} -c lock_timeout={busy_s:.0f}s -c client_encoding=UTF8"
@@ -80,12 +80,12 @@ def engine_of(server: Server, *, write: bool, busy_s: float) -> Engine:
 
 
 def make_schema(connection: Connection) -> None:
-    """Make the schema of the tables if there is none."""
+    """Make the tables' schema, if it does not exist."""
     connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
 
 
 def put_aside(server: Server, busy_s: float) -> str:
-    """Rename the schema of a damaged store, and return its new name."""
+    """Rename the schema of a damaged store; return the new name."""
     with engine_of(server, write=True, busy_s=busy_s).begin() as connection:
         names = set(connection.scalars(text("SELECT nspname FROM pg_namespace")))
         aside = next(name for n in range(1, 10_000) if (name := f"{SCHEMA}_damaged_{n}") not in names)
@@ -98,12 +98,12 @@ NOT_ALLOWED = "42501"
 
 
 def is_refused(error: DBAPIError) -> bool:
-    """Return whether the server refused because this user may not do that."""
+    """Return whether the server refused because the user lacks the privilege."""
     return getattr(error.orig, "sqlstate", None) == NOT_ALLOWED
 
 
 def problem(server: Server, error: Exception) -> RtgaugeError | None:
-    """Return an error of one line for what the server reported; None if the store is damaged."""
+    """Return a one-line error for an error of the server; None if the store is damaged."""
     original: Any = error.orig if isinstance(error, DBAPIError) else error
     said = " ".join(str(original).split())
     state = str(getattr(original, "sqlstate", None) or "")

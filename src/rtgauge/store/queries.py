@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Queries of a store."""
+"""Runs the queries of a store."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from rtgauge.store.store import Store
 
 Query = Any
-"""A SELECT; its type holds the type of every column."""
+"""A SELECT whose type parameter holds the types of the columns."""
 FROM_RESULT = [name for name in Point.model_fields if name in RESULT.c]
-"""Columns of a result that go into a point unchanged."""
+"""Columns of a result that a point takes over unchanged."""
 
 
 class Asked:
-    """Which records a query is about.
+    """Which records a query asks for.
 
-    `machine`: its key, the name that the user gave it, or its host name; `labels`: the record has them;
-    `last`: only this many, the newest (0: all).
+    `machine`: its key, the user's name for it, or its host name. `labels`: labels that the record must have.
+    `last`: how many of the newest records (0: all).
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Asked:
         self.machine, self.labels, self.last = machine, labels or {}, last
 
     def among(self, query: Query) -> Query:
-        """Return the query with these conditions on RECORD and, if a machine is named, on its steps."""
+        """Return the query, limited to the records asked for and, if a machine is named, to its steps."""
         if self.machine is not None:
             query = query.where(
                 RECORD.c.id.in_(
@@ -64,7 +64,7 @@ def count(store: Store) -> int:
 
 
 def records(store: Store, asked: Asked, name: str | None = None) -> list[RecordRow]:
-    """Return the records, the oldest first; `name`: only this one."""
+    """Return the records, the oldest first. `name`: only the record with this name."""
     query = asked.among(select(RECORD)).order_by(RECORD.c.created.desc(), RECORD.c.id.desc())
     query = query.where(RECORD.c.name == name) if name is not None else query
     query = query.limit(asked.last) if asked.last else query
@@ -112,7 +112,7 @@ def _distinct(values: Iterable[str]) -> list[str]:
 
 
 def machines(store: Store) -> list[MachineRow]:
-    """Return every machine, with the number of its records, and the first and the last time."""
+    """Return every machine with the number of its records, and the dates of the first and the last."""
     query = (
         select(
             MACHINE.c.key, MACHINE.c.source, MACHINE.c.shared, MACHINE.c.host,
@@ -128,8 +128,8 @@ def machines(store: Store) -> list[MachineRow]:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Return whether the name matches. `*` matches any text; it matches a part's labels only if the pattern
-    has labels too.
+    """Return whether a name matches. `*` matches any text, but a part's labels only if the pattern has
+    labels.
     """
     if "[" in name and "[" not in pattern:
         return False
@@ -137,7 +137,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def series(store: Store, asked: Asked, pattern: str | None = None) -> dict[int, SeriesRow]:
-    """Return id -> series for each series. `pattern`: a name or a pattern such as `wakeup/latency/*`; None:
+    """Return each series by its id. `pattern`: a name or a pattern such as `wakeup/latency/*`; None: series
     of whole steps.
     """
     with clear_problems(store.path), store.engine.begin() as connection:
@@ -193,7 +193,7 @@ def _points() -> Query:
 
 
 def courses(store: Store, asked: Asked, pattern: str) -> list[Course]:
-    """Return every series of this name or pattern with its results; empty if there is no such series."""
+    """Return every series that this name or pattern matches, with its results; empty if no series matches."""
     found: list[Course] = []
     for number, row in series(store, asked, pattern).items():
         query = asked.among(_points()).where(RESULT.c.series_id == number)
@@ -208,7 +208,7 @@ def courses(store: Store, asked: Asked, pattern: str) -> list[Course]:
 
 
 def results(store: Store, name: str) -> list[RecordPoint]:
-    """Return every result of a record, in its order."""
+    """Return all results of a record, in the record's order."""
     query = (
         _points()
         .add_columns(SERIES.c.name.label("series"))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Sends a whole record to a folder, over SSH, or with rsync. The record arrives whole or not at all.
 
-A folder and an SSH server get a tar stream and the SHA-256 sums of its files: a shell unpacks the stream into
-a temporary folder, checks the sums and renames the folder. If the stream is cut, the shell removes what
-arrived. rsync cannot rename a folder on every server, so it sends `run.json`, without which a folder is not a
-record, after the rest is checked.
+A folder or an SSH server gets a tar stream and the SHA-256 sums of its files. A shell unpacks the stream into
+a temporary folder, checks the sums and renames the folder. If the stream ends early, the shell removes the
+files. Not every rsync server lets a folder be renamed. So rsync checks all other files before it sends
+`run.json`, without which a folder is not a record.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ SSH_PLACE = re.compile(r"(?P<target>ssh://[^/]+)/(?P<path>.+)")
 RSYNC_PLACE = re.compile(rf"rsync://.+|(?:{USER}@)?{HOST}:.+", re.ASCII)
 MOST_FILES = 100_000
 SENDS = 2 * 3600.0
-"""The longest time (s) for sending a record."""
+"""The longest time (s) that sending a record may take."""
 LOOK = """cd "$1" 2>/dev/null || exit 10
 [ -e "$2" ] || exit 10
 cd "$2" && sha256sum -c >/dev/null 2>&1 || exit 11
 """
-"""Checks whether there is such a record (10: none, 11: another one); the sums are on standard input."""
+"""A script that checks whether the record exists (10: no, 11: another one does), by sums from its input."""
 PUT = """set -eu
 mkdir -p "$1"
 cd "$1"
@@ -64,13 +64,13 @@ cd ..
 mv "$aside" "$2"
 sync .
 """
-"""Puts the record that comes as a tar stream on standard input into the folder $1 as $2; $3: a random
-text.
+"""A shell script that reads a record as a tar stream from standard input and puts it into the folder $1 as
+$2. $3 is a random text.
 """
 
 
 class Sent(StrEnum):
-    """What sending a record did."""
+    """The outcome of sending a record."""
 
     SENT = "sent"
     UNCHANGED = "unchanged"
@@ -78,7 +78,7 @@ class Sent(StrEnum):
 
 @dataclass(frozen=True)
 class Parcel:
-    """A record that is sent. `sums`: name of each of its files -> SHA-256."""
+    """A record to send. `sums`: file name -> SHA-256."""
 
     name: str
     folder: RecordFolder
@@ -86,7 +86,7 @@ class Parcel:
 
     @classmethod
     def of(cls, path: Path) -> Parcel:
-        """Return the record in a folder, after reading and checking all of it. Raises RecordError,
+        """Return the record in a folder, after reading and checking all its files. Raises RecordError,
         InputError.
         """
         folder = opened_folder(path)
@@ -106,12 +106,12 @@ class Parcel:
         return cls(run.id, folder, sums)
 
     def list(self, names: Iterable[str]) -> bytes:
-        """Return the sums of these files as `sha256sum -c` reads them."""
+        """Return the sums of these files in the form that `sha256sum -c` reads."""
         return "".join(f"{self.sums[name]}  {name}\n" for name in names).encode()
 
     @property
     def measured(self) -> list[str]:
-        """Return its files, except the ones that users may change."""
+        """Return the record's files, except the files that users may change."""
         return [name for name in self.sums if name not in (LABELS, PAGE)]
 
     def write_tar(self, into: IO[bytes]) -> None:
@@ -134,7 +134,7 @@ def _add(archive: tarfile.TarFile, name: str, file: IO[bytes]) -> None:
 
 
 def _files(folder: RecordFolder) -> list[str]:
-    """Yield every file in a record. Raises OSError; InputError for a name or a kind that no record has."""
+    """Yield every file of a record. Raises OSError; InputError for a name or a kind that no record has."""
     found: list[str] = []
 
     def look(inside: str) -> None:
@@ -155,18 +155,18 @@ def _files(folder: RecordFolder) -> list[str]:
 
 
 class Destination(Protocol):
-    """A place for records."""
+    """A place to which records can be sent."""
 
     def send(self, parcel: Parcel) -> Sent:
-        """Send the record. Raises InputError if another record of its name is there, MeasureError if it did
-        not arrive.
+        """Send the record. Raises InputError if another record with its name is there, MeasureError if
+        sending fails.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ShellFolder:
-    """A folder of this machine, or (`before`: the words of ssh) of another one with a POSIX shell."""
+    """A folder on this machine or, if `before` is an ssh command in words, on another with a POSIX shell."""
 
     shown: str
     folder: str
@@ -209,16 +209,16 @@ class ShellFolder:
 
 
 class Writing(Protocol):
-    """Writes what a command reads."""
+    """Writes the standard input of a command."""
 
     def __call__(self, file: IO[bytes], /) -> object:
-        """Write all of it to the file. Raises OSError."""
+        """Write the whole input to the file. Raises OSError."""
         ...
 
 
 @dataclass(frozen=True)
 class Rsync:
-    """A destination of rsync: `rsync://HOST/MODULE/PATH` or `[USER@]HOST:PATH`."""
+    """An rsync destination: `rsync://HOST/MODULE/PATH` or `[USER@]HOST:PATH`."""
 
     shown: str
 
@@ -245,7 +245,7 @@ class Rsync:
             raise MeasureError(_failed(parcel, self.shown, done.stderr))
 
     def _differs(self, parcel: Parcel, names: Sequence[str], to: str) -> bool:
-        """Return whether a file there has another checksum, according to the server's rsync."""
+        """Return whether the server's rsync finds another checksum for one of the files."""
         done = self._files(parcel, names, to, "--dry-run", "--itemize-changes")
         if done.returncode:
             raise MeasureError(_failed(parcel, self.shown, done.stderr))
@@ -287,7 +287,7 @@ def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
 
 
 def destination(text: str) -> Destination:
-    """Return the place that `--to` names: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or one for rsync.
+    """Return the place that `--to` names: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or a place for rsync.
 
     Raises InputError.
     """
@@ -310,10 +310,10 @@ def destination(text: str) -> Destination:
 
 
 def send(path: Path, to: Destination) -> tuple[str, Sent]:
-    """Send the record in a folder. Return its name, and what sending it did.
+    """Send the record in a folder; return its name and the outcome.
 
-    Raises RecordError for a damaged record, InputError for one that is not complete or another of its name,
-    MeasureError if it did not arrive.
+    Raises RecordError for a damaged record, InputError for an incomplete one or if another record has its
+    name, MeasureError if sending fails.
     """
     parcel = Parcel.of(path)
     return parcel.name, to.send(parcel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Adds records to a store and removes them. Queries are in `queries`."""
+"""Adds records to a store and removes them. The module `queries` has the queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT = RECORDS / "store.sqlite"
 
 
 class Outcome(StrEnum):
-    """What adding a record did."""
+    """The outcome of adding a record."""
 
     ADDED = "added"
     UPDATED = "updated"
@@ -42,8 +42,8 @@ class Store:
 
     @classmethod
     def open(cls, store: str | Path, *, make: bool = False, write: bool = False) -> Store:
-        """Open `store`, a file or postgresql://...; `make`: make it if there is none; `write`: open it for
-        writing too.
+        """Open `store`, a file or postgresql://... `make`: make a missing store. `write`: open it for writing
+        too.
         """
         place = place_of(store)
         return cls(place, open_database(place, make=make, write=write))
@@ -51,8 +51,8 @@ class Store:
     def place_of(self, path: str) -> Path | None:
         """Return the folder of a record; None if it is on another host.
 
-        A store in a file keeps the path relative to its own folder if it is below that; a server keeps
-        HOST:PATH.
+        A store in a file keeps a path relative to its own folder, if the record is below that folder. A
+        server keeps HOST:PATH.
         """
         if isinstance(self.path, Server):
             host, _, folder = path.partition(":")
@@ -60,7 +60,7 @@ class Store:
         return self.path.absolute().parent / path
 
     def is_there(self, path: str) -> bool | None:
-        """Return whether a record's folder is there; None if it is on another host."""
+        """Return whether a record's folder exists; None if it is on another host."""
         place = self.place_of(path)
         return None if place is None else (place / "run.json").exists()
 
@@ -72,14 +72,14 @@ class Store:
         return str(there.relative_to(here) if there.is_relative_to(here) else there)
 
     def paths(self) -> dict[str, str]:
-        """Return the name of each record -> its path, for `place_of`."""
+        """Return the path of each record, by name, for `place_of`."""
         with clear_problems(self.path), self.engine.connect() as connection:
             return {row[0]: row[1] for row in connection.execute(select(RECORD.c.name, RECORD.c.path))}
 
     def known(self, name: str, folder: Path, sha256: str) -> Outcome | None:
-        """Return what adding this record would do: UNCHANGED or MOVED; None if it has to be read.
+        """Return the outcome of adding this record: UNCHANGED or MOVED; None if the record has to be read.
 
-        Raises InputError if the store has another record of the same name that still exists.
+        Raises InputError if the store has another record with this name that still exists.
         """
         with clear_problems(self.path), self.engine.connect() as connection:
             return self._known(connection, name, folder, sha256)
@@ -102,7 +102,7 @@ class Store:
         return None
 
     def put(self, digest: Digest, folder: Path, *, again: bool = False) -> Outcome:
-        """Add a record whole or not at all, replacing an earlier version. `again`: even if nothing
+        """Add a record, whole or not at all; it replaces an earlier version. `again`: even if nothing
         changed.
         """
         name, sha256 = digest.row["name"], digest.row["sha256"]
@@ -115,7 +115,7 @@ class Store:
             return known or (Outcome.UPDATED if had else Outcome.ADDED)
 
     def remove(self, names: list[str]) -> None:
-        """Take records out of the store; their folders stay. Raises InputError for one that is not in it."""
+        """Remove records from the store; their folders stay. Raises InputError for an unknown record."""
         with clear_problems(self.path), self.engine.begin() as connection:
             for name in names:
                 if not connection.execute(delete(RECORD).where(RECORD.c.name == name)).rowcount:
@@ -123,29 +123,29 @@ class Store:
             _prune(connection)
 
     def prune(self) -> None:
-        """Drop machines, configurations and series that no record has any more."""
+        """Drop machines, configurations and series that no record uses any more."""
         with clear_problems(self.path), self.engine.begin() as connection:
             _prune(connection)
 
 
 def _new(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
-    """Insert a row, and return its id."""
+    """Insert a row; return its id."""
     (number,) = connection.execute(insert(table).values(**row)).inserted_primary_key or (None,)
     assert isinstance(number, int)  # noqa: S101 - every table has an id
     return number
 
 
 class _Shared:
-    """Rows that several records refer to, by their key."""
+    """Rows that several records share, by key."""
 
     def __init__(self, connection: Connection, *, again: bool) -> None:
         self._connection, self._again = connection, again
         self._seen: dict[tuple[str, str], int] = {}
 
     def id_of(self, table: Table, row: Mapping[str, Any]) -> int:
-        """Return the id of the row with this key; insert the row if there is none.
+        """Return the id of the row with this key; insert a missing row.
 
-        A machine's row is rewritten each time; with `again`, every row is.
+        A machine's row is rewritten each time; with `again`, every row.
         """
         seen = table.name, str(row["key"])
         if seen not in self._seen:

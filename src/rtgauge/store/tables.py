@@ -22,10 +22,10 @@ from sqlalchemy import (
 
 FIGURES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
 SCHEMA_VERSION = 2
-"""The module `migrations` changes the tables of older versions."""
+"""The version of these tables. The module `migrations` updates older versions."""
 METADATA = MetaData()
 _TEXT = Text().with_variant(Text(collation="C"), "postgresql")
-"""Sorted by bytes in every database."""
+"""Text that every database sorts by bytes."""
 _ID = BigInteger().with_variant(Integer, "sqlite")
 
 
@@ -34,7 +34,7 @@ def _id() -> Column[int]:
 
 
 def _of(table: str, name: str | None = None, *, nullable: bool = False, owned: bool = False) -> Column[int]:
-    """Return a reference; a row that is `owned` is deleted with the row that it refers to."""
+    """Return a column that refers to another table. An `owned` row is deleted with the row it refers to."""
     key = ForeignKey(f"{table}.id", ondelete="CASCADE" if owned else None)
     return Column(name or f"{table}_id", _ID, key, nullable=nullable, index=True)
 
@@ -57,7 +57,7 @@ MACHINE = Table(
     *_texts("source", "host"),
     Column("shared", Boolean, nullable=False),
 )
-"""`shared`: the key does not distinguish two machines with the same image."""
+"""`shared`: other machines with the same image may have the key."""
 
 CONFIGURATION = Table(
     "configuration",
@@ -67,7 +67,7 @@ CONFIGURATION = Table(
     *_texts("kernel", "kernel_version", "preemption", nullable=True),
     Column("settings", JSON, nullable=False),
 )
-"""`settings`: each fact of the machine that is a setting, by its dotted name."""
+"""`settings`: each of the machine's facts that is a setting, by its dotted name."""
 
 SERIES = Table(
     "series",
@@ -80,7 +80,7 @@ SERIES = Table(
     Column("labels", JSON, nullable=False),
     Column("parameters", JSON, nullable=False),
 )
-"""`whole`: all series of a step's main metric together."""
+"""`whole`: whether it stands for all series of a step's main metric together."""
 
 RECORD = Table(
     "record",
@@ -118,7 +118,7 @@ STEP = Table(
     Column("emulated", Boolean, nullable=False),
     Column("answers", JSON, nullable=False),
 )
-"""`worst`: the severity of its severest mark. `answers`: results that are not distributions."""
+"""`worst`: the highest severity of a mark. `answers`: results that are not distributions."""
 
 RESULT = Table(
     "result",
@@ -134,7 +134,7 @@ RESULT = Table(
     *_numbers(*(f"filled_{name}" for name in FIGURES)),
     Column("lower_bounds", JSON, nullable=False),
 )
-"""One series of one step. `number`: of the series in its step; null for the whole."""
+"""One series of one step. `number`: the series' number in its step; null for the whole."""
 
 MARK = Table(
     "mark",
@@ -154,4 +154,4 @@ VERDICT = Table(
     _of("step", nullable=True, owned=True),
     *_texts("word", "requirement", "reason"),
 )
-"""`step_id` is null for the verdict on the whole run."""
+"""`step_id`: null for the verdict on the whole run."""

@@ -20,12 +20,12 @@ from rtgauge.study.sustained import entries, later_keys, next_keys, plan_of
 LOADS = ("idle", "scheduler")
 """Sec. 4.3.1: without load, and with hackbench."""
 CYCLES = 3_000
-"""The paper has 1 M cycles, which take 3 hours per step at 10 ms: --set cycles=1000000."""
+"""The paper measures 1 M cycles, which take 3 hours per step at 10 ms: --set cycles=1000000."""
 PERIODIC_CYCLES = 1_000
 """Sec. 7.2: 10 000 half-periods of 15 ms."""
 PLACES: tuple[dict[str, Any], ...] = ({}, {"path": "wire"}, {"path": "wire", "space": "kernel"})
-"""User space within the machine (or over --set path=...), then user and kernel space over the kernel modules'
-wire. Steps that need modules are left out if there are none.
+"""User space within the machine (or over --set path=...), then user and kernel space over the wire of the
+kernel modules. Without modules, the steps that need them are left out.
 """
 CYCLICTEST: dict[str, Any] = {"probe": "wakeup", "interval": "400us", "priority": 99, "count": 20_000}
 """Sec. 7.4: every 400 us, priority 99."""
@@ -66,7 +66,7 @@ class Adam2021:
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Return what the paper measures at fixed periods, then the first periods of the search. Raises
+        """Return the paper's measurements at fixed periods, and then the first periods of the search. Raises
         InputError.
         """
         given = {"probe", "interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
@@ -87,13 +87,13 @@ class Adam2021:
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return the next period of each repeat whose search is not over: halfway between a period without
-        loss and one with loss.
+        """Return the next period of each repeat whose search is not over: halfway between a lossless and a
+        lossy period.
         """
         return next_keys(record)
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return the steps that the search probably still needs."""
+        """Return the steps that the searches probably still need."""
         return later_keys(planned)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A study begins with a plan, and then chooses further steps of the same record from the results."""
+"""Defines studies: a study begins with a plan, then chooses further steps of the record from the results."""
 
 from __future__ import annotations
 
@@ -15,33 +15,30 @@ from rtgauge.runner.step_loop import expected_s
 
 
 class Study(Protocol):
-    """What a study provides. `overrides` are the options of the command line, which the study's record
-    keeps.
-    """
+    """What a study provides. `overrides` are the command line's options; the study's record keeps them."""
 
     name: str
     description: str
     chooses_deployment: bool
-    """Whether the runner shows the deployment that the study chose."""
+    """Whether the runner shows the deployment that the study has chosen."""
 
     def begin(self, overrides: Overrides) -> Plan:
         """Return the plan of the first steps. Raises InputError."""
         ...
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """Choose the next steps from the record; none ends the study.
+        """Choose the next steps from the record; an empty list ends the study.
 
-        The choice depends only on the record, so that an interrupted study continues as if it had not been
-        interrupted. A step that the plan already has (measured, or left out) is not measured again: to
-        measure it once more, give it another `repeat`. No step may take longer than the longest of the first
-        steps,
-        because the leases of other machines are based on it.
+        The choice depends only on the record, so that an interrupted study can continue. A step that the plan
+        already has, measured or left out, is not measured again. To measure it again, give it another
+        `repeat`. No step may take longer than the longest of the first steps, because the leases of other
+        machines are based on it.
         """
         ...
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey] | None:
-        """Guess the steps that will follow the planned ones, for the time estimate; None if that is not
-        known.
+        """Guess the steps that will follow the planned ones, for the time estimate; None if they
+        are unknown.
         """
         ...
 
@@ -59,13 +56,11 @@ class AdaptiveStudy:
         return with_study(plan, StudyState(name=self.study.name, asked=self.overrides))
 
     def __call__(self, record: Record) -> Sequence[StepKey]:
-        """Choose the next steps from the record; none ends the study."""
+        """Choose the next steps from the record; an empty list ends the study."""
         return self.study.next_steps(record, self.overrides)
 
     def later_s(self, planned: Sequence[StepKey]) -> float | None:
-        """Estimate how long the steps after the planned ones will take, in seconds; None if that is not
-        known.
-        """
+        """Estimate how long (s) the steps after the planned ones will take; None if unknown."""
         later = self.study.later_steps(planned, self.overrides)
         load_warm_up_ns = self.plan().load_warm_up_ns
         return None if later is None else sum(expected_s(key, load_warm_up_ns) for key in later)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Finds the commit that made something slower: `git bisect` halves the commits, and each is compared with
-runs of both ends.
+"""Finds the commit that made something slower. `git bisect` halves the commits, and each commit is compared
+with runs of both ends.
 
-The next run follows from the runs so far and the seed, so that a stopped search continues where it stopped.
+The next run depends only on earlier runs and the seed, so that a stopped search can continue.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class BisectWish(Model):
     before: str = Field(description="the branch or commit that was checked out before the search")
     good: str
     bad: str
-    command: list[str] = Field(description="builds and boots the commit that is checked out")
+    command: list[str] = Field(description="the command that builds and boots the checked-out commit")
     larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters: 0.1 is 10 %")
     max_pairs: int = 12
     seed: int
 
 
 class BisectRun(Model):
-    """One run of a commit. `value_ns` is None if the commit could not be built or booted, or gave no
-    value.
+    """One run of a commit. `value_ns` is None if the commit could not be built or booted, or if nothing was
+    measured.
     """
 
     commit: str
@@ -51,7 +51,7 @@ class Commits(Protocol):
     """The commits between both ends, which `git bisect` halves."""
 
     def count(self) -> int:
-        """Return how many commits may be the first bad one, including the bad end."""
+        """Return how many commits may be the first bad one, counting the bad end."""
         ...
 
     def next(self) -> str | None:
@@ -69,7 +69,7 @@ class Commits(Protocol):
 
 @dataclass(frozen=True)
 class BisectResult:
-    """The first bad commit, or every commit that may be it, with the decisions that led to it."""
+    """The first bad commit, or every commit that may be the first, with the decisions that led there."""
 
     first_bad: Sequence[str]
     ends: Decision
@@ -78,12 +78,12 @@ class BisectResult:
 
 
 Measure = Callable[[str, str], BisectRun]
-"""Measures a commit, given the reason for messages, and returns its run."""
+"""Builds, boots and measures a commit; returns its run. The reason is for messages."""
 
 
 @dataclass
 class Search:
-    """One search. `measure` builds, boots and measures a commit; `tell` prints a line for each decision."""
+    """A search. `measure` builds, boots and measures a commit. `tell` prints a line for each decision."""
 
     wish: BisectWish
     commits: Commits
@@ -94,8 +94,8 @@ class Search:
     def result(self) -> BisectResult:
         """Search for the first bad commit.
 
-        Raises RtgaugeError if an end gives no value; with the status "cannot tell" if the ends do not differ,
-        or a commit lies between them.
+        Raises RtgaugeError if an end gives no value. Its status is "cannot tell" if the ends do not differ,
+        or if a commit's value is between them.
         """
         ends = self._ends()
         error = error_of_each(self.commits.count())
@@ -122,7 +122,7 @@ class Search:
         return BisectResult(self.commits.first_bad(), ends, placed, skipped)
 
     def _ends(self) -> Decision:
-        """Compare both ends as a gate does: the bad one must be worse."""
+        """Compare both ends as a gate does. The bad end must be worse."""
         wish = self.wish
         while True:
             ratios = [math.log(bad / good) for good, bad in self.pairs]
@@ -148,7 +148,7 @@ class Search:
         return decision
 
     def _place(self, commit: str, error: float) -> Place | str:
-        """Decide which end the commit is like, or return why it is skipped."""
+        """Decide which end the commit resembles, or return why it is skipped."""
         wish, rounds = self.wish, list[Round]()
         while True:
             order = [commit, wish.good, wish.bad]

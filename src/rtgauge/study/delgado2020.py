@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The study of Delgado & Choi (2020), sec. III to V: latency in every deployment, then the best one under
+"""The study of Delgado & Choi (2020), sec. III to V: latency in every deployment, then in the best one under
 load.
 """
 
@@ -24,7 +24,7 @@ SETTINGS: dict[str, Any] = {
     "phase": "fixed",
     "duration": "10min",
 }
-"""Sec. III-C: a period of 100 us, priority 99, 6 million samples in 10 minutes."""
+"""Sec. III-C: a period of 100 us, priority 99, and 6 million samples in 10 minutes."""
 LOAD = "papers"
 """Sec. V: CPU, memory and network together."""
 
@@ -38,7 +38,7 @@ def _plan(overrides: Overrides, **matrix: Any) -> Plan:
 
 
 def idle_plan(overrides: Overrides) -> Plan:
-    """Plan every deployment, idle, in a random order.
+    """Plan every deployment without load, in a random order.
 
     Raises InputError.
     """
@@ -67,8 +67,8 @@ class Delgado2020:
     chooses_deployment = True
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Return the plan of every deployment, idle. Raises InputError for several targets, or idle as a
-        load.
+        """Return the plan of every deployment without load. Raises InputError for several targets, or for
+        idle as a load.
         """
         if overrides.targets is not None and len(overrides.targets) > 1:
             raise InputError(
@@ -80,7 +80,7 @@ class Delgado2020:
         return idle_plan(overrides)
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """Return the chosen deployment under load; nothing if none can be chosen."""
+        """Return the chosen deployment's steps under load; empty if no deployment can be chosen."""
         try:
             choice = choose_deployment(record).choice
         except MeasureError:
@@ -88,7 +88,7 @@ class Delgado2020:
         return loaded_plan(choice.deployment, replace(overrides, seed=record.run.seed)).steps
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:
-        """Return the steps under load of any deployment: the chosen one has the same number."""
+        """Return one deployment's steps under load: the chosen one will have as many."""
         return (
             []
             if any(key.load != IDLE for key in planned)

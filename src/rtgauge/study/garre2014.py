@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The study of Garre et al. (2014), sec. 4: the tire real-fast and real-time, its frontier and cost model."""
+"""The study of Garre et al. (2014), sec. 4: the tire in both modes, its frontier and its cost model."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from rtgauge.tire.study import fast_entries, keys_of, paced_entry, plan_of, sear
 REPEATS = 3
 FRAME_NODES = 48
 FRAME_STEPS = (*range(1, 61, 3), *range(64, 140, 8))
-"""The numbers of steps after which the falling tire is drawn: close together until it touches the floor."""
+"""The numbers of steps after which the falling tire is drawn, close together until it touches the floor."""
 MAP_SHARES = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 2.0)
-"""Sizes of the maps, as shares of the size whose mean step takes a whole period."""
+"""Sizes in the maps, as shares of the size whose mean step takes a whole period."""
 PRETEST_PERIOD_NS = 500_000
 PRETEST_THREADS = (1, 2, 4, 8, 16, 24, 32, 40)
 PRETEST_NODES = (40, 80, 160, 320)
-"""Fig. 8: many threads with few masses and a short time step."""
+"""The number of masses in fig. 8, which has many threads with few masses and a short time step."""
 
 
 class Garre2014:
-    """Figures 5 to 13, eq. 2 and the frontier, for this machine."""
+    """Measures figures 5 to 13, eq. 2 and the frontier on this machine."""
 
     name = GARRE2014
     description = (
@@ -40,8 +40,8 @@ class Garre2014:
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Plan the steps on one thread (curves, and the parts of a step), the cost of a switch, the numbers
-        of threads that words such as `cores` mean here, and the pictures of the fall.
+        """Plan the steps on one thread (for curves and for the parts of a step), the cost of a switch, the
+        numbers of threads that words such as `cores` mean here, and the pictures of the fall.
         """
         aims = aims_of_study(self.name, overrides)
         repeated = plan_of(
@@ -63,7 +63,7 @@ class Garre2014:
         return replace(repeated, steps=[*repeated.steps, *alone.steps])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
-        """Return the steps on several threads; after them the maps around the predicted sizes, and the next
+        """Return the steps on several threads; after these, the maps around the predicted sizes and the next
         round of each search.
         """
         aims = aims_of_study(self.name, overrides)
@@ -100,13 +100,13 @@ class Garre2014:
 
 
 def _word_nodes(aims: Aims) -> int:
-    """Return a size that is large enough for any number of threads that a word may mean."""
+    """Return a size large enough for any number of threads that a word such as `cores` may mean."""
     return max(1024, aims.sizes[0])
 
 
 def _part_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Return steps without springs, and steps without integration, for the solvers whose cost the model
-    splits into parts: under the first policy, and for serial under all.
+    """Return steps without springs and steps without integration, for the solvers whose cost the model splits
+    into parts. They run under the first policy; serial steps without springs run under all.
     """
     entries: list[dict[str, Any]] = []
     for policy in aims.policies:
@@ -124,7 +124,7 @@ def _part_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Return the microbenchmarks that measure T_switch."""
+    """Return the microbenchmarks that measure T_switch, the cost of a switch."""
     return [
         {"probe": "switch", "policy": policy, "duration": aims.paced_duration, "warm-up": "50ms"}
         for policy in aims.policies
@@ -132,7 +132,7 @@ def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Return the same fall many times, each some steps longer: the page shows the nodes at the end of
+    """Return steps of the same fall with more and more time steps. The page shows the nodes at the end of
     each.
     """
     solver = HALO if HALO in aims.solvers else aims.solvers[0]
@@ -147,7 +147,7 @@ def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
 def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
     """Return the steps of fig. 8, which shows how many threads are too many.
 
-    They run under the last policy (the paper uses OTHER), for a quarter of the time each.
+    They run under the last policy (OTHER in the paper), each for a quarter of the usual time.
     """
     if SEMAPHORE not in aims.solvers or len(aims.threads) == 1:
         return []
@@ -163,8 +163,8 @@ def _pretest_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _map_entries(record: Record, steps: Sequence[Step], aims: Aims) -> list[dict[str, Any]]:
-    """Return sizes around the predicted frontier of each policy and number of threads, for the paper's solver
-    (or the chosen one).
+    """Return sizes around each policy's and thread number's predicted frontier, for the paper's solver (or
+    the chosen one).
     """
     solver = SEMAPHORE if SEMAPHORE in aims.solvers else aims.solvers[-1]
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1

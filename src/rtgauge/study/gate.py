@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The plan of a gate, which adds pairs of runs until it can decide whether the candidate is worse."""
+"""Plans a gate, which adds pairs of runs until it can decide whether the candidate is worse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rtgauge.verdict.gate_result import GateResult
 def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish: GateWish) -> Plan:
     """Plan the first pair, which shows whether a gate can decide anything here.
 
-    Raises InputError if there are too few pairs, or the plan does not have the series.
+    Raises InputError if there are too few pairs, or if the plan lacks the series.
     """
     looks(wish.max_pairs)
     plan = alternating_plan(source, overrides, alternation, 1)
@@ -44,7 +44,7 @@ def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish:
 
 
 def next_pairs(record: Record) -> Sequence[StepKey]:
-    """Return the steps of the next pairs; none if the gate has decided, or cannot."""
+    """Return the steps of the next pairs; empty if the gate has decided, or cannot decide."""
     result = GateResult.of(record)
     planned = max(pair_of(key.repeat) for key in record.run.planned)
     return further_pairs(record.run, range(planned + 1, planned + result.next_pairs + 1))

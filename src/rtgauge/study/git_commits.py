@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Commits of a Git repository, which `git bisect` halves."""
+"""Halves the commits of a Git repository with `git bisect`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class GitError(MeasureError):
 
 
 class GitRepository:
-    """A clone in which commits are checked out one after the other."""
+    """A clone that checks out commits one after the other."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the repository that holds `folder`. Raises InputError if there is none."""
+        """Open the repository that contains `folder`. Raises InputError if there is none."""
         if shutil.which("git") is None:
             raise InputError("git is not installed")
         self.folder = folder
@@ -47,16 +47,14 @@ class GitRepository:
         return done.stdout.strip()
 
     def commit(self, name: str, option: str) -> str:
-        """Return the full hash of the commit `name`; `option` names the option in the error. Raises
-        InputError.
-        """
+        """Return the full hash of the commit `name`. Errors name `option`. Raises InputError."""
         try:
             return self.git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
         except GitError:
             raise InputError(f"{option} {name} is not a commit of {self.folder}") from None
 
     def check(self, good: str, bad: str) -> None:
-        """Raise InputError if files are changed, another bisect is under way, or `good` is not an ancestor of
+        """Raise InputError if files are changed, another bisect is running, or `good` is not an ancestor of
         `bad`.
         """
         if self.git("status", "--porcelain", "--untracked-files=no"):
@@ -67,11 +65,11 @@ class GitRepository:
             raise InputError("the good commit is not an ancestor of the bad one")
 
     def is_searched(self) -> bool:
-        """Return whether a `git bisect` is under way."""
+        """Return whether a `git bisect` is running."""
         return bool(self.git("for-each-ref", "refs/bisect"))
 
     def here(self) -> str:
-        """Return the branch or commit that is checked out."""
+        """Return the checked-out branch or commit."""
         try:
             return self.git("symbolic-ref", "--short", "HEAD")
         except GitError:
@@ -92,7 +90,7 @@ class GitRepository:
 
 
 class BisectedCommits:
-    """A new `git bisect` that checks nothing out, because the ends are measured between its commits."""
+    """A new `git bisect` that checks nothing out, because runs of the ends come between its commits."""
 
     def __init__(self, repository: GitRepository, good: str, bad: str) -> None:
         self._git = repository.git
@@ -100,7 +98,7 @@ class BisectedCommits:
         self._git("bisect", "start", "--no-checkout", bad, good)
 
     def _open(self) -> list[str]:
-        """Return the commits that may be the first bad one, the newest first."""
+        """Return the commits that may be the first bad one, newest first."""
         goods = self._git("for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
         return self._git("rev-list", "refs/bisect/bad", "--not", *goods).split()
 
@@ -120,8 +118,8 @@ class BisectedCommits:
             self._git("bisect", word, commit)
         except GitError:
             if self.next() is not None:
-                raise  # it also fails once only skipped commits are left
+                raise  # it also fails if only skipped commits are left
 
     def first_bad(self) -> list[str]:
-        """Return the first bad commit, or every commit that may be it."""
+        """Return the first bad commit, or if that is unclear, all candidates."""
         return self._open()

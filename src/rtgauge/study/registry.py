@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds studies by name. Packages register them as entry points; a study is imported when it is used."""
+"""Finds studies by name. Packages register studies as entry points, which are imported when used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rtgauge.study.adaptive import AdaptiveStudy, Study
 from rtgauge.suggest import nearest
 
 GROUP = "rtgauge.studies"
-"""The group of entry points: the name of a study, and its object."""
+"""The entry point group. It maps a study's name to its object."""
 
 
 @cache
@@ -27,7 +27,7 @@ def studies() -> dict[str, EntryPoint]:
 def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
     """Return the study `name`.
 
-    Raises InputError if there is none, or the package that registers it cannot be imported.
+    Raises InputError if no package registers it, or if its package cannot be imported.
     """
     point = studies().get(name)
     if point is None:

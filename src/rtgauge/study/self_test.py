@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The steps of `rtgauge selftest`: they stall a CPU in known ways, and explain the latencies."""
+"""The steps of `rtgauge selftest`. They stall a CPU in known ways, and the latencies are then explained."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from rtgauge.target.address import parse_address
 from rtgauge.units import parse_duration_ns
 
 SECONDS_A_STALL = 0.1
-"""Seconds of a step per stall: about 60 ms to the next one, and the loss at both ends."""
+"""Seconds that a step needs per stall: about 60 ms until the next stall, and the losses at both ends."""
 ABOVE_SHARE = 0.3
-"""Latencies above this share of a stall's length are explained."""
+"""A latency is explained if it is longer than this share of a stall."""
 LEAST_LENGTH_NS = 100_000
 STOPPED_S, STOPPED_EVERY_S = 0.2, 1.5
-"""The length of a guest's stop, and about the time to the next. Each stop is a latency on each of its CPUs; a
-step keeps 200.
+"""The length (s) of a guest's stop, and about the time to the next stop. Each stop delays every CPU of the
+guest once; a step keeps 200 latencies.
 """
 THROTTLED_S = 8
 """The kernel throttles once a second (sched_rt_period_us)."""
 WATCHED = ("fault", "catch-up")
-"""Kinds whose own program is measured (load/stall_program.py)."""
+"""Kinds for which the stalled program itself is measured (load/stall_program.py)."""
 MOST_A_STEP = 80
-"""A step keeps the events of 200 latencies, some of which are the machine's own."""
+"""The most stalls in a step. A step keeps the events of 200 latencies, including the machine's own."""
 
 
 def stopped_guest(kinds: str | None, target: str) -> str | None:
-    """Return the lab guest that is to be stopped from outside, if any."""
+    """Return the lab guest to stop from outside, if any."""
     address = parse_address(target)
     return None if address is None or (kinds or "").strip() != OUTSIDE else address.guest
 
 
 def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, target: str) -> Plan:
-    """Plan about `count` stalls of these kinds (`hog,timers`; None: all kinds that a load makes), each about
-    `length` (`1ms`) long, on `cpu` (None: the last one). Raises InputError.
+    """Plan about `count` stalls of these kinds (`hog,timers`; None: every kind that a load makes) on `cpu`
+    (None: the last one). Each lasts about `length` (`1ms`). Raises InputError.
     """
     chosen = list(KINDS) if kinds is None else [kind.strip() for kind in kinds.split(",")]
     possible = [*KINDS, OUTSIDE]
@@ -61,7 +61,7 @@ def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, 
 
 
 def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[str, object]]:
-    """Return one step for each kind, or several if one would hold too many stalls."""
+    """Return one step for each kind, or several if there are too many stalls for one."""
     if kinds == [OUTSIDE]:
         seconds = count * STOPPED_EVERY_S
         return [
@@ -95,7 +95,7 @@ def _steps(kinds: list[str], count: int, cpu: int, length_ns: int) -> list[dict[
             case "idle":
                 step |= wakeup | {"interval": "4ms", "dma-latency": "off", "explain-above": "10us"}
             case "irqs-off" | "preempt-off":
-                # a release must come early in each stall, and the stack of each wake-up takes time
+                # a release must come early in each stall, and recording each wake-up's stack takes time
                 step |= wakeup | {"explain-events": "default,stack", "interval": f"{length_ns * 2 // 5}ns"}
             case _:
                 step |= wakeup

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The study that searches for the highest sustained frequency (Adam et al. 2021, sec. 7.1 to 7.3).
 
-It measures a coarse grid of periods, then halves the interval in which losses begin.
+It measures a coarse grid of periods. Then it halves the interval in which losses begin.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 
 GRID = ("10ms", "5ms", "2ms", "1ms", "500us", "200us", "100us", "50us", "20us")
-"""From the paper's 10 ms downwards."""
+"""The periods of the grid, from the paper's 10 ms downwards."""
 WIDEST = 2.5
-"""The largest ratio of neighbouring periods of the grid."""
+"""The largest ratio between neighbouring periods of the grid."""
 REPEATS = 3
 DEFAULT_CYCLES = 2_000
 PROBE = "response"
 
 
 def probe_of(overrides: Overrides) -> str:
-    """Return the probe whose period is searched. Raises InputError if it has none, or an option sets its
-    period.
+    """Return the probe whose period is searched. Raises InputError if it has no period, or if an option sets
+    it.
     """
     name = str(overrides.parameters.get("probe", PROBE))
     paced = [probe.name for probe in probes.PROBES.values() if probe.pace is not None]
@@ -70,7 +70,7 @@ def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> l
 
 
 def plan_of(name: str, steps: list[dict[str, Any]], overrides: Overrides, **more: Any) -> Plan:
-    """Make a plan of these steps with the `overrides`, except the loads, which the steps already have."""
+    """Make a plan from these steps and the `overrides`. The steps already have the loads."""
     repeats = {} if overrides.repeats is not None else {"repeats": REPEATS}
     return make_plan(
         {"name": name, "step": steps, **repeats, **more}, f"study {name}", replace(overrides, loads=None)
@@ -78,13 +78,13 @@ def plan_of(name: str, steps: list[dict[str, Any]], overrides: Overrides, **more
 
 
 def _of_repeat(record: Record, steps: Sequence[Step], repeat: int) -> int | None:
-    """Return the next period of one repeat; None if its search is over."""
+    """Return the next period to measure in one repeat; None if its search is over."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     return next_period(repeat_result(points, repeat))
 
 
 def next_keys(record: Record) -> list[StepKey]:
-    """Return the next steps of a record's searches, one for each search and repeat."""
+    """Return the next steps of a record's searches, one per search and repeat."""
     wanted: list[StepKey] = []
     for steps in period_series(record):
         key = steps[0].key
@@ -98,8 +98,8 @@ def next_keys(record: Record) -> list[StepKey]:
 
 
 def later_keys(planned: Sequence[StepKey]) -> list[StepKey]:
-    """Return as many steps as the searches probably still need: each halves the widest gap of the grid until
-    the gap is within the resolution.
+    """Return as many steps as the searches will probably need: each halves the grid's widest gap until it is
+    within the resolution.
     """
     probe = PROBE if any(key.probe == PROBE for key in planned) else planned[0].probe
     pace = _pace(probe)
@@ -112,7 +112,7 @@ def later_keys(planned: Sequence[StepKey]) -> list[StepKey]:
 
 
 class Sustained:
-    """The search alone; by default of response over `loop:eventfd`, idle."""
+    """The search without anything else; by default for response over `loop:eventfd`, idle."""
 
     name = "sustained"
     description = (
@@ -122,7 +122,7 @@ class Sustained:
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Return the plan of the grid, from long to short periods in every repeat. Raises InputError."""
+        """Return the plan of the grid, from long to short periods in each repeat. Raises InputError."""
         probe = probe_of(overrides)
         parameters = {key: value for key, value in overrides.parameters.items() if key != "probe"}
         return plan_of(
@@ -130,8 +130,8 @@ class Sustained:
         )
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return the next period of each repeat whose search is not over: halfway between a period without
-        loss and one with loss.
+        """Return the next period of each repeat whose search is not over: halfway between a lossless and a
+        lossy period.
         """
         return next_keys(record)
 

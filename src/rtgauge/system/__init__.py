@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Reads what a target is (facts) and what changed on it during a step; derives doubts from that (marks)."""
+"""Reads a target's state (facts) and what changed during a step, and derives doubts (marks) from both."""

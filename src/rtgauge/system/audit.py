@@ -58,20 +58,20 @@ class AuditDocument(Model):
 
 
 def purpose_of(facts: Facts) -> Purpose:
-    """Return the running kernel's kind: one with a real-time core, PREEMPT_RT, or stock (also if unknown)."""
+    """Return the running kernel's kind: with a real-time core, PREEMPT_RT, or stock (also if unknown)."""
     if facts.kernel.extension.name in ("Xenomai Cobalt", "EVL", "RTAI"):
         return "xenomai"
     return "preempt-rt" if facts.kernel.preemption.model == "PREEMPT_RT" else "stock"
 
 
 def architecture_of(facts: Facts) -> str:
-    """Return x86-64, arm64, armhf, unknown, or the kernel's own name for any other architecture."""
+    """Return x86-64, arm64, armhf, unknown, or the kernel's name for another architecture."""
     name = facts.kernel.architecture or UNKNOWN
     return ARCHITECTURES.get(name, name)
 
 
 def wanted(rule: Rule) -> str:
-    """Describe the rule's checks in words."""
+    """Describe in words what the rule's checks expect."""
     return (" or " if rule.enough == "any" else "; ").join(_wanted_by(check) for check in rule.checks)
 
 
@@ -89,7 +89,7 @@ def _wanted_by(check: Check) -> str:
 
 
 def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | None:
-    """Return why the rule does not apply, or why that is unknown; None if it applies."""
+    """Return why the rule does not apply, or why this is unknown; None if it applies."""
     if purpose not in rule.for_:
         return CheckResult("not-applicable", f"only for {', '.join(rule.for_)}", "")
     architecture = architecture_of(machine.facts)
@@ -129,10 +129,10 @@ def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
     """Check the machine against one rule."""
     exclusion = _exclusion(rule, purpose, machine)
     results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
-    result: Result = "differs"  # without a check, nobody knows whether the machine meets the rule
+    result: Result = "differs"  # a rule without a check cannot be judged
     if exclusion is not None or results:
         result = exclusion.result if exclusion else combine([check.result for check in results], rule.enough)
-    # Show only the checks that decided.
+    # Show only the checks that decided the result.
     decisive = [check for check in results if check.result == result] or results
     from_rule = rule.model_dump(
         include={"title", "severity", "why", "source", "how_much", "remedy", "commands", "boot"}
@@ -156,8 +156,8 @@ def audit(
 ) -> AuditDocument:
     """Check a machine against all rules.
 
-    `facts` and `files` come from a batch of FACT_PATHS and `rule_paths`. `purpose` is the kind of kernel to
-    check for, by default the running one. `version` is rtgauge's own.
+    `facts` and `files`: from a batch of FACT_PATHS and `rule_paths`. `purpose`: the kind of kernel to check
+    for, by default the running one. `version`: of rtgauge.
     """
     machine = Machine(facts, files)
     checked_purpose = purpose or purpose_of(facts)
@@ -180,7 +180,7 @@ def audit(
 
 
 def summarise(document: AuditDocument) -> AuditSummary:
-    """Return the number of checks that passed or are unknown, and the titles of the rules that differ."""
+    """Return how many checks passed or are unknown, and the titles of the rules that differ."""
     titles: dict[str, list[str]] = {"serious": [], "moderate": [], "minor": []}
     for finding in document.findings:
         if finding.result == "differs":
@@ -191,5 +191,5 @@ def summarise(document: AuditDocument) -> AuditSummary:
 
 
 def exit_status(document: AuditDocument) -> int:
-    """Return 1 if something serious differs, otherwise 0."""
+    """Return 1 if a serious rule differs, otherwise 0."""
     return EXIT_FAILS if document.serious else EXIT_OK

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds what changed on a target during a step, from files read before and after it, and derives marks."""
+"""Finds what changed on a target during a step, from files read before and after, and derives marks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHANGE_PATHS: list[str] = [
 """Files and globs to read before and after a step."""
 
 NS_PER_TICK = 10**9 // 100
-"""/proc/stat counts in ticks of 1/100 s (USER_HZ) on every architecture except Alpha."""
+"""Length of a tick: /proc/stat counts in 1/100 s (USER_HZ) on every architecture except Alpha."""
 CPU_TIMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 VMSTAT = re.compile(
     r"pgfault|pgmajfault|pswpin|pswpout|pgscan_direct|allocstall_\w+|oom_kill|"
@@ -41,14 +41,14 @@ VMSTAT = re.compile(
 
 
 def difference(before: int | None, after: int | None) -> int | None:
-    """Return how much a counter grew; None if a value is missing, or the counter was reset or wrapped."""
+    """Return how much a counter grew; None if a value is missing, or if it was reset or wrapped."""
     return after - before if before is not None and after is not None and after >= before else None
 
 
 class Counts(NamedTuple):
     """A line of /proc/interrupts or /proc/softirqs: its name, and CPU -> count.
 
-    A line without counts per CPU has its single count under "".
+    A line without counts per CPU has its only count under "".
     """
 
     name: str
@@ -56,7 +56,7 @@ class Counts(NamedTuple):
 
 
 def table(text: str | None) -> dict[str, Counts]:
-    """Parse /proc/interrupts or /proc/softirqs: label -> counts."""
+    """Parse /proc/interrupts or /proc/softirqs into label -> counts."""
     lines = (text or "").splitlines()
     columns = re.findall(r"CPU([0-9]{1,5})(?=\s|$)", lines[0]) if lines else []
     rows: dict[str, Counts] = {}
@@ -77,14 +77,14 @@ def table(text: str | None) -> dict[str, Counts]:
 
 
 def table_changes(before: str | None, after: str | None) -> dict[str, TableLine] | Unknown:
-    """Return label -> how much the line grew; "unknown" if a table could not be read."""
+    """Return how much each line grew, by label; "unknown" if a table could not be read."""
     if before is None or after is None:
         return "unknown"
     old, new = table(before), table(after)
     changed: dict[str, TableLine] = {}
     for label, (name, counts) in new.items():
         earlier = old[label].per_cpu if label in old else {}
-        # The counter of a new CPU or interrupt started at 0.
+        # The counter of a new CPU or interrupt began at 0.
         differences = {cpu: difference(earlier.get(cpu, 0), count) for cpu, count in counts.items()}
         nonzero = {cpu: count for cpu, count in differences.items() if count != 0}
         if nonzero:
@@ -95,7 +95,7 @@ def table_changes(before: str | None, after: str | None) -> dict[str, TableLine]
 
 
 def cpu_times(text: str | None) -> dict[str, dict[str, int]]:
-    """Parse /proc/stat: CPU -> kind -> time (ns)."""
+    """Parse /proc/stat into CPU -> kind -> time (ns)."""
     times: dict[str, dict[str, int]] = {}
     for match in re.finditer(r"^cpu([0-9]{1,5}) ([0-9 ]+)$", text or "", re.MULTILINE):
         ticks = [integer(word) for word in match[2].split()]
@@ -136,7 +136,7 @@ def _both(before: dict[str, int], after: dict[str, int]) -> dict[str, NumberChan
 
 
 def _increases(before: dict[str, int], after: dict[str, int]) -> dict[str, int | None]:
-    """Return the increases of the counters that are in both, without zeros."""
+    """Return by how much the counters in both maps grew, without zeros."""
     return {
         key: change
         for key, value in after.items()
@@ -149,7 +149,7 @@ def _texts(path: str, before: Files, after: Files) -> TextChange:
 
 
 def changes(before: Files, after: Files) -> Changes:
-    """Return what changed between two batches of CHANGE_PATHS."""
+    """Return the changes between two batches of CHANGE_PATHS."""
     stat_before, stat_after = before.text("/proc/stat"), after.text("/proc/stat")
     vm_before, vm_after = _vmstat(before.text("/proc/vmstat")), _vmstat(after.text("/proc/vmstat"))
     zone = r"/sys/class/thermal/(thermal_zone[0-9]{1,4})/"
@@ -181,14 +181,14 @@ def changes(before: Files, after: Files) -> Changes:
 
 
 STEAL_SHARE = 0.001
-"""Stealing more than this share of a CPU's time makes a measurement doubtful; less is noted."""
+"""A measurement is doubtful if more than this share of a CPU's time was stolen; less is only noted."""
 STEAL_MIN_NS = 20_000_000
-"""Two ticks: one of them may have begun before the step."""
+"""Two ticks, because one of them may have begun before the step."""
 SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
 def marks(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
-    """Derive the marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping`."""
+    """Return the marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping`."""
     return [
         *_steal(changes, measured_cpus),
         *_clock(changes),
@@ -242,7 +242,7 @@ def _offline(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
 
 
 def _thermal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
-    # A package counter applies to all CPUs of the package.
+    # A package's counter applies to all its CPUs.
     counts = {key: count for key, count in changes.throttle_counts.items() if count}
     hot = sorted(
         key

@@ -24,12 +24,12 @@ MOUNTS = {
     "/sys/kernel/debug/": "; mount -t debugfs none /sys/kernel/debug, as root",
     "/sys/kernel/tracing/": "; mount -t tracefs none /sys/kernel/tracing, as root",
 }
-"""File systems that are often not mounted, so that a missing file proves nothing."""
+"""File systems that are often not mounted. A missing file below them proves nothing."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of a check, the value found, as text, and the file or fact that was read."""
+    """The result of a check, the value found (as text), and the file or fact that was read."""
 
     result: Result
     text: str
@@ -37,7 +37,7 @@ class CheckResult:
 
 
 class Machine:
-    """A machine: its facts, the files of the batch, and the kernel's configuration and command line."""
+    """A machine: its facts, the batch's files, and the kernel's configuration and command line."""
 
     def __init__(self, facts: Facts, files: Files) -> None:
         self.facts = facts
@@ -49,7 +49,7 @@ class Machine:
         self.possible = cpu_list(facts.cpu.possible) or []
 
     def fact(self, path: str) -> Any:
-        """Return the fact at a path of keys; "unknown" if there is none."""
+        """Return the fact at a path of keys; "unknown" if it does not exist."""
         value: Any = self._by_path
         for key in path.split("."):
             if not isinstance(value, dict) or key not in value:
@@ -58,12 +58,12 @@ class Machine:
         return value
 
     def parameter(self, name: str) -> str | None:
-        """Return a boot parameter's value, "" if it has none; None if it or the command line is missing."""
+        """Return a parameter's value, "" if it has none; None if it or the command line is missing."""
         return None if self.parameters is None else self.parameters.get(name.replace("-", "_"))
 
 
 def as_text(value: Any) -> str:
-    """Format a value of a fact, file or rule for comparing and showing: yes, no, none, lists with commas."""
+    """Format a value of a fact, file or rule, to compare and show it: yes, no, none, lists with commas."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
@@ -75,7 +75,7 @@ def as_text(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Format a value like `as_text`, and shorten long lists."""
+    """Format a value like `as_text`, but shorten long lists."""
     parts = list(cast("Collection[Any]", value)) if isinstance(value, (list, dict)) else []
     if len(parts) > MOST_SHOWN:
         return f"{as_text(parts[:MOST_SHOWN])} and {len(parts) - MOST_SHOWN} more"
@@ -89,7 +89,7 @@ def _words(value: Any) -> set[str]:
 
 
 def _cpus(text: Any, possible: list[int]) -> set[int] | None:
-    """Return the CPUs of a list or, with the prefix 0x, of a mask; None if it is neither."""
+    """Return the CPUs of a list, or of a mask with the prefix 0x; None for any other text."""
     if not isinstance(text, str) or text == UNKNOWN:
         return None
     if text in ("", NONE):
@@ -99,8 +99,8 @@ def _cpus(text: Any, possible: list[int]) -> set[int] | None:
 
 
 def _source(source: str, machine: Machine) -> set[int] | None:
-    """Return the CPUs of `fact PATH`, `boot-parameter NAME` or `cpus LIST`; empty if the parameter is not
-    given.
+    """Return the CPUs of `fact PATH`, `boot-parameter NAME` or `cpus LIST`; empty if there is no such
+    parameter.
     """
     kind, _, name = source.partition(" ")
     if kind == "cpus":
@@ -110,7 +110,7 @@ def _source(source: str, machine: Machine) -> set[int] | None:
     if machine.parameters is None:
         return None
     value = machine.parameter(name) or ""
-    # The kernel drops CPUs that do not exist; if none is left, the whole list is reported as missing.
+    # The kernel drops CPUs that do not exist. If no CPU is left, the whole list is reported as missing.
     return _cpus(value, machine.possible) or _cpus(value, [])
 
 
@@ -126,7 +126,7 @@ class _Tested(NamedTuple):
 
 
 def _test(check: Check, value: Any, machine: Machine) -> _Tested:
-    """Test a value that is known."""
+    """Test a known value."""
     kind, expected = check.test
     text = as_text(value)
     wanted = [as_text(choice) for choice in check.expected]
@@ -176,7 +176,7 @@ def _kernel_option(check: Check, name: str, machine: Machine) -> CheckResult:
         return _tested(check, value, machine.config.path, machine, f"CONFIG_{name}=")
     module = f"/sys/module/{check.module}"
     if check.module is not None and machine.files.exists(module):
-        # The code is built in or loaded. If it were missing, that would prove nothing: it may not be loaded.
+        # The code is built in or loaded. Its absence proves nothing, because it may just not be loaded.
         kind = check.test.kind
         built = {"y", "m"} & {as_text(choice) for choice in check.expected}
         if kind in ("is", "is-not"):
@@ -199,7 +199,7 @@ def _boot_parameter(check: Check, name: str, machine: Machine) -> CheckResult:
     if check.present is not None:
         return CheckResult("ok" if given == check.present else "differs", text, where)
     if value is None:
-        # A missing parameter passes only negative tests.
+        # A missing parameter only passes negative tests.
         negative = check.test.kind in ("is-not", "has-not", "avoids")
         return CheckResult("ok" if negative else "differs", text, where)
     result, explanation = _test(check, value, machine)
@@ -239,7 +239,7 @@ def _file(check: Check, path: str, machine: Machine) -> CheckResult:
 
 
 def combine(results: list[Result], enough: str) -> Result:
-    """Combine several results: `all` or `any` must be ok. Checks that do not apply are ignored."""
+    """Combine several results: `all` or `any` of them must be ok. Checks that do not apply are ignored."""
     counted = [result for result in results if result != "not-applicable"]
     if not counted:
         return "not-applicable"
@@ -248,7 +248,7 @@ def combine(results: list[Result], enough: str) -> Result:
 
 
 def carry_out(check: Check, machine: Machine) -> CheckResult:
-    """Carry out one check."""
+    """Carry out one check on the machine."""
     kind, name = check.subject
     match kind:
         case "kernel-option":

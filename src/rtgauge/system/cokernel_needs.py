@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks what the engines of co-kernels need on a target: kernel, modules, devices, libraries."""
+"""Checks what the co-kernels' engines need on a target: kernel, modules, devices, libraries."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from rtgauge.target.file_batch import Files
 
 LOCKS = "/proc/locks"
 XENOMAI_PREFIXES = ("/usr/xenomai", "/opt/xenomai", "/usr/local", "/usr")
-"""Prefixes that Xenomai is usually configured with."""
+"""Prefixes that Xenomai is usually built with."""
 LIBRARIES = tuple(f"{prefix}/lib" for prefix in XENOMAI_PREFIXES)
 PROGRAMS = tuple(f"{prefix}/sbin" for prefix in XENOMAI_PREFIXES)
-"""Folders that hold Xenomai's autotune; they are not in PATH by default."""
+"""Folders with Xenomai's autotune. They are not in PATH by default."""
 DEVICES = "/dev/rtdm"
 STATUS = "/proc/self/status"
-"""The status of the engine, because the engine reads it."""
+"""The status of the process that reads it, which is the engine."""
 ALLOWED_GROUP = f"{rt_core.PARAMETERS}/allowed_group"
 DRIVERS = {
     "autotune": "probe calibrate",
     "timerbench": "--cross-check xenomai-latency in kernel space",
     "switchtest": "--cross-check xenomai-switchtest",
 }
-"""Xenomai's own devices below DEVICES -> what they are for."""
+"""Maps Xenomai's own devices below DEVICES to their purpose."""
 DEV, SHARED = "/dev", "rtai_shm"
 TESTSUITES = tuple(
     f"{folder.removesuffix('/modules')}/{suite}"
     for folder in FOLDERS
     for suite in ("testsuite", "testsuite/user/latency")
 )
-"""Folders that hold RTAI's latency and display."""
+"""Folders with RTAI's latency and display."""
 PATHS = [
     LOCKS,
     DEVICES,
@@ -52,14 +52,14 @@ PATHS = [
 
 @dataclass(frozen=True)
 class Need:
-    """Something that a co-kernel's engine needs: whether the target has it, and the remedy if it does not."""
+    """A need of a co-kernel's engine: whether the target meets it, and the remedy if it does not."""
 
     cokernel: str
     what: str
     met: bool
     remedy: str
     only_for: str | None = None
-    """The only feature of rtgauge that needs it, if the probes in user space do not."""
+    """The only feature of rtgauge that has the need, if user-space probes do not have it."""
 
 
 def needs(files: Files) -> list[Need]:
@@ -121,7 +121,7 @@ def needs(files: Files) -> list[Need]:
 
 
 def _ids(files: Files, name: str) -> list[str]:
-    """Return the numbers in a line of STATUS: Uid (real, effective, ...), Gid or Groups."""
+    """Return the numbers in the line Uid (real, effective, ...), Gid or Groups of STATUS."""
     line = re.search(rf"^{name}:[\t ]*([0-9\t ]*)$", files.text(STATUS) or "", re.MULTILINE)
     return line[1].split() if line is not None else []
 
@@ -132,7 +132,7 @@ def _may_use_cobalt(files: Files) -> bool:
 
 
 def _rtai_needs(files: Files) -> list[Need]:
-    """Return RTAI's needs. Its modules need not be loaded: rtgauge loads them while it measures."""
+    """Return RTAI's needs. Its modules need not be loaded, because rtgauge loads them for measuring."""
     loaded = files.exists(rt_core.SCHEDULER)
     modules = {line.split(" ")[0] for line in (files.text(LIST) or "").splitlines()}
     installed = any(all(f"{name}.ko" in files.entries(folder) for name in NEEDED) for folder in FOLDERS)

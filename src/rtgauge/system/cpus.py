@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the processors of a target: models, counts, cores, caches, isolation, frequency and idle states."""
+"""Reads a target's processors: models, counts, cores, caches, isolation, frequency and idle states."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOPOLOGY_PATHS = [
 
 
 def caches(files: Files) -> list[Cache] | None:
-    """Return each cache once; None if there is no information."""
+    """Return each cache once; None if the kernel shows none."""
     listed: dict[tuple[str, str], dict[str, str]] = {}
     for match, text in files.matching(
         rf"{CPU}/cpu([0-9]{{1,5}})/cache/(index[0-9]{{1,2}})/(level|type|size|shared_cpu_list)"
@@ -44,7 +44,7 @@ def caches(files: Files) -> list[Cache] | None:
 
 
 def topology(files: Files) -> Topology:
-    """Count the online CPUs; list the CPUs of each core with several, caches, and NUMA node -> CPUs."""
+    """Count the online CPUs; list the CPUs of cores with several, the caches, and NUMA node -> CPUs."""
     packages: dict[str, str] = {}
     cores: dict[str, str] = {}
     siblings: dict[str, str] = {}
@@ -61,7 +61,7 @@ def topology(files: Files) -> Topology:
         for match, text in files.matching(rf"{NODE}/node([0-9]{{1,5}})/cpulist")
         if (cpus := shortest_cpu_list(text)) is not None
     }
-    # Cores of different clusters may have the same number, so count groups of siblings instead.
+    # Cores of different clusters may have the same number, so groups of siblings are counted instead.
     by_number = len({(packages.get(cpu), core) for cpu, core in cores.items()})
     return Topology(
         packages=len(set(packages.values())) or None,
@@ -86,7 +86,7 @@ FEATURES = (
     "smap",
     "hypervisor",
 )
-"""Flags of /proc/cpuinfo that affect timing."""
+"""Flags in /proc/cpuinfo that affect timing."""
 PATHS = [
     *TOPOLOGY_PATHS,
     CPUINFO,
@@ -108,7 +108,7 @@ PATHS = [
 
 
 def model(cpuinfo: str | None, board: str | None) -> str | None:
-    """Return the processor's name; for Arm cores, implementer and part."""
+    """Return the processor's name; for an Arm core, its implementer and part."""
     fields = {
         match[1].strip().lower(): match[2].strip()
         for match in re.finditer(r"^([^\n:]{1,64}):([^\n]*)$", cpuinfo or "", re.MULTILINE)
@@ -123,13 +123,13 @@ def model(cpuinfo: str | None, board: str | None) -> str | None:
 
 
 def features(cpuinfo: str | None) -> list[str] | None:
-    """Return which FEATURES an x86 processor has and the kernel uses; None on other architectures."""
+    """Return the FEATURES that an x86 processor has and the kernel uses; None on other architectures."""
     flags = re.search(r"^flags\s*:([^\n]*)$", cpuinfo or "", re.MULTILINE)
     return [name for name in FEATURES if name in flags[1].split()] if flags else None
 
 
 def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
-    """Return {"a": "0-1", "b": "2"} for (0, "a"), (1, "a"), (2, "b")."""
+    """Return the CPUs of each value: {"a": "0-1", "b": "2"} for (0, "a"), (1, "a"), (2, "b")."""
     cpus: dict[str, list[int]] = {}
     for cpu, value in values:
         cpus.setdefault(value, []).append(cpu)
@@ -137,7 +137,7 @@ def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
 
 
 def frequency(files: Files) -> Frequency:
-    """Return governors and drivers by CPU, range in kHz, and turbo; "none" if sysfs shows no frequency
+    """Return governors and drivers by CPU, the range in kHz, and turbo; "none" if sysfs has no frequency
     scaling.
     """
     governors = by_value(_per_cpu(files, "cpufreq/scaling_governor"))
@@ -159,7 +159,7 @@ def frequency(files: Files) -> Frequency:
 
 @dataclass
 class _State:
-    """A C-state while its files are read."""
+    """A C-state that is being read."""
 
     name: str | None = None
     latency_us: int | None = None
@@ -196,15 +196,15 @@ def idle(files: Files) -> Idle:
 
 
 def _deepest_us(states: Iterable[_State], online: set[int]) -> int | None:
-    """Return the largest exit latency of a state that an online CPU may enter; None if one is unknown."""
+    """Return the largest latency (us) of a state that an online CPU may enter; None if any is unknown."""
     latencies = [state.latency_us for state in states if online - set(state.disabled)]
     known = [latency for latency in latencies if latency is not None]
     return max(known, default=0) if online and len(known) == len(latencies) else None
 
 
 def knows_nohz_full(files: Files) -> bool:
-    """Return whether the kernel has CONFIG_NO_HZ_FULL, according to a file in sysfs; True if sysfs is not
-    readable.
+    """Return whether the kernel has CONFIG_NO_HZ_FULL, judging by a file in sysfs; True if sysfs is
+    unreadable.
     """
     return files.exists(f"{CPU}/nohz_full") or not files.exists(f"{CPU}/online")
 
@@ -235,7 +235,7 @@ def facts(files: Files) -> Processors:
 
 
 def _optional(files: Files, name: str) -> list[int] | None:
-    """Return the CPUs of a list that older kernels do not have unless the feature is built in."""
+    """Return the CPUs in a file that older kernels lack if the feature is not built in."""
     missing = files.exists(f"{CPU}/online") and not files.exists(f"{CPU}/{name}")
     return [] if missing else cpu_list(files.text(f"{CPU}/{name}"))
 

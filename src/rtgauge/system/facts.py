@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Collects the facts of a target: its hardware, kernel and settings.
+"""Collects a target's facts: its hardware, kernel and settings.
 
-A fact that cannot be read is "unknown"; nothing is guessed.
+A fact that cannot be read is "unknown". Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ FACT_PATHS = list(
 
 
 class MachineRead(NamedTuple):
-    """The facts of a machine, and the files that they came from."""
+    """A machine's facts, and the files that they came from."""
 
     facts: Facts
     files: Files
 
 
 def more_fact_paths(files: Files) -> list[str]:
-    """Return the paths that follow from the first batch, for a second one; `facts` takes both."""
+    """Return the paths for a second batch, which depend on the first. `facts` takes both batches."""
     release = files.text("/proc/sys/kernel/osrelease")
     named = release is not None and re.fullmatch(r"[A-Za-z0-9._+~-]{1,128}", release) is not None
     configuration = (
@@ -69,7 +69,7 @@ def more_fact_paths(files: Files) -> list[str]:
 
 
 def memory(files: Files) -> Memory:
-    """Return sizes in bytes, and the settings of huge pages, merging and migration."""
+    """Return the sizes in bytes, and the settings of huge pages, merging and migration."""
     meminfo, swaps = files.text("/proc/meminfo") or "", files.text("/proc/swaps")
     sizes = {
         match[1]: int(match[2]) * 1024
@@ -86,7 +86,7 @@ def memory(files: Files) -> Memory:
 
 
 def timers(files: Files) -> Timers:
-    """Return the resolution of the kernel's timers: 1 ns with high-resolution timers, otherwise a tick.
+    """Return the kernel timers' resolution: 1 ns with high-resolution timers, otherwise a tick.
 
     Only root can read it.
     """
@@ -136,7 +136,7 @@ def facts(files: Files, machine: str | None = None) -> Facts:
 
 
 def read_facts(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
-    """Return the facts of a target, read in two batches; `more_paths` are read with the first.
+    """Return a target's facts, read in two batches. `more_paths` are read with the first batch.
 
     Raises InputError if there is no such target, MeasureError if it cannot be read.
     """
@@ -145,7 +145,7 @@ def read_facts(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
 
 
 def facts_by(read: Read, machine: str, more_paths: Sequence[str] = ()) -> MachineRead:
-    """Return the facts that `read`, the verb of a target's engine, finds; `machine` is its `uname -m`."""
+    """Return the facts that `read`, the verb of a target's engine, finds. `machine`: its `uname -m`."""
     files = read([*FACT_PATHS, *more_paths])
     files |= read(more_fact_paths(files))
     return MachineRead(facts(files, machine), files)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds a machine's identity and firmware, and whether it is virtual or emulated."""
+"""Finds a machine's identity and firmware, and whether the machine is virtual or emulated."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SOURCES = {
 }
 """Sources of a serial number, the best first.
 
-Only root can read the first. The last is a file that all copies of an image share.
+Only root can read the first. All copies of an image share the last, a file.
 """
 IDENTITY_PATHS = list(SOURCES.values())
 SHARED = "machine-id"
 LEAST_DIGITS = 4
 EXAMPLES = {"03000200040005000006000700080009", "12345678123456781234567812345678"}
-"""UUIDs that makers of boards forgot to change from their tools' defaults."""
+"""UUIDs that are defaults of board makers' tools, and that some makers forgot to change."""
 
 
 def is_serial(text: str) -> bool:
-    """Return whether the text can be one machine's serial number: it has at least three different characters
-    and a digit, and is not a known example. "To be filled by O.E.M." is not one.
+    """Return whether the text can be a machine's serial number. It must have a digit and at least three
+    different characters, and not be a known example. "To be filled by O.E.M." fails.
     """
     digits = re.sub(r"[^0-9a-z]", "", text.lower())
     return (
@@ -45,7 +45,7 @@ def is_serial(text: str) -> bool:
 
 
 def identity(files: Files) -> Identity:
-    """Return the machine's best number, hashed; unknown if it has none that this user may read."""
+    """Return the machine's best number, hashed; unknown if this user can read none."""
     for source, path in SOURCES.items():
         text = files.text(path)
         if text is not None and is_serial(text):
@@ -69,7 +69,7 @@ FIRMWARE_PATHS = [
 
 
 def microcode(files: Files) -> list[str] | None:
-    """Return every microcode version that a CPU runs."""
+    """Return every version of microcode that a CPU runs."""
     versions = {text for _, text in files.matching(rf"{CPU}/cpu[0-9]{{1,5}}/microcode/version")}
     cpuinfo = files.text("/proc/cpuinfo") or ""
     versions.update(re.findall(r"^microcode\s*: (0x[0-9a-f]{1,16})$", cpuinfo, re.MULTILINE))
@@ -77,7 +77,7 @@ def microcode(files: Files) -> list[str] | None:
 
 
 def firmware(files: Files) -> Firmware:
-    """Return firmware vendor, version and date, board name, microcode, and vulnerability -> mitigation."""
+    """Return firmware vendor, version and date, board name, microcode, vulnerability -> mitigation."""
     found = files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
     vulnerabilities = {match[1]: text for match, text in found}
     mitigated = sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
@@ -103,7 +103,7 @@ VIRTUAL_PATHS = [
     "/proc/cpuinfo",
     "/proc/cmdline",
 ]
-# Patterns of DMI vendor and product strings of virtual machines.
+# Patterns in the DMI vendor and product strings of virtual machines.
 MAKERS = {
     "qemu": r"\bQEMU\b|\bKVM\b|\bBochs\b|Standard PC \(",
     "vmware": r"\bVMware\b",
@@ -119,12 +119,12 @@ MAKERS = {
     "firecracker": r"\bFirecracker\b",
 }
 MOST_ICOUNT_SHIFT = 10
-"""The largest that QEMU accepts."""
+"""The largest shift that QEMU accepts."""
 CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v", "xen": "xen"}
 
 
 def virtualization(files: Files) -> Virtualization:
-    """Find out whether the machine is virtual or emulated, with the evidence."""
+    """Return whether the machine is virtual or emulated, with the evidence."""
     cpuinfo = files.text("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     clocks = (files.text(CLOCKS) or "").split()
@@ -181,7 +181,7 @@ def _instruction_ns(command_line: str | None, *, emulated: bool | None) -> int |
 def _emulated(
     cpuinfo: str, *, virtual: bool | None, hardware_assisted: bool, evidence: list[str]
 ) -> bool | None:
-    """Detect QEMU's emulation (TCG) by the processor's name. Only real ones have a paravirtual clock."""
+    """Detect QEMU's emulation (TCG) by the processor's name. An emulated one has no paravirtual clock."""
     if virtual is False or hardware_assisted:
         return False
     name = re.search(r"^model name\s*:\s*(QEMU (?:Virtual|TCG) CPU[^\n]{0,64})", cpuinfo, re.MULTILINE)

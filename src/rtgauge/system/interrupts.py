@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the CPUs that handle a target's interrupts and the kernel's deferred work."""
+"""Finds the CPUs that handle a target's interrupts and its kernel's deferred work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _mask_list(text: str | None) -> str | None:
 
 
 def _lines(files: Files) -> dict[str, InterruptLine] | None:
-    """Return IRQ -> its line. Only debugfs shows whether the kernel manages the affinity."""
+    """Return each IRQ's line. Only debugfs shows whether the kernel manages the affinity."""
     irqs: dict[str, InterruptLine] = {}
     for match, text in files.matching(r"/proc/irq/([0-9]{1,6})/smp_affinity_list"):
         number = match[1]
@@ -44,10 +44,10 @@ def _lines(files: Files) -> dict[str, InterruptLine] | None:
 
 
 def facts(files: Files, isolated: list[int] | None) -> Interrupts:
-    """Return the CPU lists of new interrupts, of each interrupt, of unbound workqueues, and of the lockup
+    """Return the CPUs of new interrupts, of each interrupt, of unbound workqueues, and of the lockup
     watchdog.
 
-    `isolated`: the isolated CPUs; None if they are unknown.
+    `isolated`: the isolated CPUs; None if unknown.
     """
     lines = _lines(files)
     return Interrupts(
@@ -60,10 +60,10 @@ def facts(files: Files, isolated: list[int] | None) -> Interrupts:
 
 
 def _in_use_on(lines: dict[str, InterruptLine], cpus: set[int]) -> list[str]:
-    """Return the interrupts that a device uses and one of `cpus` handles."""
+    """Return the interrupts that a device uses and that one of `cpus` handles."""
     return [
         f"{number} ({line.devices})"
         for number, line in lines.items()
-        # An interrupt without a device has the default mask and never fires.
+        # An interrupt without a device has the default mask, and never fires.
         if line.devices is not None and line.cpus and cpus & set(parse_cpu_list(line.cpus))
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the kernel of a target: release, configuration, preemption model and boot parameters."""
+"""Reads a target's kernel: release, configuration, preemption model and boot parameters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MOST_CPUS = 65536
 
 
 def parameters(cmdline: str) -> dict[str, str]:
-    """Parse a command line: name -> value ("" if it has none); the last one wins.
+    """Parse a command line into name -> value ("" without a value). The last of equal names counts.
 
-    The kernel treats `-` and `_` in names as equal: names have `_` here. Words after `--` are for init.
+    The kernel treats `-` and `_` in names as equal; here names have `_`. Words after `--` are for init.
     Quotes protect spaces, as in the kernel's own parser.
     """
     values: dict[str, str] = {}
@@ -30,11 +30,11 @@ def parameters(cmdline: str) -> dict[str, str]:
 
 
 def cpu_list(text: str, possible: list[int]) -> list[int] | None:
-    """Return the CPUs of a parameter such as isolcpus= or nohz_full= that the machine has; None if it is not
-    a list.
+    """Return the machine's CPUs in a parameter such as isolcpus= or nohz_full=; None if it is not a list.
 
-    The kernel's form (Documentation/admin-guide/kernel-parameters.rst, "cpu lists"): numbers, ranges, `N` for
-    the last CPU, `all`, ranges with a stride (`0-15:2/4`: 2 of each 4); isolcpus= has flags before the list.
+    The kernel's form (Documentation/admin-guide/kernel-parameters.rst, "cpu lists") has numbers, ranges, `N`
+    for the last CPU, `all`, and ranges with a stride (`0-15:2/4`: 2 of each 4). In isolcpus=, flags precede
+    the list.
     """
     parts = text.split(",")
     while len(parts) > 1 and re.fullmatch(r"(?!all$)[a-z_]+", parts[0]):
@@ -58,7 +58,7 @@ def cpu_list(text: str, possible: list[int]) -> list[int] | None:
 
 
 def mask_cpus(text: str, possible: list[int]) -> list[int] | None:
-    """Return the CPUs of a parameter that is a mask (xenomai.supported_cpus=0x6); None for anything else."""
+    """Return the CPUs of a parameter that is a mask (xenomai.supported_cpus=0x6); None for any other text."""
     match = re.fullmatch(r"(?:0[xX])?([0-9a-fA-F]{1,64})", text)
     return [cpu for cpu in possible if int(match[1], 16) >> cpu & 1] if match else None
 
@@ -92,11 +92,11 @@ ARCHITECTURES = {
     "CONFIG_ARM": "arm",
     "CONFIG_RISCV": "riscv",
 }
-"""Option -> `uname -m`: kernels before 6.1 do not show their architecture in /proc."""
+"""Option -> `uname -m`, for kernels before 6.1, which do not show their architecture in /proc."""
 
 
 def config_paths(release: str) -> list[str]:
-    """Return where distributions keep a kernel's configuration."""
+    """Return the paths where distributions keep a kernel's configuration."""
     return [
         f"/boot/config-{release}",
         f"/lib/modules/{release}/config",
@@ -105,13 +105,13 @@ def config_paths(release: str) -> list[str]:
 
 
 def version_tuple(release: str | None) -> tuple[int, int] | None:
-    """Return (6, 12) for `"6.12.0-rt5"`; None for anything else."""
+    """Return (6, 12) for `"6.12.0-rt5"`; None for any other text."""
     match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", release or "")
     return (int(match[1]), int(match[2])) if match else None
 
 
 class Configuration(NamedTuple):
-    """The options that are set in a kernel, and the file that lists them."""
+    """The options that a kernel sets, and the file that lists them."""
 
     options: dict[str, str]
     path: str
@@ -132,7 +132,7 @@ def config(files: Files) -> Configuration | None:
 
 
 def preemption(files: Files) -> Preemption:
-    """Return the preemption model, and what each source says about it."""
+    """Return the preemption model, and what each source reports."""
     release = files.text("/proc/sys/kernel/osrelease")
     version = files.text("/proc/sys/kernel/version") or ""
     realtime = files.text(REALTIME)
@@ -166,7 +166,7 @@ def preemption(files: Files) -> Preemption:
     elif flag_text == "PREEMPT_LAZY":
         model = "lazy"
     elif flag_text == "PREEMPT":
-        # Since 6.13 a kernel with lazy preemption has the same flag.
+        # Since 6.13, a kernel with lazy preemption has the same flag.
         model = "full or lazy" if (number := version_tuple(release)) is None or number >= (6, 13) else "full"
     else:
         model = "none or voluntary"
@@ -174,13 +174,13 @@ def preemption(files: Files) -> Preemption:
 
 
 def lockdown(text: str | None) -> str | None:
-    """Return `"integrity"` for `"none [integrity] confidentiality"`."""
+    """Return the selected word: `"integrity"` for `"none [integrity] confidentiality"`."""
     match = re.search(r"\[([a-z]{1,32})\]", text or "")
     return match[1] if match else None
 
 
 def _first_set(built: Configuration | None, names: Mapping[str, str]) -> str | None:
-    """Return the name of the first of these options that is set."""
+    """Return the first of these options that is set."""
     options = {} if built is None else built.options
     return next((name for option, name in names.items() if options.get(option) == "y"), None)
 
@@ -188,7 +188,7 @@ def _first_set(built: Configuration | None, names: Mapping[str, str]) -> str | N
 def facts(files: Files, machine: str | None = None) -> Kernel:
     """Return release, version, architecture, preemption model, command line and real-time core.
 
-    `machine` is the output of `uname -m`, if known.
+    `machine`: the output of `uname -m`, if known.
     """
     built = config(files)
     hz = "" if built is None else built.options.get("CONFIG_HZ", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds or builds rtgauge's kernel modules (kmod/) for a target's kernel, and brings them to the target.
+"""Finds or builds rtgauge's kernel modules (kmod/) for a target's kernel, and copies them to the target.
 
 The runner inserts them.
 """
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).resolve().parent.parent
 ABI = "1"
-"""RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h. The engine also compares it with the loaded module's."""
+"""RTGAUGE_KMOD_ABI of kmod/rtgauge_kmod.h. The engine also compares it with the loaded modules."""
 CORE = "rtgauge_core"
 OWN = "RTGAUGE_KMOD"
-"""Names a folder of modules built elsewhere; modules for several kernels are in subfolders by release."""
+"""The variable for a folder of modules built elsewhere, in subfolders by release for several kernels."""
 BUILD_S = 300.0
 
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -41,7 +41,7 @@ DISABLED = "/proc/sys/kernel/modules_disabled"
 ENFORCED = "/sys/module/module/parameters/sig_enforce"
 LOCKDOWN = "/sys/kernel/security/lockdown"
 INSTALLED = ("updates/dkms", "updates", "extra")
-"""Folders of /lib/modules/RELEASE that DKMS and `make modules_install` use."""
+"""Folders below /lib/modules/RELEASE that DKMS and `make modules_install` use."""
 
 BUILD = """
 folder=$(mktemp -d) && cd "$folder" && tar -xf "$1" && make -C "$2" M="$folder" modules 2>&1 && {
@@ -55,7 +55,7 @@ exit $status
 
 
 class NoModules(Refused):
-    """The modules cannot be used on this kernel; the message has the cause and the remedy."""
+    """The modules cannot be used on this kernel. The message has the cause and the remedy."""
 
     what = "kernel modules"
 
@@ -75,7 +75,7 @@ class Kernel:
 
     @classmethod
     def of(cls, target: Target) -> Kernel:
-        """Read them from the target. Raises NoModules if its kernel can load no module at all."""
+        """Read the properties from the target. Raises NoModules if its kernel can load no module at all."""
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
         if files.error(LIST) is not None:
             raise NoModules(
@@ -100,11 +100,11 @@ class Kernel:
 def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]) -> list[str]:
     """Return the paths, on the target, of these modules for its kernel.
 
-    rtgauge looks for them in the folder $RTGAUGE_KMOD, among the modules installed there (DKMS), and among
-    the modules built before. Otherwise they are built, with the headers on the target or, for a guest of the
-    lab, with Debian's.
+    rtgauge looks in the folder $RTGAUGE_KMOD, then among the target's installed modules (DKMS), then among
+    modules built before. Otherwise it builds them, with the headers on the target or, for a lab guest, with
+    Debian's.
 
-    Raises NoModules, with cause and remedy, if there are none.
+    Raises NoModules, with cause and remedy, if all of this fails.
     """
     kernel = Kernel.of(target)
     given = os.environ.get(OWN)
@@ -129,7 +129,7 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
 
 
 def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
-    """Return the modules in a folder. Raises NoModules if one is missing, or is for another kernel or ABI."""
+    """Return the modules in a folder. Raises NoModules if one is missing or for another kernel or ABI."""
     rebuild = f"build them for this kernel: make -C kmod KDIR=HEADERS, with the headers of {kernel.release}"
     place = folder / kernel.release if (folder / kernel.release).is_dir() else folder
     files = {name: place / f"{name}.ko" for name in names}
@@ -149,7 +149,7 @@ def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
 
 
 def _installed(target: Target, kernel: Kernel, names: Sequence[str]) -> dict[str, str] | None:
-    """Return these modules below /lib/modules, if all are there and have this ABI."""
+    """Return these modules below /lib/modules, if all exist and have this ABI."""
     folders = [f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED]
     listed = target.read(folders)
     for folder in folders:
@@ -168,7 +168,7 @@ def _abi(target: Target, path: str) -> str:
 
 
 def source_folder() -> Path:
-    """Return the folder of the modules' sources, or raise NoModules: the package's or the checkout's."""
+    """Return the folder of the modules' sources, in the package or checkout. Raises NoModules if missing."""
     for folder in (PACKAGE / "source" / "kmod", PACKAGE.parent.parent / "kmod"):
         if (folder / "Kbuild").is_file():
             return folder
@@ -186,7 +186,7 @@ def _sources(folder: Path) -> list[Path]:
 
 
 def _fingerprint(sources: Path, kernel: Kernel) -> str:
-    """Return a hash of the sources, the kernel and the build: if one changes, they are built again."""
+    """Return a hash of sources, kernel and build. If one of them changes, the modules are built again."""
     words = (kernel.release, kernel.version, kernel.machine, BUILD, *STRIP)
     digest = hashlib.sha256("".join(f"{word}\0" for word in words).encode())
     for path in _sources(sources):
@@ -195,7 +195,7 @@ def _fingerprint(sources: Path, kernel: Kernel) -> str:
 
 
 def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Callable[[str], None]) -> None:
-    """Build into `place`, which appears only when it is complete. Raises NoModules if that fails."""
+    """Build into `place`, which appears only when complete. Raises NoModules if building fails."""
     private_folder(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as name:
         folder = Path(name)
@@ -219,7 +219,7 @@ def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Call
 
 
 def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> None:
-    """Build on the target, with the headers that it has, and fetch the modules into `folder`."""
+    """Build on the target, with its own headers, and copy the modules into `folder`."""
     for program in ("make", "tar"):
         if target.which(program) is None:
             raise NoModules(
@@ -276,7 +276,7 @@ def _build_for_guest(
 
 
 def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
-    """Explain why the kernel refused a module, from the name of the errno that finit_module(2) returned."""
+    """Explain why the kernel refused a module. `error`: the name of finit_module(2)'s errno."""
     name = file.rpartition("/")[2].partition(".")[0]
     rtais = name.startswith("rtai_")
     whose = "RTAI's own instructions" if rtais else "docs/kmod.md"

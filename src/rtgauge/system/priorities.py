@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Sets the controller's priorities (Brown & Martin 2010, sec. 3.6).
 
-The process that runs the test gets a low real-time priority so that it runs under load. Other real-time
-threads are capped below the measured one, and the IRQ threads that the measurement waits for are raised.
+The process that runs the test gets a low real-time priority, so that it runs under load. Other real-time
+threads are capped below the measured thread. IRQ threads that the measurement waits for are raised.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ RAISED = 99
 IRQ_ACTIONS = "/sys/kernel/irq/[0-9]*/actions"
 CONTROLLER_PATHS = [*THREAD_PATHS, IRQ_ACTIONS]
 SETTABLE = ("fifo", "rr")
-"""Policies whose priority is changed; deadline threads are left alone."""
+"""Policies whose priority is changed. Deadline threads are left alone."""
 
 
 @dataclass(frozen=True)
 class Controller:
-    """Which threads get priority 99. `raised` names devices, for their IRQ threads, or kernel threads."""
+    """Which threads get priority 99. `raised` names kernel threads, or devices with IRQ threads."""
 
     raised: tuple[str, ...] = ()
 
 
 def _belongs_to(thread: Thread, name: str, files: Files) -> bool:
-    """Return whether this is an IRQ thread of the device `name`, or a kernel thread with that name."""
+    """Return whether the thread is an IRQ thread of the device `name`, or a kernel thread with that name."""
     if re.fullmatch(rf"{re.escape(name)}(/[0-9]+)?", thread.name):
         return True
     irq = re.match(r"irq/([0-9]{1,6})-", thread.name)
@@ -43,11 +43,11 @@ def _belongs_to(thread: Thread, name: str, files: Files) -> bool:
 
 
 LINE_NAMES = ("rtgauge-master", "rtgauge-slave")
-"""Labels of the GPIO lines that the engine watches, and so the names of their interrupts and IRQ threads."""
+"""The labels of the GPIO lines that the engine watches. Their interrupts and IRQ threads have these names."""
 
 
 def line_actions(files: Files) -> list[Action]:
-    """Raise the IRQ threads of the lines that the engine watches; they exist only once it is armed."""
+    """Return actions that raise the IRQ threads of the engine's lines, which exist only while it is armed."""
     irq_threads = [
         thread
         for thread in threads(files)
@@ -58,7 +58,7 @@ def line_actions(files: Files) -> list[Action]:
 
 
 class ControllerActions(NamedTuple):
-    """The actions to carry out, and the names that no thread has."""
+    """The actions to carry out, and the names that match no thread."""
 
     actions: list[Action]
     missing: list[str]
@@ -69,11 +69,11 @@ def controller_actions(
 ) -> ControllerActions:
     """Return the actions that raise the controller, and lower other threads that would delay it.
 
-    `own`: the processes of the controller. `measured`: the priority that is measured. `migration/N` is never
-    touched: the kernel needs it above everything else.
+    `own`: the controller's processes. `measured`: the measured priority. `migration/N` is never changed,
+    because the kernel needs it above everything else.
     """
     controlling = set(own)
-    # reset-on-fork: its children, the loads, must not be real-time.
+    # With reset-on-fork, its children (the loads) do not become real-time.
     value = f"fifo {OWN_PRIORITY} reset-on-fork"
     cap = max(1, min(CAP, measured - 1))
     settings: list[Setting] = []

@@ -2,7 +2,7 @@
 """Explains why a target's kernel refused something to the engine, and what to do.
 
 The engine reports what was refused, with the errno and the numbers that decide it (docs/formats/stream.md,
-`error`); this module finds the reason.
+`error`). This module finds the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rtgauge.target.file_batch import Read
 
 PERIOD_MIN = "/proc/sys/kernel/sched_deadline_period_min_us"
 DEFAULT_PERIOD_MIN_US = 100
-"""The kernel's default, if its file cannot be read."""
+"""The kernel's default (us), used if its file cannot be read."""
 
 
 class _Priority(BaseModel):
@@ -33,7 +33,7 @@ class _Priority(BaseModel):
 
     @property
     def granted(self) -> bool:
-        """Whether the capability or the limit allows the priority, so that something else refused it."""
+        """Whether the capability or the limit allows the priority. Then something else refused it."""
         limit = self.rtprio_limit
         return (self.cap_sys_nice and not self.user_namespace) or limit is None or limit >= self.priority
 
@@ -54,7 +54,7 @@ class _MemoryLock(BaseModel):
 
 
 def explain(error: ErrorLine, read: Read) -> str:
-    """Return one sentence for the user: the reason and the way out, or the engine's message if no reason is
+    """Return one sentence for the user: the reason and the remedy, or the engine's message if no reason is
     known.
 
     An engine of another version may leave facts out.
@@ -109,14 +109,14 @@ def _group_without_runtime(cgroup: str, read: Read) -> str | None:
 def _group_of_v2(cgroup: str, read: Read) -> str | None:
     """Explain that a group of cgroup v2 gets no real-time runtime on this kernel; None if it may get some.
 
-    With RT_GROUP_SCHED a group has a runtime of 0 until one is written, and cgroup v2 has no file for it
+    With RT_GROUP_SCHED a group's runtime is 0 until one is written, and cgroup v2 has no file for that
     (Documentation/admin-guide/cgroup-v2.rst, "CPU").
     """
     group = own_group(cgroup)
     if group is None or group.version != "v2":
         return None
     folder = V2_MOUNT + ("" if group.path == "/" else group.path)
-    # In a namespace of cgroups, the container's own group is `/`; only the host's root has no such file.
+    # In a cgroup namespace, the container's own group is `/`. Only the host's root has no such file.
     if group.path == "/" and _text(f"{folder}/cgroup.type", read) is None:
         return None
     found = read(KERNEL_PATHS)

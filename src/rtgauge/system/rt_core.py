@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the real-time core of a target, if any: Xenomai Cobalt, EVL (Xenomai 4) or RTAI."""
+"""Reads a target's real-time core, if any: Xenomai Cobalt, EVL (Xenomai 4) or RTAI."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOBODY = "-1"
 
 
 def cobalt(files: Files) -> RealTimeCore:
-    """Return what Cobalt reports: version, CPUs, state, pipeline, gravity, and its timer and clock."""
+    """Return what Cobalt reports: version, CPUs, state, pipeline, gravity, timer and clock."""
     clock = files.text(CLOCK) or ""
     devices, watchdog = DEVICES.search(clock), WATCHDOG.search(clock)
     group = files.text(f"{PARAMETERS}/allowed_group") or ""
@@ -67,12 +67,12 @@ def gravity_of(clock: str) -> dict[str, int] | None:
 
 
 def autotuned(printed: str) -> dict[str, int]:
-    """Return the gravities that Xenomai's autotune has printed so far, in the form of `gravity_of`."""
+    """Return the gravities that Xenomai's autotune has printed up to now, in the form of `gravity_of`."""
     return {f"{match[1]}_ns": int(match[2]) for match in FOUND.finditer(printed)}
 
 
 def autotune_looks_for(printed: str) -> str | None:
-    """Return the gravity that autotune is looking for now (irq, kernel or user), from its last line, or
+    """Return the gravity that autotune is searching for now (irq, kernel or user), from its last line, or
     None.
     """
     begun = BEGUN.findall(printed)
@@ -80,7 +80,7 @@ def autotune_looks_for(printed: str) -> str | None:
 
 
 def _of_mask(files: Files, mask: str | None, pattern: str, base: int) -> str | None:
-    """Return the CPUs of a mask, limited to the possible ones."""
+    """Return the CPUs of a mask that are possible CPUs."""
     possible = cpu_list(files.text(POSSIBLE))
     if possible is None or mask is None or not re.fullmatch(pattern, mask):
         return None
@@ -97,7 +97,7 @@ FOLDER = "/proc/rtai"
 HAL, SCHEDULER = f"{FOLDER}/hal", f"{FOLDER}/scheduler"
 MODULES = "/proc/modules"
 INSTALLED = r"/(?:usr/realtime|usr|usr/local|opt/rtai)/share/rtai/config-rtai-([0-9][A-Za-z0-9._-]{0,31})"
-"""RTAI's configuration file, whose name has the version; the running modules do not report it."""
+"""RTAI's configuration file, which has the version. The running modules do not report it."""
 RTAI_PATHS = [
     FOLDER,
     HAL,
@@ -126,9 +126,9 @@ MODULE = re.compile(r"^(rtai_[a-z0-9_]{1,50}) ", re.MULTILINE)
 
 
 def rtai(files: Files) -> RealTimeCore:
-    """Return RTAI's version, isolated CPUs, modules, and the contents of /proc/rtai/scheduler.
+    """Return RTAI's version, isolated CPUs, modules, and the content of /proc/rtai/scheduler.
 
-    RTAI counts its CPUs from 0.
+    RTAI numbers its CPUs from 0.
     """
     scheduler, modules = files.text(SCHEDULER), files.text(MODULES)
     forced = FORCED.search(scheduler or "")
@@ -150,7 +150,7 @@ def rtai(files: Files) -> RealTimeCore:
 
 
 def version(files: Files) -> str | None:
-    """Return the version of RTAI's installation; None if the usual places have none, or more than one."""
+    """Return the version of the installed RTAI; None if the usual places have none or more than one."""
     versions = {match[1] for match, _ in files.matching(INSTALLED)}
     return versions.pop() if len(versions) == 1 else None
 
@@ -170,9 +170,9 @@ def _isolated(hal: str | None) -> str | None:
 
 EVL = "/sys/devices/virtual/evl/control"
 RUNTIMES = {"Xenomai Cobalt": "cobalt", "RTAI": "rtai"}
-"""A core's name in the facts -> parameter `rt` of the probes that can be measured on it."""
+"""Maps a core's name in the facts to the parameter `rt` of probes that can run on it."""
 RTAI = ("/proc/rtai", "/sys/module/rtai_hal")
-"""The second one exists even if /proc/rtai cannot be read."""
+"""The second path exists even if /proc/rtai cannot be read."""
 PATHS = [*COBALT_PATHS, f"{EVL}/abi", f"{EVL}/cpus", f"{EVL}/version", *RTAI, *RTAI_PATHS]
 
 
@@ -186,7 +186,7 @@ def facts(files: Files) -> RealTimeCore:
         return RealTimeCore(name="EVL", version=version, cpus=files.text(f"{EVL}/cpus") or None)
     if any(files.exists(path) for path in RTAI):
         return rtai(files)
-    # Cobalt shows in /proc and EVL in sysfs: both must be readable to say that there is none.
+    # Cobalt appears in /proc and EVL in sysfs. Only if both are readable can the answer be none.
     readable = files.exists("/proc/sys/kernel/osrelease") and files.exists("/sys/devices/system/cpu/online")
     name = "none" if readable else None
     return RealTimeCore(name=name, version=name, cpus=name)

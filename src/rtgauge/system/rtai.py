@@ -28,11 +28,11 @@ ORDER = (
 )
 """The order in which the modules are loaded.
 
-All other modules are part of rtai_hal and rtai_sched, unless RTAI was configured to build them separately.
+All other modules are part of rtai_hal and rtai_sched, unless RTAI was built with separate ones.
 """
 ALWAYS = ("rtai_hal", "rtai_malloc", "rtai_sched", "rtai_sem")
 FOLDERS = ("/usr/realtime/modules", "/opt/rtai/modules")
-"""RTAI's own default prefix, and the other usual one."""
+"""RTAI's own default prefix, and the other usual prefix."""
 CONFIG = "rtai-config"
 CONFIG_S = 10.0
 PIPELINE = "/proc/ipipe/version"
@@ -48,10 +48,10 @@ class TimerLead(NamedTuple):
 def rtai_modules(
     target: Target, lead: TimerLead | None, more: Mapping[str, str] = MappingProxyType({})
 ) -> list[str]:
-    """Return the modules to load for RTAI on this target, as `FILE PARAMETERS`; nothing if all are loaded.
+    """Return the RTAI modules to load on this target, as `FILE PARAMETERS`; empty if all are loaded.
 
-    `lead`: None lets RTAI calibrate itself. `more`: further modules, if they are separate from the scheduler
-    -> their parameters. Raises NoModules if RTAI is not installed, or the kernel is not RTAI's.
+    `lead`: None lets RTAI calibrate itself. `more`: further modules with their parameters, if these are
+    separate from the scheduler. Raises NoModules if RTAI is not installed, or if the kernel is not RTAI's.
     """
     loaded = {line.split(" ")[0] for line in (target.read([LIST]).text(LIST) or "").splitlines()}
     if loaded.issuperset((*NEEDED, *more)):
@@ -70,7 +70,7 @@ def rtai_modules(
 
 
 def module_folders(target: Target) -> list[str]:
-    """Return folders that may have RTAI's modules on the target: the one that rtai-config names, and the
+    """Return the target's folders that may have RTAI's modules: the folder that rtai-config names, and the
     usual ones.
     """
     config = target.which(CONFIG)
@@ -79,7 +79,7 @@ def module_folders(target: Target) -> list[str]:
 
 
 def _folder(target: Target) -> tuple[str, list[str]]:
-    """Return RTAI's module folder on the target, and the files in it. Raises NoModules if it is not there."""
+    """Return RTAI's module folder on the target, and its files. Raises NoModules if it does not exist."""
     folders = module_folders(target)
     listed = target.read(folders)
     for folder in folders:
@@ -94,15 +94,15 @@ def _folder(target: Target) -> tuple[str, list[str]]:
 
 
 def _parameters(lead: TimerLead | None) -> str:
-    """Return the parameters of the module rtai_sched."""
+    """Return the parameters for the module rtai_sched."""
     if lead is None:
         return ""
-    user_ns, kernel_ns = (max(number, 1) for number in lead)  # 0 would mean: calibrate
+    user_ns, kernel_ns = (max(number, 1) for number in lead)  # 0 would tell RTAI to calibrate
     return f"kernel_latency={kernel_ns} user_latency={user_ns}"
 
 
 def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
-    """Return a step's `rtai_latency`, or what RTAI found when it was loaded for this run; None without
+    """Return a step's `rtai_latency`, or RTAI's own calibration when it was loaded for this run; None without
     either.
     """
     if given is not None:
@@ -121,15 +121,15 @@ MODULES = {
     (SWITCHES, False): ("rtai_msg",),
     (LATENCY, True): ("rtai_fifos",),
 }
-"""(tool, in kernel space) -> the modules that it needs, except the scheduler."""
+"""Maps (tool, in kernel space) to the modules that the tool needs, in addition to the scheduler."""
 IN_KERNEL = "latency_rt"
-"""A module that runs latency's task in the kernel; it measures while it is loaded."""
+"""The module that runs latency's task in the kernel. It measures while it is loaded."""
 PROGRAM_FOLDERS = {
     (LATENCY, False): (("testsuite", "display"), ("testsuite/user/latency", "display")),
     (SWITCHES, False): (("testsuite", "switches"), ("testsuite/user/switches", "switches")),
     (LATENCY, True): (("testsuite/kern/latency", "display"),),
 }
-"""(tool, in kernel space) -> (folder below RTAI's prefix, a program there that the tool needs)."""
+"""Maps (tool, in kernel space) to (folder below RTAI's prefix, a program in it that the tool needs)."""
 
 USER_LATENCY = r"""
 cd "$1" || exit
@@ -157,20 +157,20 @@ SCRIPTS = {
 
 
 def modules_of(tool: str, *, in_kernel: bool) -> dict[str, str]:
-    """Return the modules that a tool needs, except RTAI's scheduler -> their parameters."""
+    """Return the modules that a tool needs with their parameters, without RTAI's scheduler."""
     return dict.fromkeys(MODULES.get((tool, in_kernel), ()), "")
 
 
 def measuring_module(tool: str, interval_ns: int | None, *, in_kernel: bool) -> dict[str, str]:
-    """Return the module that does the measuring -> its parameters; empty for a tool without such a module."""
+    """Return the module that measures, with its parameters; empty if the tool has no such module."""
     if (tool, in_kernel) != (LATENCY, True):
         return {}
     return {IN_KERNEL: f"period={interval_ns}"}
 
 
 def rtai_argv(tool: str, folder: str, seconds: int, *, in_kernel: bool) -> list[str]:
-    """Return the command that lets the programs in this folder measure for `seconds`."""
-    # One second more: latency prints at the end of each.
+    """Return the command with which the programs in this folder measure for `seconds`."""
+    # One more second, because latency prints at the end of each second.
     return ["sh", "-c", SCRIPTS[tool, in_kernel], tool, folder, str(seconds + 1)]
 
 

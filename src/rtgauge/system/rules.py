@@ -25,20 +25,20 @@ Version = Annotated[str, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$")]
 
 
 class Strict(BaseModel):
-    """Base of the models: keys have dashes, and unknown keys are errors."""
+    """Base of the models. Keys have dashes, and unknown keys are errors."""
 
     model_config = DASHED
 
 
 class Subject(NamedTuple):
-    """The subject of a check: `kind` is its key in the file."""
+    """The subject of a check. `kind`: its key in the file."""
 
     kind: str
     name: str
 
 
 class Test(NamedTuple):
-    """How a check tests the value: `kind` is the key in the file."""
+    """How a check tests the value. `kind`: its key in the file."""
 
     kind: str
     expected: Any
@@ -48,41 +48,41 @@ class Check(Strict):
     """A check: one subject, and one test of its value."""
 
     kernel_option: Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,64}$")] | None = None
-    """A subject: an option of the kernel's configuration. Its value is `y`, `m`, `n` (also if it is not
-    mentioned), or another text.
+    """Subject: an option of the kernel's configuration. Its value is `y`, `m`, `n` (also if it is missing),
+    or another text.
     """
     boot_parameter: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None = None
-    """A subject: the last value of a parameter on the command line."""
+    """Subject: the last value of a parameter on the kernel's command line."""
     file: Annotated[str, Field(pattern=r"^/[^\x00-\x20]{1,255}$")] | None = None
-    """A subject: the text of a file in /proc or /sys. With `*`, `?`, `[...]` every file must pass."""
+    """Subject: the text of a file in /proc or /sys. With `*`, `?`, `[...]` every matching file must pass."""
     fact: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64}){0,7}$")] | None = None
-    """A subject: a fact by its path in `rtgauge system --json`; empty is `none`, true is `yes`."""
+    """Subject: a fact by its path in `rtgauge system --json`. Empty is `none`, true is `yes`."""
     module: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")] | None = None
-    """The kernel option's folder in /sys/module, if the configuration cannot be read."""
+    """The kernel option's folder in /sys/module, used if the configuration cannot be read."""
     is_: Value | list[Value] | None = None
-    """A test: the value is this, or one of these."""
+    """Test: the value is this text, or one of these."""
     is_not: Value | list[Value] | None = None
-    """A test: it is not this, or none of these."""
+    """Test: the value is not this text, and not one of these."""
     at_least: int | None = None
-    """A test: it is a number of at least this."""
+    """Test: the value is a number of at least this."""
     at_most: int | None = None
-    """A test: it is a number of at most this."""
+    """Test: the value is a number of at most this."""
     present: bool | None = None
-    """A test: the boot parameter was given, or the file exists; or not."""
+    """Test: the boot parameter was given or the file exists (true), or not (false)."""
     has: str | None = None
-    """A test: the word is in a list."""
+    """Test: the value is a list with this word."""
     has_not: str | None = None
-    """A test: the word is not in a list."""
+    """Test: the value is a list without this word."""
     covers: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
-    """A test: a CPU list has every CPU of `fact PATH`, `boot-parameter NAME` or `cpus LIST`."""
+    """Test: the CPU list has every CPU of `fact PATH`, `boot-parameter NAME` or `cpus LIST`."""
     avoids: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
-    """A test: a CPU list has no CPU of `fact PATH`, `boot-parameter NAME` or `cpus LIST`."""
+    """Test: the CPU list has no CPU of `fact PATH`, `boot-parameter NAME` or `cpus LIST`."""
     if_missing: Literal["unknown", "ok", "differs", "not-applicable"] = "unknown"
     """What a missing file means."""
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Check:
-        """Check that there is one subject, one test, and only keys that go with the subject."""
+        """Check that there is one subject, one test, and only keys that fit the subject."""
         given = self.model_fields_set
         for keys, role in ((SUBJECTS, "subject"), (TESTS, "test")):
             present = [key for key in keys if _field(key) in given and getattr(self, _field(key)) is not None]
@@ -110,7 +110,7 @@ class Check(Strict):
 
     @property
     def expected(self) -> list[Any]:
-        """The expected value, or its alternatives."""
+        """The expected value, or the alternatives."""
         value = self.test.expected
         return cast("list[Any]", value) if isinstance(value, list) else [value]
 
@@ -131,22 +131,22 @@ SET_FILE = r"^(/(sys|proc)/[^\x00-\x20]{1,255}|ethtool:\*:[a-z-]{1,20}|timer:[a-
 
 
 class TrialSetting(Strict):
-    """What `rtgauge tune` writes to try a rule. `to` is a value, or `{other-cpus}` or `{other-mask}`: all
-    CPUs except the real-time ones.
+    """A setting that `rtgauge tune` writes to try a rule. In `to`, `{other-cpus}` or `{other-mask}` stands
+    for all CPUs except the real-time ones.
     """
 
     file: Annotated[str, Field(pattern=SET_FILE)] | None = None
-    """The file to write, or a pattern; `{pid}` is the watched program. `ethtool:*:KEY` is the setting of
-    every network interface, `timer:NAME.timer` a timer of systemd (docs/formats/agent.md).
+    """The file to write, or a pattern of files; `{pid}` is the watched program. `ethtool:*:KEY` is a setting
+    of every network interface, `timer:NAME.timer` a systemd timer (docs/formats/agent.md).
     """
     threads: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")] | None = None
-    """Threads: `other-real-time`, `program` (the watched one's real-time threads), or a pattern of names."""
+    """Threads: `other-real-time`, `program` (the watched program's real-time ones), or a pattern of names."""
     to: Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] | None = None
-    """The value (`{other-cpus}`: all but the real-time CPUs). For threads: CPUs, `fifo 50`, or `stopped`."""
+    """The value (`{other-cpus}`: all except real-time CPUs). For threads: CPUs, `fifo 50`, or `stopped`."""
     to_file: Annotated[str, Field(pattern=SIBLING)] | None = None
-    """The file in the same folder that has the value, instead of `to`."""
+    """A file in the same folder that holds the value, instead of `to`."""
     offered_by: Annotated[str, Field(pattern=SIBLING)] | None = None
-    """The file in the same folder that lists the allowed values."""
+    """A file in the same folder that lists the allowed values."""
 
     @model_validator(mode="after")
     def _one_subject(self) -> TrialSetting:
@@ -158,40 +158,40 @@ class TrialSetting(Strict):
 
     @property
     def about_cpus(self) -> bool:
-        """Whether it needs the real-time CPUs."""
+        """Whether the setting needs the real-time CPUs."""
         return self.to is not None and "{" in self.to
 
     @property
     def about_program(self) -> bool:
-        """Whether it needs the watched program."""
+        """Whether the setting needs the watched program."""
         return self.threads == "program" or "{pid}" in (self.file or "")
 
     @property
     def siblings(self) -> list[str]:
-        """The files in the same folder that decide the value."""
+        """The other files in the same folder that decide the value."""
         folder = (self.file or "").rpartition("/")[0]
         return [f"{folder}/{name}" for name in (self.to_file, self.offered_by) if name is not None]
 
 
 class Trial(Strict):
-    """How to try a rule on the running machine: settings that a journal undoes, or a part of a deployment."""
+    """How to try a rule on the running machine: by settings that a journal undoes, or a deployment's part."""
 
     set: list[TrialSetting] = []
     """The settings to write."""
     deployment: Annotated[str, Field(pattern=r"^[a-z-]{1,20}=[a-z{}-]{1,20}$")] | None = None
-    """A part of a deployment, such as `c-states=off`; `{cpus}` are the real-time CPUs."""
+    """A part of a deployment, such as `c-states=off`; `{cpus}` stands for the real-time CPUs."""
     boot: bool = False
-    """If true, `tune` tries the rule's boot parameters on a machine that rtgauge boots."""
+    """If true, `tune` tries the rule's boot parameters on machines that rtgauge boots."""
     cost: Annotated[str, Field(min_length=3)]
-    """What the user gives up for it."""
+    """What the rule costs the user."""
     against: Annotated[str, Field(min_length=3)] | None = None
-    """The advice against it, with its source."""
+    """The advice against the rule, with its source."""
     conflicts: list[str] = []
-    """Rules that are not tried together with this one."""
+    """Rules that are never tried together with this rule."""
     lasting: bool = False
-    """Whether the effect outlasts the setting, so that later measurements may still show it."""
+    """Whether the effect outlasts the setting, so that later measurements may still show the effect."""
     fought_by: list[Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]] = []
-    """Daemons that set it back; they are stopped during the trial."""
+    """Daemons that change the setting back. They are stopped during the trial."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Trial:
@@ -203,7 +203,7 @@ class Trial(Strict):
 
     @property
     def needs_cpus(self) -> bool:
-        """Whether the trial needs the names of the real-time CPUs."""
+        """Whether the trial needs the real-time CPUs."""
         return any(each.about_cpus for each in self.set) or "{" in (self.deployment or "")
 
     @property
@@ -216,39 +216,39 @@ class Rule(Strict):
     """A rule: the wanted state, the checks for it, the reason and the remedy."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
-    """Small letters, digits and dashes; unique."""
+    """Small letters, digits and dashes; unique among the rules."""
     title: Annotated[str, Field(min_length=3, max_length=100)]
     """The wanted state, as a sentence."""
     severity: AuditSeverity
-    """How serious it is if the rule does not hold."""
+    """How serious it is if the machine does not meet the rule."""
     checks: list[Check] = []
-    """If empty, the audit leaves the rule out, and only `rtgauge tune` tries it."""
+    """If empty, the audit leaves the rule out; only `rtgauge tune` tries it."""
     enough: Literal["all", "any"] = "all"
-    """Whether all checks must hold, or any of them."""
+    """Whether all checks must hold, or only one of them."""
     when: list[Check] = []
     """Checks that must hold for the rule to apply."""
     for_: list[Purpose] = ["xenomai", "preempt-rt", "stock"]
-    """The kernels that the rule is for."""
+    """The kinds of kernel to which the rule applies."""
     architectures: list[Architecture] = ["x86-64", "arm64", "armhf"]
-    """The architectures that it is for."""
+    """The architectures to which the rule applies."""
     guest: bool | None = None
-    """true: only in a virtual machine; false: never in one."""
+    """true: applies only in a virtual machine; false: never in one."""
     since: Version | None = None
-    """The first version of Linux that it is for, such as "6.12"."""
+    """The first Linux version to which the rule applies, such as "6.12"."""
     until: Version | None = None
-    """The first version of Linux that it is no longer for."""
+    """The first Linux version to which the rule no longer applies."""
     why: Annotated[str, Field(min_length=3)]
     """The reason, for the reader."""
     source: Annotated[str, Field(min_length=3)]
-    """Its source: a paper, or the kernel's documentation."""
+    """The source: a paper, or the kernel's documentation."""
     how_much: Annotated[str, Field(min_length=3)]
-    """Its effect."""
+    """How large the effect is."""
     remedy: Annotated[str, Field(min_length=3)]
     """The remedy, for the reader."""
     commands: list[Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]{3,300}$")]] = []
-    """The remedy as shell commands, if it can be applied to the running machine."""
+    """The remedy as shell commands, if the running machine can be changed."""
     boot: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,= -]{3,100}$")] | None = None
-    """The remedy as boot parameters, if no command can apply it."""
+    """The remedy as boot parameters, if no command can make the change."""
     trial: Trial | None = None
     """How `rtgauge tune` tries the rule; None if it does not."""
 
@@ -266,9 +266,9 @@ RULE_KEYS = [dashed(name) for name in Rule.model_fields]
 
 
 def parse_rules(text: str, source: str) -> list[Rule]:
-    """Parse the rules in a TOML text; `source` names it in errors.
+    """Parse the rules in a TOML text. `source` names the text in errors.
 
-    Raises InputError naming the invalid rule.
+    Raises InputError that names the invalid rule.
     """
     document = toml_of(text, source)
     unknown = [key for key in document if key != "rule"]
@@ -299,7 +299,7 @@ def tried_rules() -> dict[str, Rule]:
 
 
 def read_rules(path: Path | None = None) -> list[Rule]:
-    """Return rtgauge's rules, or the rules in a file. Raises InputError if the file is not valid."""
+    """Return rtgauge's rules, or the rules in a file. Raises InputError if the file is invalid."""
     if path is None:
         return parse_rules(
             (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), "rules.toml"
@@ -313,7 +313,7 @@ def read_rules(path: Path | None = None) -> list[Rule]:
 
 
 def rule_paths(rules: list[Rule]) -> list[str]:
-    """Return the files that the checks need in addition to the facts."""
+    """Return the files that the rules' checks need in addition to the facts."""
     checks = [check for rule in rules for check in (*rule.checks, *rule.when)]
     files = [check.file for check in checks if check.file is not None]
     modules = [f"/sys/module/{check.module}" for check in checks if check.module is not None]

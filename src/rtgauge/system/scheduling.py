@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds how a target's kernel limits real-time tasks, and whether it throttled one of them."""
+"""Finds how a target's kernel limits real-time tasks, and whether it throttled such a task."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ PATHS = [
 
 
 class Group(NamedTuple):
-    """A control group: the version of cgroups (v1 or v2) and a path."""
+    """A control group: its cgroup version (v1 or v2) and its path."""
 
     version: str
     path: str
 
 
 def own_group(text: str | None) -> Group | None:
-    """Return the group in the hierarchy with the cpu controller, from /proc/self/cgroup; None if there is
-    none.
+    """Return the group that has the cpu controller, from /proc/self/cgroup; None if there is no
+    such group.
     """
     unified = None
     for line in (text or "").splitlines():
@@ -60,7 +60,7 @@ def own_group(text: str | None) -> Group | None:
 
 
 def _folders(files: Files) -> Iterator[Group]:
-    """Yield the folders of this process's control group and its parents, for every possible mount point."""
+    """Yield the folders of this process's control group and its parents, below every possible mount point."""
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return
@@ -71,7 +71,7 @@ def _folders(files: Files) -> Iterator[Group]:
 
 
 def more_paths(files: Files) -> list[str]:
-    """Return the files with the limits of this process's control group and its parents, given PATHS."""
+    """Return the files with the limits of this process's control group and its parents. `files` has PATHS."""
     names = {
         "v1": ("cpu.rt_runtime_us", "cpu.rt_period_us", "cpu.cfs_quota_us", "cpu.cfs_period_us"),
         "v2": ("cpu.max", "cpuset.cpus.partition"),
@@ -80,7 +80,7 @@ def more_paths(files: Files) -> list[str]:
 
 
 def fair_server(files: Files) -> dict[str, FairServer] | Nothing | None:
-    """Return CPU -> its fair server; "none" if debugfs is readable and has none, None if it is not
+    """Return each CPU's fair server; "none" if debugfs is readable and has none, None if debugfs is not
     readable.
     """
     found = files.matching(rf"{FAIR_SERVER}/cpu([0-9]{{1,5}})/(?:runtime|period)")
@@ -95,7 +95,7 @@ def fair_server(files: Files) -> dict[str, FairServer] | Nothing | None:
 
 
 def facts(files: Files) -> Scheduling:
-    """Return the limits on real-time tasks."""
+    """Return the kernel's limits on real-time tasks."""
     return Scheduling(
         rt_runtime_us=files.number(RUNTIME),
         rt_period_us=files.number(PERIOD),
@@ -114,8 +114,8 @@ def _control_group(files: Files) -> ControlGroup:
 
 
 def _v1_limit(files: Files) -> tuple[int, int] | tuple[Nothing, Nothing] | tuple[None, None]:
-    """Return runtime and period of the tightest group up to the root; "none" if the kernel has no such
-    limit.
+    """Return runtime and period of the tightest group up to the root; "none" if the kernel has no
+    such limit.
     """
     shares: list[tuple[float, int, int]] = []
     for folder in [*V1_MOUNTS, *(folder for _, folder in _folders(files))]:
@@ -131,9 +131,7 @@ def _v1_limit(files: Files) -> tuple[int, int] | tuple[Nothing, Nothing] | tuple
 
 
 def _share(version: str, folder: str, files: Files) -> float | None:
-    """Return the CPU time that a group may use, in CPUs; infinite without a limit, None if it cannot be
-    read.
-    """
+    """Return how much time a group may use, in CPUs; infinite without a limit, None if it cannot be read."""
     if version == "v1":
         quota, period = (files.number(f"{folder}/cpu.cfs_{name}_us") for name in ("quota", "period"))
     else:
@@ -146,7 +144,7 @@ def _share(version: str, folder: str, files: Files) -> float | None:
 
 
 def cpu_quota(files: Files) -> float | Nothing | None:
-    """Return the tightest quota of the groups up to the root, in CPUs; "none" if there is none."""
+    """Return the tightest CPU quota of the groups up to the root, in CPUs; "none" if no group has a quota."""
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return None
@@ -158,7 +156,7 @@ def cpu_quota(files: Files) -> float | Nothing | None:
 
 
 def _limit(files: Files, name: str) -> int | Literal["unlimited"] | None:
-    """Return a soft limit of getrlimit(2)."""
+    """Return a soft limit, as getrlimit(2) does."""
     match = re.search(rf"^{name}\s+([0-9]{{1,19}}|unlimited)\s", files.text(OWN_LIMITS) or "", re.MULTILINE)
     if match is None:
         return None
@@ -185,14 +183,14 @@ def limits(files: Files) -> Limits:
 REALTIME_POLICIES = ("fifo", "rr")
 FAIR_SERVER_SINCE = (6, 12)
 FAIR_SERVER_GAP_NS = 50_000_000
-"""The fair server's default runtime: 50 ms of each second."""
+"""The fair server's default runtime: 50 ms per second."""
 NEAR = 0.8
-"""The share of a gap from which a latency counts: the first release may come late in the gap."""
+"""A latency counts from this share of a gap on, because the first release may come late in the gap."""
 SLACK_NS = 20_000_000
-"""The kernel starts and ends a gap at ticks, which are up to 10 ms apart."""
+"""The kernel starts and ends a gap at ticks, which may be 10 ms apart."""
 SHORTEST_GAP_NS = 1_000_000
 PREEMPTED_NS = 1_000_000
-"""A run delay per switch too long to come from kernel threads of higher priority (migration, watchdog)."""
+"""A longer run delay per switch cannot come from kernel threads of higher priority (migration, watchdog)."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +203,7 @@ class Limit:
 
 
 def mechanisms(facts: Facts) -> list[Limit]:
-    """Return every mechanism that applies to this target's real-time threads; an unknown one may apply."""
+    """Return every mechanism that applies to this target's real-time threads. Unknown limits may apply."""
     version = version_tuple(facts.kernel.release)
     mechanisms: list[Limit] = []
 
@@ -215,7 +213,7 @@ def mechanisms(facts: Facts) -> list[Limit]:
     group_period = None if group.rt_period_us == "none" else group.rt_period_us
     of_groups = facts.kernel.rt_group_sched
     grouped = group_runtime is not None if of_groups is None else of_groups
-    # Since 6.12 the kernel throttles only if it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd).
+    # Since 6.12, the kernel throttles only if it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd).
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
         name, remedy = "real-time throttling (sched_rt_runtime_us)", "sysctl kernel.sched_rt_runtime_us=-1"
@@ -226,7 +224,7 @@ def mechanisms(facts: Facts) -> list[Limit]:
         and group_period is not None
         and 0 <= group_runtime < group_period
     ):
-        # The root group has the sysctl's limit: report the group only if it is tighter.
+        # The root group has the sysctl's limit, so a group is reported only if its limit is tighter.
         tighter = (
             runtime is None
             or period is None
@@ -247,7 +245,7 @@ def mechanisms(facts: Facts) -> list[Limit]:
 
 
 def _fair_server_gaps(scheduling: Scheduling) -> list[int]:
-    """Return the runtime of each CPU's fair server (ns), or the kernel's default if it cannot be read."""
+    """Return the runtime of each CPU's fair server (ns); the kernel's default if it cannot be read."""
     servers = scheduling.fair_server
     if servers == "none":
         return []
@@ -260,7 +258,7 @@ def _fair_server_gaps(scheduling: Scheduling) -> list[int]:
 def _near(latency_ns: int | None, limit: Limit) -> bool:
     """Return whether a latency is about as long as the gap.
 
-    A gap below 1 ms cannot be distinguished from other causes.
+    A gap shorter than 1 ms cannot be distinguished from other causes.
     """
     return (
         latency_ns is not None
@@ -277,12 +275,12 @@ def throttled(
     policy: str,
     series: int | None = None,
 ) -> Mark | None:
-    """Return the mark `throttled` for one measuring thread, or None without evidence.
+    """Return the mark `throttled` for a measuring thread; None without evidence.
 
-    `thread` has the kernel's counts for it; `facts` describe its target; `max_latency_ns` is its largest
-    latency; `policy` is fifo, rr or other. Evidence is a latency as long as a gap, or involuntary switches
-    with long waits. Involuntary switches alone prove nothing: kernel threads of the highest priority cause
-    them too, and a thread that sleeps when throttling begins has none.
+    `thread`: the kernel's counts for the thread. `facts`: its target's facts. `max_latency_ns`: its largest
+    latency. `policy`: fifo, rr or other. Evidence is a latency as long as a gap, or involuntary switches with
+    long waits. Involuntary switches alone prove nothing: kernel threads of the highest priority cause them
+    too, and a thread that sleeps when throttling begins has none.
     """
     if policy not in REALTIME_POLICIES:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lists a target's threads (proc_pid_stat(5)): real-time ones, and kernel threads that reveal settings."""
+"""Lists a target's threads (proc_pid_stat(5)): real-time threads, and kernel threads that reveal settings."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rtgauge.units import format_cpu_list
 
 PATHS = ["/proc/[0-9]*/task/[0-9]*/stat"]
 STATES = ("running", "stopped")
-"""The states of a thread that the engine's verb `set` writes."""
+"""The thread states that the engine's verb `set` can write."""
 POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}
 KERNEL_THREAD = 0x00200000
-"""PF_KTHREAD in the flags of a thread (include/linux/sched.h)."""
+"""The flag PF_KTHREAD of a thread (include/linux/sched.h)."""
 FIELDS = {"flags": 9, "start": 22, "priority": 40, "policy": 41}
-"""Field numbers of proc_pid_stat(5): `start` is the start time, `priority` the real-time priority."""
+"""Field numbers in proc_pid_stat(5). `start`: the start time. `priority`: the real-time priority."""
 
 
 @dataclass(frozen=True)
 class Thread:
     """A thread as /proc shows it.
 
-    `name`: at most 15 characters for a user's; `policy`: fifo, rr, deadline; None if it is not real-time.
+    A user thread's `name` has at most 15 characters. `policy`: fifo, rr, deadline, or None.
     """
 
     process: int
@@ -42,14 +42,14 @@ class Thread:
         return bool(self.flags & KERNEL_THREAD)
 
     def setting(self, name: str) -> str:
-        """Return its `policy`, `affinity` or `state` in the notation of the engine's verb `set`."""
+        """Return the thread's `policy`, `affinity` or `state` in the notation of the engine's verb `set`."""
         return f"thread:{self.tid}:{self.start}:{name}"
 
 
 def threads(files: Files) -> Iterator[Thread]:
-    """Yield every thread in a batch of PATHS, except any that ended before its file was read."""
+    """Yield every thread in a batch of PATHS, without threads that ended before their file was read."""
     for match, text in files.matching(r"/proc/([0-9]{1,9})/task/([0-9]{1,9})/stat"):
-        # The name is in brackets and may contain brackets and spaces; field 3 follows it.
+        # The name is in brackets, and may itself contain brackets and spaces. Field 3 follows it.
         before, _, after = text.rpartition(")")
         words = after.split()
         numbers = {
@@ -71,10 +71,9 @@ def threads(files: Files) -> Iterator[Thread]:
 
 
 def facts(files: Files) -> Tasks:
-    """Return the real-time threads; per-CPU kernel threads (`migration/3`) are listed as `migration/*`.
+    """Return the real-time threads, with per-CPU kernel threads (`migration/3`) listed as `migration/*`.
 
-    A thread for the RCU callbacks of a CPU shows that rcu_nocbs is in effect. Unknown if no thread can be
-    seen.
+    A thread for a CPU's RCU callbacks shows that rcu_nocbs is in effect. Unknown if no thread can be seen.
     """
     seen = list(threads(files))
     if not seen:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Applies a deployment on a target through the engine's journal, and restores the machine."""
+"""Applies a deployment on a target through the engine's journal, and restores the machine afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.target.target import Target
 
 MOST_AT_ONCE = 1000
-"""The most paths per call, because the length of a command line is limited."""
+"""The most paths per call, because a command line's length is limited."""
 WHY = {
     "EACCES": "not allowed: run as root",
     "EPERM": "not allowed: run as root, outside of a container",
@@ -44,7 +44,7 @@ class Refused(MeasureError):  # noqa: N818 - like `Cannot`, a reason
     """The machine refused an essential setting of the deployment. Everything was restored."""
 
     what: str | None = None
-    """What the machine cannot do; None: the deployment itself."""
+    """What the machine cannot do; None if it is the deployment itself."""
     remedy = "see which setting it refuses: rtgauge deploy show"
 
     def __init__(self, reason: str, message: str | None = None) -> None:
@@ -54,9 +54,9 @@ class Refused(MeasureError):  # noqa: N818 - like `Cannot`, a reason
 
 @dataclass
 class Applied:
-    """An applied deployment.
+    """A deployment that was applied.
 
-    `group`: the control group to measure in, or None; `isolated`: the isolated CPUs.
+    `group`: the control group to measure in, or None. `isolated`: the isolated CPUs.
     """
 
     deployment: Deployment
@@ -66,14 +66,14 @@ class Applied:
 
 
 def read_machine(read: Read, *, threads: bool = False, rules: Iterable[str] = ()) -> Machine:
-    """Read the present state of a target in three batches.
+    """Read a target's present state in three batches.
 
-    `rules`: ids of the audit's rules whose files are needed.
+    `rules`: ids of the audit's rules whose files are also read.
     """
     paths = [*MACHINE_PATHS, *(THREAD_PATHS if threads else []), *trial_paths(rules)]
     files = read(list(dict.fromkeys(paths)))
     files |= read(more_paths(files))
-    # With cgroup v2, the controllers, and so the paths of the groups, are known only now.
+    # With cgroup v2, only now are the controllers known, and with them the groups' paths.
     return Machine(files | read(more_paths(files)))
 
 
@@ -87,15 +87,15 @@ def why_refused(made: SettingMade) -> str:
 
 
 def explain_refusal(made: SettingMade) -> str:
-    """Return setting and reason, such as `/sys/... = 1: it is read-only, as in a container`. A trace
-    instance, whose name only rtgauge knows, is called `tracefs`.
+    """Return the setting and the reason, such as `/sys/... = 1: it is read-only, as in a container`. A trace
+    instance is called `tracefs`, because the user does not know its name.
     """
     setting = "tracefs" if made.path.startswith("trace:") else f"{made.path} = {made.wanted}"
     return f"{setting}: {why_refused(made)}"
 
 
 class _Actions:
-    """Carries out the actions of a deployment and fills its report."""
+    """Carries out a deployment's actions, and fills in its report."""
 
     def __init__(self, target: Target, report: DeploymentReport, options: tuple[str, ...]) -> None:
         self._target = target
@@ -103,7 +103,7 @@ class _Actions:
         self._options = options
 
     def all(self, actions: Iterable[Action]) -> None:
-        """Carry out the actions. Raises Refused at the first essential setting that is refused."""
+        """Carry out the actions. Raises Refused when an essential setting is refused."""
         for action in actions:
             if isinstance(action, Write):
                 self._write(action)
@@ -139,7 +139,7 @@ class _Actions:
             answers = self._target.agent(
                 "set", "--note", *self._options, "--", *action.paths[begin : begin + MOST_AT_ONCE]
             )
-            # A thread may have ended since it was listed.
+            # A thread may have ended after it was listed.
             self._report.noted += sum(answer.get("error") is None for answer in answers)
 
     def _gather(self, action: Gather) -> None:
@@ -153,8 +153,8 @@ class _Actions:
 
 
 def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Applied:
-    """Apply a deployment, stage by stage. If a stage raises Refused, or hangs, everything set before is
-    restored.
+    """Apply a deployment, stage by stage. If a stage raises Refused or hangs, restore everything that was
+    set.
     """
     report = DeploymentReport(name=deployment.name, words=deployment.words)
     applied = Applied(deployment, report)
@@ -179,12 +179,12 @@ def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Appl
 
 
 def apply_actions(actions: Iterable[Action], applied: Applied, target: Target) -> None:
-    """Carry out further actions of a step, and report and restore them with its deployment."""
+    """Carry out further actions of a step, which are reported and restored with its deployment."""
     _Actions(target, applied.report, ()).all(actions)
 
 
 def put_back(applied: Applied, target: Target, *, held: bool = False) -> None:
-    """Restore what this run set, newest first, and report the result of each setting."""
+    """Restore everything that this run set, newest first, and report each setting's result."""
     answers = [
         answer
         for answer in target.agent("restore", *(("--held",) if held else ()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Turns a deployment into boot parameters, and checks whether a machine supports them and they took effect.
+"""Turns a deployment into boot parameters, and checks whether a machine supports them and uses them.
 
 Source: Linux, Documentation/admin-guide/kernel-parameters.
 """
@@ -32,11 +32,11 @@ OF_DEPLOYMENTS = {
     *("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "cpufreq.default_governor"),
     "xenomai.supported_cpus",
 }
-"""Parameters that set up a deployment; idle=poll does so only together with others."""
+"""Parameters that make up a deployment. idle=poll belongs to one only together with others."""
 
 
 def _c_states(deployment: Deployment, architecture: str) -> list[str]:
-    """Return three parameters on x86: with only the first, the paper saw another driver take over."""
+    """Return three parameters on x86. With only the first, another driver took over in the paper."""
     if deployment.c_states != "off":
         return []
     if architecture in X86:
@@ -45,7 +45,7 @@ def _c_states(deployment: Deployment, architecture: str) -> list[str]:
 
 
 def _cores(deployment: Deployment, machine: Machine) -> list[str]:
-    """Return maxcpus=, which counts CPU numbers: the CPUs to keep must be the lowest."""
+    """Return maxcpus=. It counts CPU numbers, so the CPUs to keep must be the lowest."""
     if deployment.cores in (None, ALL):
         return []
     kept = kept_cpus(deployment, machine)
@@ -84,10 +84,9 @@ def command_line(
     xenomai: bool = False,
     tickless: bool = True,
 ) -> list[str]:
-    """Return the boot parameters of a deployment, in a fixed order; none for settings that it does not
-    change.
+    """Return a deployment's boot parameters in a fixed order; unchanged settings get none.
 
-    `tickless`: the kernel supports nohz_full=. Raises InputError if boot parameters cannot do it.
+    `tickless`: whether the kernel supports nohz_full=. Raises InputError if boot parameters cannot do it.
     """
     words = _c_states(deployment, architecture)
     words += ["nosmt"] if deployment.smt == "off" else []
@@ -106,7 +105,7 @@ def _of_rules(deployment: Deployment) -> list[str]:
 
 
 def not_by_boot(deployment: Deployment) -> list[str]:
-    """Return what the user must do after the boot, or in the firmware."""
+    """Return what the user must still do after the boot, or in the firmware."""
     hints: list[str] = []
     if deployment.throttling == "off":
         hints.append("after the boot: sysctl kernel.sched_rt_runtime_us=-1")
@@ -126,7 +125,7 @@ def not_by_boot(deployment: Deployment) -> list[str]:
 def boot_words(deployment: Deployment, machine: Machine, architecture: str) -> list[str]:
     """Return the boot parameters for a guest; `machine` is its state without them.
 
-    Raises InputError if boot parameters cannot do it. A processor without C-states gets no parameters against
+    Raises InputError if boot parameters cannot do it. If the processor has no C-states, no parameters disable
     them: idle=poll would only keep every emulated CPU busy.
     """
     wanted = deployment if machine.idle_states else replace(deployment, c_states=None)
@@ -140,8 +139,7 @@ def other_words(words: Sequence[str]) -> list[str]:
 
 
 def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str) -> Cannot | None:
-    """Return why boot parameters cannot give the machine this deployment, if that can be known beforehand, or
-    None.
+    """Return why boot parameters cannot apply this deployment, if this is known before the boot, or None.
 
     `machine`: its state without the parameters.
     """
@@ -167,14 +165,14 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
 
 
 def left_to_set(deployment: Deployment) -> Deployment:
-    """Return the settings to make after the boot: boot parameters cannot make them on every kernel."""
+    """Return the settings to make after the boot. Not every kernel lets boot parameters make them."""
     return replace(deployment, c_states=None, smt=None, cores=None, isolate=None, boot=None)
 
 
 def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | None:
     """Return how the booted machine differs from the deployment; None if it does not.
 
-    `before`: its state without the parameters; `cpu`: the facts of its processors now.
+    `before`: the machine's state without the parameters. `cpu`: the present facts of its processors.
     """
     kept, isolated = kept_cpus(deployment, before), isolated_cpus(deployment, before)
     if deployment.smt is not None or deployment.cores is not None:
@@ -192,6 +190,6 @@ def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | N
 
 
 def not_in_effect(words: list[str], cpu: Processors) -> list[str]:
-    """Return the parameters that this kernel does not support, as its facts show."""
+    """Return the parameters that this kernel does not support, according to the facts."""
     requested = next((word.partition("=")[2] for word in words if word.startswith("nohz_full=")), None)
     return [] if requested is None or cpu.nohz_full == requested else [f"nohz_full={requested}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds a machine's present deployment: recognised from its facts, or applied by `rtgauge deploy apply`."""
+"""Finds the deployment of a machine: recognised from its facts, or applied by `rtgauge deploy apply`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rtgauge.target.file_batch import Files, Read
 from rtgauge.target.target import BOOT_ID
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
-"""The journal of root, because applying a deployment needs root."""
+"""Root's journal, because applying a deployment needs root."""
 PREFIX = "deploy-"
 
 
 @dataclass(frozen=True)
 class Held:
-    """A deployment that `rtgauge deploy apply` applied; `cgroup` holds the isolated CPUs."""
+    """A deployment that `rtgauge deploy apply` applied. The isolated CPUs are in `cgroup`."""
 
     name: str
     settings: int
@@ -33,7 +33,7 @@ def read_held(read: Read) -> Held | None:
 
 
 def find_held(files: Files, boot_id: str | None) -> Held | None:
-    """Return the applied deployment in a `read` of JOURNAL; entries of an earlier boot do not count."""
+    """Return the applied deployment from a `read` of JOURNAL. Entries of an earlier boot do not count."""
     text = files.text(JOURNAL) or ""
     paths: list[str] = []
     run = ""
@@ -41,7 +41,7 @@ def find_held(files: Files, boot_id: str | None) -> Held | None:
         try:
             parsed: Any = json.loads(line)
         except ValueError:
-            continue  # The engine reports damaged lines.
+            continue  # the engine reports damaged lines
         entry = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
         if entry.get("owner") != "held" or entry.get("state") == "o":
             continue
@@ -57,7 +57,7 @@ def find_held(files: Files, boot_id: str | None) -> Held | None:
 
 
 def run_id(name: str) -> str:
-    """Return the run id of an applied deployment, in characters that the engine accepts."""
+    """Return an applied deployment's run id, in characters that the engine accepts."""
     signs = {"=": ":", ",": "+"}
     return PREFIX + "".join(c if c.isalnum() or c in "._-:@+" else signs.get(c, "_") for c in name)[:100]
 
@@ -68,15 +68,15 @@ def name_of(run: str) -> str:
 
 
 LETTERS = {"c_states": "C", "smt": "H", "multicore": "M", "isolated": "I"}
-"""The letters of the enabled features in a deployment's name, in this order (Delgado & Choi 2020, III-B)."""
+"""The letter of each enabled feature in a deployment's name, in this order (Delgado & Choi 2020, III-B)."""
 
 
 def recognise(cpu: Processors, held: Held | None) -> PresentDeployment:
-    """Return the deployment that the processors' state shows, and the applied one."""
+    """Return the deployment that the processors' state shows, and the deployment that was applied."""
     deepest, isolated = cpu.idle.deepest_latency_us, held is not None and held.group is not None
     threads, cores, active = cpu.topology.threads_per_core, cpu.topology.cores, cpu.smt_active
     features: dict[str, bool | None] = {
-        # Without an idle driver no CPU enters a C-state.
+        # Without an idle driver, no CPU enters a C-state.
         "c_states": False if deepest == "none" else None if deepest is None else deepest > 0,
         "smt": active if active is not None else threads > 1 if threads is not None else None,
         "multicore": cores > 1 if cores is not None else None,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Parses a deployment, given by name (`HMI`) or settings (`c-states=off,isolate=2-3`), and finds whether a
-machine supports it.
+"""Parses a deployment, given by name (`HMI`) or by settings (`c-states=off,isolate=2-3`), and checks whether
+a machine supports it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ class Deployment:
     """Settings of the cores; None leaves a setting unchanged.
 
     `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (except the
-    first CPU), or a CPU list. `settings`: rules of the audit to meet, separated by commas; `rt_cpus`: the
-    real-time CPUs, which some of these rules need. `boot`: rules to meet with the boot parameters of their
-    remedy.
+    first CPU), or a CPU list. `settings`: audit rules to meet, separated by commas. `rt_cpus`: the real-time
+    CPUs, which some rules need. `boot`: rules to meet with their remedy's boot parameters.
     """
 
     name: str
@@ -47,28 +46,28 @@ class Deployment:
 
     @property
     def words(self) -> str:
-        """The settings as text; empty for as-is."""
+        """The settings as text; empty for `as-is`."""
         given = {key: value for key, value in asdict(self).items() if key != "name" and value is not None}
         return ",".join(f"{key.replace('_', '-')}={value}" for key, value in given.items())
 
     @property
     def rules(self) -> list[str]:
-        """The ids of the audit's rules that it meets."""
+        """The ids of the audit rules to meet with settings."""
         return self.settings.split(",") if self.settings else []
 
     @property
     def boot_rules(self) -> list[str]:
-        """The ids of the rules that it meets with boot parameters."""
+        """The ids of the audit rules to meet with boot parameters."""
         return self.boot.split(",") if self.boot else []
 
     @property
     def isolates(self) -> bool:
-        """Whether CPUs are isolated for the measurement."""
+        """Whether the deployment isolates CPUs for the measurement."""
         return self.isolate not in (None, "off")
 
 
 COMMON = {"governor": "performance", "throttling": "off"}
-"""Settings that all six share: the paper varies only four features."""
+"""Settings that all six named deployments share. The paper varies only four features."""
 NAMED: dict[str, Deployment] = {
     "CHM": Deployment("CHM", c_states="on", smt="on", cores=ALL, isolate="off", **COMMON),
     "HM": Deployment("HM", c_states="off", smt="on", cores=ALL, isolate="off", **COMMON),
@@ -77,7 +76,7 @@ NAMED: dict[str, Deployment] = {
     "MI": Deployment("MI", c_states="off", smt="off", cores=ALL, isolate=ALL, **COMMON),
     "Single": Deployment("Single", c_states="off", smt="off", cores="1", isolate="off", **COMMON),
 }
-"""Delgado & Choi 2020, table 1."""
+"""The deployments of Delgado & Choi 2020, table 1."""
 
 
 def _on_off(key: str, value: str) -> str:
@@ -154,7 +153,7 @@ def _rules(key: str, value: str, known: Sequence[str]) -> str:
 
 
 def _check_has_subject(checked: Mapping[str, str]) -> None:
-    """Raise InputError if a rule is about CPUs or a program that is not named."""
+    """Raise InputError if a rule is about CPUs or a program that the user did not name."""
     from rtgauge.system.rules import tried_rules
 
     for rule in filter(None, checked["settings"].split(",")):
@@ -180,10 +179,10 @@ CHECKS = {
 
 
 def parse_deployment(text: str) -> Deployment:
-    """Parse `"HMI"`, `"as-is"` or `"c-states=off,isolate=1"`. The name of a custom deployment is its settings
-    in a fixed order.
+    """Parse `"HMI"`, `"as-is"` or `"c-states=off,isolate=1"`. A custom deployment's name is its settings in a
+    fixed order.
 
-    Raises InputError if a name or setting is unknown, or a value is not valid.
+    Raises InputError for an unknown name or setting, or an invalid value.
     """
     text = text.strip()
     if text == AS_IS:
@@ -196,7 +195,7 @@ def parse_deployment(text: str) -> Deployment:
             f"unknown deployment '{text}'{nearest(text, [*NAMED, AS_IS])}, or settings such as {EXAMPLE}"
         )
     settings: dict[str, str] = {}
-    # A CPU list has commas too: a part without = belongs to the setting before it.
+    # A CPU list has commas too, so a part without = belongs to the setting before it.
     for part in text.split(","):
         key, sign, value = (piece.strip() for piece in part.partition("="))
         if not sign and settings:
@@ -253,8 +252,8 @@ def kept_cpus(deployment: Deployment, machine: Machine) -> list[int]:
 
 
 def isolated_cpus(deployment: Deployment, machine: Machine) -> list[int]:
-    """Return the isolated CPUs; `all` leaves the first one for everything else (Delgado & Choi 2020,
-    III-B).
+    """Return the isolated CPUs. `all` leaves the first CPU for everything else (Delgado & Choi
+    2020, III-B).
     """
     kept = kept_cpus(deployment, machine)
     if not deployment.isolates or deployment.isolate is None:
@@ -263,7 +262,7 @@ def isolated_cpus(deployment: Deployment, machine: Machine) -> list[int]:
 
 
 def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Return why the machine has no SMT if the deployment needs it; None if all is well."""
+    """Return why the machine has no SMT if the deployment needs it, otherwise None."""
     if deployment.smt != "on" or machine.has_smt or machine.smt_control == "off":
         return None
     if machine.smt_control == "forceoff":
@@ -279,7 +278,7 @@ def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
 
 
 def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Return why the machine has no C-states if the deployment needs them; None if all is well."""
+    """Return why the machine has no C-states if the deployment needs them, otherwise None."""
     if deployment.c_states != "on" or machine.idle_states:
         return None
     return Cannot(
@@ -295,7 +294,7 @@ def _cores_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.cores not in (None, ALL) and int(deployment.cores) > len(machine.cores):
         return Cannot(f"it has {len(machine.cores)} core(s) online", "request fewer cores")
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
-    # With smt/control the kernel itself switches the threads.
+    # If smt/control exists, the kernel itself switches the threads.
     stuck = (
         sorted(leaving - machine.hotpluggable)
         if deployment.cores not in (None, ALL) or machine.smt_control is None
@@ -314,7 +313,7 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
     if not deployment.isolates:
         return None
     kept, isolated = kept_cpus(deployment, machine), isolated_cpus(deployment, machine)
-    # CPUs that will come online are not known yet.
+    # It is unknown which CPUs will come online.
     if not (machine.offline and deployment.cores == ALL):
         missing = sorted(set(isolated) - set(kept))
         if missing:
@@ -348,8 +347,8 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
 
 
 def why_not(deployment: Deployment, machine: Machine) -> Cannot | None:
-    """Return why the machine does not support the deployment, if that can be known beforehand; None
-    otherwise.
+    """Return why the machine does not support the deployment, if this is known before applying it; otherwise
+    None.
     """
     if deployment.boot is not None:
         return Cannot(

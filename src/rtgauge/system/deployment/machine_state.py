@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the state that a deployment depends on: CPUs, SMT siblings, idle states, control groups,
+"""Reads the machine state that deployments depend on: CPUs, SMT siblings, idle states, control groups,
 interrupts.
 """
 
@@ -43,7 +43,7 @@ THREAD_PATHS = [*STAT_PATHS, "/proc/[0-9]*/task/[0-9]*/status"]
 
 @dataclass(frozen=True)
 class Cpuset:
-    """The cpuset hierarchy: cgroup version, mount point, and the prefix of its file names."""
+    """The cpuset hierarchy: its cgroup version, its mount point, and the prefix of its file names."""
 
     version: int
     mount: str
@@ -52,7 +52,7 @@ class Cpuset:
 
 @dataclass(frozen=True)
 class BoundThread:
-    """A thread that may not use every CPU: `name` is its affinity in the engine's notation."""
+    """A thread that may not use every CPU. `name` is its affinity in the engine's notation."""
 
     name: str
     cpus: frozenset[int]
@@ -81,7 +81,7 @@ def find_cpuset(files: Files) -> Cpuset | None:
 
 
 def more_paths(files: Files) -> list[str]:
-    """Return the files of the control groups, which follow from MACHINE_PATHS."""
+    """Return the paths of the control groups' files, which depend on MACHINE_PATHS."""
     mounts = [
         words[1]
         for line in (files.text(MOUNTS) or "").splitlines()
@@ -92,7 +92,7 @@ def more_paths(files: Files) -> list[str]:
     for mount, prefix in (
         [(cpuset.mount, cpuset.prefix)] if cpuset else [(mount, "cpuset.") for mount in mounts[:4]]
     ):
-        # Nested groups: five levels are more than anything creates.
+        # Five levels of nested groups are more than any program creates.
         paths += [f"{mount}/{'*/' * depth}{prefix}cpus" for depth in range(6)]
         paths += [f"{mount}/{prefix}{name}" for name in ("mems", "sched_load_balance")] + [
             f"{mount}/cgroup.subtree_control"
@@ -102,12 +102,12 @@ def more_paths(files: Files) -> list[str]:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine's state, from the files of MACHINE_PATHS and more."""
+    """The state of a machine, from MACHINE_PATHS and more files."""
 
     files: Files
 
     def expecting(self, online: list[int]) -> Machine:
-        """Return the machine as it will be with only these CPUs online."""
+        """Return the machine as it will be when only these CPUs are online."""
         return Machine(self.files | {f"{CPU}/online": {"text": format_cpu_list(online)}})
 
     def text(self, path: str) -> str | None:
@@ -121,12 +121,12 @@ class Machine:
 
     @cached_property
     def offline(self) -> list[int]:
-        """CPUs that are present but offline."""
+        """The CPUs that are present but offline."""
         return sorted(set(cpu_list(self.text(f"{CPU}/present")) or []) - set(self.online))
 
     @cached_property
     def hotpluggable(self) -> set[int]:
-        """CPUs that support hotplug."""
+        """The CPUs that support hotplug."""
         return {int(match[1]) for match, _ in self.files.matching(rf"{CPU}/cpu([0-9]{{1,5}})/online")}
 
     @cached_property
@@ -144,7 +144,7 @@ class Machine:
 
     @property
     def smt_control(self) -> str | None:
-        """on, off, forceoff, notsupported or notimplemented; None if the kernel has no SMT control."""
+        """State of SMT: on, off, forceoff, notsupported or notimplemented; None without SMT control."""
         return self.text(SMT_CONTROL)
 
     @property
@@ -154,7 +154,7 @@ class Machine:
 
     @cached_property
     def idle_states(self) -> list[CState]:
-        """The C-states of each online CPU, except polling, which has no exit latency."""
+        """The C-states of each online CPU, without polling, which has no exit latency."""
         states: list[CState] = []
         for match, _ in self.files.matching(rf"({CPU}/cpu([0-9]{{1,5}})/cpuidle/state[0-9]{{1,3}})/disable"):
             latency = integer(self.text(f"{match[1]}/latency")) or 0
@@ -164,7 +164,7 @@ class Machine:
 
     @cached_property
     def irqs(self) -> dict[str, set[int]]:
-        """The CPUs that may handle each interrupt, by the path of its setting."""
+        """The CPUs that may handle each interrupt, by the path of the setting."""
         affinities = (
             (match[0], cpu_list(text))
             for match, text in self.files.matching(r"/proc/irq/[0-9]{1,6}/smp_affinity_list")
@@ -178,7 +178,7 @@ class Machine:
 
     @cached_property
     def cpuset_groups(self) -> dict[str, set[int]]:
-        """Folder -> CPUs of every group below the root that has a list of CPUs, deepest first."""
+        """Folder -> CPUs, for each group below the root that has a CPU list; deepest first."""
         if self.cpuset is None:
             return {}
         mount, name = self.cpuset.mount, f"{self.cpuset.prefix}cpus"
@@ -190,7 +190,7 @@ class Machine:
         return dict(sorted(groups.items(), key=lambda item: -item[0].count("/")))
 
     def movable_threads(self) -> Iterator[tuple[Thread, set[int]]]:
-        """Yield threads whose affinity can be changed, each with its allowed CPUs (needs THREAD_PATHS)."""
+        """Yield the threads whose affinity can be changed, with their allowed CPUs (needs THREAD_PATHS)."""
         for thread in threads(self.files):
             status = self.text(f"/proc/{thread.process}/task/{thread.tid}/status") or ""
             allowed = re.search(r"^Cpus_allowed_list:\s*([0-9,-]{1,4096})$", status, re.MULTILINE)
@@ -199,7 +199,7 @@ class Machine:
                 yield thread, set(cpus)
 
     def bound_threads(self) -> Iterator[BoundThread]:
-        """Yield the threads that may use only some online CPUs and can be moved (needs THREAD_PATHS)."""
+        """Yield the movable threads that may use only some of the online CPUs (needs THREAD_PATHS)."""
         for thread, cpus in self.movable_threads():
             if not set(self.online) <= cpus:
                 yield BoundThread(thread.setting("affinity"), frozenset(cpus))

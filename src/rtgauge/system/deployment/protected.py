@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Protects from trials: network interfaces with a route or below another one (bridge, bond, VLAN), disks
-with a mounted file system, and the PCI devices of disks and networks.
+"""Protects from trials: network interfaces that have a route or are part of one that has (bridge, bond,
+VLAN), disks with a mounted file system, and the PCI devices of disks and networks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STORAGE_OR_NETWORK = ("0x01", "0x02")
 
 
 def is_protected(path: str, files: Files) -> bool:
-    """Return whether a file belongs to something that no trial may change; `files` has PATHS."""
+    """Return whether a file belongs to a device that no trial may change. `files` has PATHS."""
     interface = re.match(r"(?:/sys/class/net/|ethtool:)([^/:]+)[/:]", path)
     if interface:
         return interface[1] in _reached(files)
@@ -34,7 +34,7 @@ def is_protected(path: str, files: Files) -> bool:
 
 
 def _reached(files: Files) -> set[str]:
-    """Return the interfaces with a route, and all that are a part of another one."""
+    """Return the interfaces that have a route, and all their parts."""
     lines = (files.text(ROUTES) or "").splitlines()[1:]
     first = {words[0] for line in lines if (words := line.split())}
     last = {words[-1] for line in (files.text(ROUTES_6) or "").splitlines() if (words := line.split())}
@@ -43,8 +43,8 @@ def _reached(files: Files) -> set[str]:
 
 
 def _is_mounted(disk: str, mounts: str) -> bool:
-    """Return whether the disk is in use. Without a root on a plain disk (LVM, overlay), every disk counts as
-    mounted.
+    """Return whether the disk is in use. If the root is not on a plain disk (LVM, overlay), every disk counts
+    as mounted.
     """
     sources = {words[1]: words[0] for line in mounts.splitlines() if len(words := line.split()) > 1}
     if not re.match(r"/dev/(?!root$|mapper/|dm-|md)", sources.get("/", "")):

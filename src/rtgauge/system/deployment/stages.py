@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the stages that apply a deployment's settings; each sees the machine as the stage before left
+"""Defines the stages that apply a deployment's settings. Each stage sees the machine as the previous one left
 it.
 """
 
@@ -24,21 +24,21 @@ from rtgauge.units import format_cpu_list, format_cpu_mask
 
 @dataclass(frozen=True)
 class Note:
-    """Paths that hotplug and moves between groups change as a side effect. They are restored at the end."""
+    """Paths that hotplug and moves between groups change as a side effect. They are restored last."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Write:
-    """Settings to write in one call, in this order."""
+    """Settings to write with one call, in this order."""
 
     settings: tuple[Setting, ...]
 
 
 @dataclass(frozen=True)
 class Gather:
-    """Moves the tasks of the parent group into this one, if the kernel allows it."""
+    """Moves the tasks of the parent group into this group, if the kernel allows it."""
 
     group: str
 
@@ -47,11 +47,11 @@ Action = Note | Write | Gather
 
 
 DEFAULT_RT_RUNTIME = "950000"
-"""The kernel's default, in us per second."""
+"""The kernel's default real-time runtime, in us per second."""
 
 
 def _write(machine: Machine, settings: Iterable[Setting]) -> list[Action]:
-    """Write the settings that differ from the machine's."""
+    """Write only settings that differ from the machine's."""
     changed = tuple(setting for setting in settings if machine.text(setting.path) != setting.value)
     return [Write(changed)] if changed else []
 
@@ -61,14 +61,13 @@ FOUGHT_BY = {
     "c_states": ("tuned",),
     "governor": ("tuned", "power-profiles-daemon", "thermald"),
 }
-"""Setting -> the daemons that set it back."""
+"""Maps a setting to the daemons that would change it back."""
 
 
 def notes(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Stop the daemons that would interfere, and note what hotplug and moving tasks will change as a side
-    effect.
+    """Stop the daemons that would interfere, and note what hotplug and moving tasks change as a side effect.
 
-    It is restored last, in reverse order: CPUs, groups from the top down, interrupts, threads, daemons.
+    This is restored last, in reverse order: CPUs, groups from the top down, interrupts, threads, daemons.
     """
     given = [key for key in FOUGHT_BY if getattr(deployment, key) not in (None, "off", "on")]
     given += ["c_states"] if deployment.c_states is not None else []
@@ -92,7 +91,7 @@ def notes(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def smt(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Set SMT by smt/control; without that file, take all but the first CPU of each core offline."""
+    """Set SMT with smt/control. If that file is missing, take all but the first CPU of each core offline."""
     if deployment.smt is not None and machine.smt_control in ("on", "off"):
         return _write(machine, [Setting(SMT_CONTROL, deployment.smt)])
     if deployment.smt == "off":
@@ -102,10 +101,10 @@ def smt(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def cores(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Set the number of cores by CPU hotplug."""
+    """Set the number of cores by hotplug."""
     if deployment.cores == ALL:
         if machine.smt_control in ("off", "forceoff"):
-            return []  # The offline CPUs are SMT siblings, which the kernel keeps offline.
+            return []  # the offline CPUs are SMT siblings, which the kernel keeps offline
         siblings = machine.offline if deployment.smt != "off" or not machine.has_smt else []
         return _write(machine, [Setting(f"{CPU}/cpu{cpu}/online", "1") for cpu in siblings])
     leaving = sorted(set(machine.online) - set(kept_cpus(deployment, machine)))
@@ -136,7 +135,7 @@ def tuning(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def _groups_v1(cpuset: Cpuset, machine: Machine, isolated: list[int], others: list[int]) -> list[Action]:
-    """Create an exclusive cpuset (cgroup v1) without load balancing, and one for everything else."""
+    """Create an exclusive cpuset without load balancing (cgroup v1), and a second one for everything else."""
     mems = machine.text(f"{cpuset.mount}/{cpuset.prefix}mems") or "0"
     actions: list[Action] = []
     for name, cpus, more in (
@@ -165,7 +164,7 @@ def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
 def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
     """Isolate CPUs: move interrupts, workqueues and timers away from them, then create control groups.
 
-    The kernel itself removes a v2 partition's CPUs from the workqueues: their mask is read before that, and
+    The kernel itself removes a v2 partition's CPUs from the workqueues. So their mask is read first, and
     restored at the end.
     """
     isolated = isolated_cpus(deployment, machine)
@@ -194,7 +193,7 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
 
 
 def rules_kept(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Apply the audit's rules that the deployment meets."""
+    """Apply the audit rules that the deployment meets."""
     pid = None if deployment.rt_pid is None else int(deployment.rt_pid)
     return _write(machine, trial_settings(deployment.rules, machine, deployment.rt_cpus, pid))
 
@@ -210,7 +209,7 @@ STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (
 
 
 def preview(deployment: Deployment, machine: Machine) -> list[Action]:
-    """Predict the actions of all stages. CPUs that will come online are not known yet."""
+    """Predict the actions of all stages. It is unknown which CPUs will come online."""
     before = [action for stage in (notes, smt, cores) for action in stage(deployment, machine)]
     after = machine.expecting(kept_cpus(deployment, machine))
     return before + [

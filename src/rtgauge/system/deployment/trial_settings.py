@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the settings to write so that a machine meets a rule of the audit: the `trial` in rules.toml."""
+"""Finds the settings with which a machine meets an audit rule, from the `trial` in rules.toml."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 ETHTOOL = "ethtool:"
 IRQ_THREADS = "irq/"
-"""The prefix of the names of IRQ threads, which follow their interrupt."""
+"""The prefix of IRQ threads' names. These threads follow their interrupt."""
 COMM_BYTES = 15
-"""Names in /proc/PID/comm are cut to this length (include/linux/sched.h)."""
+"""The length to which the kernel cuts names in /proc/PID/comm (include/linux/sched.h)."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A value to write. The deployment fails if an `essential` one is refused; other refusals are only
+    """A value to write. If an `essential` one is refused, the deployment fails; other refusals are only
     counted.
     """
 
@@ -52,11 +52,11 @@ def trial_paths(names: Iterable[str]) -> list[str]:
 def trial_settings(
     names: Iterable[str], machine: Machine, rt_cpus: str | None, pid: int | None = None
 ) -> list[Setting]:
-    """Return the settings to write so that the machine meets these rules; empty if it does already, or
-    lacks the files.
+    """Return the settings to write so that the machine meets these rules; empty if it already does, or lacks
+    the files.
 
-    `rt_cpus`: the real-time CPUs as a list. `pid`: the watched program. Without them, trials that need them
-    have no settings. Daemons that would set something back are stopped first.
+    `rt_cpus`: the real-time CPUs as a list. `pid`: the watched program. Trials that need a missing one have
+    no settings. Daemons that would change a setting back are stopped first.
     """
     cpus = set(parse_cpu_list(rt_cpus)) if rt_cpus is not None else set[int]()
     daemons: list[str] = []
@@ -69,14 +69,14 @@ def trial_settings(
 
 
 def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
-    """Return the settings that stop these daemons, if they run (needs THREAD_PATHS of the machine)."""
+    """Return the settings that stop these daemons, if they run (needs the machine's THREAD_PATHS)."""
     return [
         Setting(thread.setting("state"), "stopped", essential=False) for thread in running(daemons, machine)
     ]
 
 
 def running(daemons: Iterable[str], machine: Machine) -> list[Thread]:
-    """Return the main threads of these daemons, if they run (needs THREAD_PATHS of the machine)."""
+    """Return these daemons' main threads, if they run (needs the machine's THREAD_PATHS)."""
     names = {name[:COMM_BYTES] for name in daemons}
     return [
         thread
@@ -88,7 +88,7 @@ def running(daemons: Iterable[str], machine: Machine) -> list[Thread]:
 def _trials(names: Iterable[str]) -> list[Trial]:
     trials: list[Trial] = []
     for name in names:
-        from rtgauge.system.rules import tried_rules  # Few deployments meet any rule.
+        from rtgauge.system.rules import tried_rules  # few deployments meet any rule
 
         trial = tried_rules()[name].trial
         trials += [] if trial is None else [trial]
@@ -119,18 +119,18 @@ def _values(setting: TrialSetting, file: str, machine: Machine) -> Iterable[Sett
         ):
             continue
         if match[0].startswith(ETHTOOL) and text == "0":
-            continue  # A driver without the setting says 0 too.
+            continue  # a driver without the setting says 0 too
         if setting.offered_by is None or value in words_of(machine.text(f"{folder}/{setting.offered_by}")):
             yield Setting(match[0], value, essential=False)
 
 
 def words_of(text: str | None) -> list[str]:
-    """Return the words of a list, without the brackets around the chosen one."""
+    """Return the words of a list, without the brackets around the selected word."""
     return re.sub(r"[\[\]]", "", text or "").split()
 
 
 def _cpus_elsewhere(setting: TrialSetting, file: str, machine: Machine, cpus: set[int]) -> Iterable[Setting]:
-    """Take the real-time CPUs out of every file of CPUs that includes one."""
+    """Remove the real-time CPUs from every file that lists one of them."""
     is_mask = "{other-mask}" in (setting.to or "")
     for match, text in machine.files.matching(glob_pattern(file)):
         now = _mask(text) if is_mask else cpu_list(text)
@@ -150,7 +150,7 @@ def _mask(text: str) -> list[int] | None:
 def _threads(
     setting: TrialSetting, machine: Machine, cpus: set[int], others: list[int], pid: int | None
 ) -> Iterable[Setting]:
-    """Set the CPUs, the policy or the state of the threads that the setting names."""
+    """Set the CPUs, the policy or the state of the setting's threads."""
     to = setting.to or ""
     if setting.about_cpus:
         for thread, allowed in machine.movable_threads():
