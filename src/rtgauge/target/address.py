@@ -29,20 +29,20 @@ HOW = "write ssh://[user@]host[:port], such as ssh://root@board or ssh://[fd00::
 class SshAddress:
     """The address at which to log in.
 
-    The user's own ssh configuration replaces each None; `host` may be a name that only it knows.
+    The user's ssh configuration replaces each None. `host` may be a name that only this configuration knows.
     """
 
     host: str
     user: str | None = None
     port: int | None = None
     guest: str | None = None
-    """The lab's guest at this address; its host is unknown until `located` asks the lab."""
+    """The lab guest at this address. Its host is unknown until `located` asks the lab."""
     place: str | None = None
-    """A place of a labgrid coordinator, or `TAG=VALUE[,TAG=VALUE]`; its host is unknown until `located`."""
+    """A labgrid place, or `TAG=VALUE[,TAG=VALUE]`. Its host is unknown until `located` acquires the place."""
     jump: str | None = None
-    """The host of ssh through which it is reached."""
+    """The ssh jump host through which the target is reached."""
     options: tuple[tuple[str, str], ...] = ()
-    """Options of ssh that replace the user's own configuration."""
+    """ssh options that override the user's own configuration."""
 
     @property
     def name(self) -> str:
@@ -63,7 +63,7 @@ class SshAddress:
 def parse_address(text: str) -> SshAddress | None:
     """Parse the name of a target; None for `local`.
 
-    Raises InputError for anything else: nothing that a shell or ssh could misread gets through.
+    Raises InputError for any other text, so that no name reaches a shell or ssh that could misread it.
     """
     if text == LOCAL:
         return None
@@ -100,8 +100,8 @@ def parse_address(text: str) -> SshAddress | None:
 
 
 def target_name(text: str) -> str:
-    """Return the one spelling of a target's name: `ssh://box/` -> `ssh://box`. Raises InputError if it is not
-    one.
+    """Return the canonical spelling of a target's name: `ssh://box/` -> `ssh://box`. Raises InputError if
+    invalid.
     """
     address = parse_address(text)
     return LOCAL if address is None else address.name

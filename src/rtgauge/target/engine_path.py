@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the engine for this machine, and finds or builds it for targets of other architectures."""
+"""Finds the engine for this machine, and finds or builds engines for targets of other architectures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MACHINES = {
     "armv7l": "armhf",
     "armv8l": "armhf",
 }
-"""The output of `uname -m` -> the architecture."""
+"""Maps the output of `uname -m` to the architecture."""
 COMPILERS = {
     "x86_64": "x86_64-linux-gnu-gcc",
     "aarch64": "aarch64-linux-gnu-gcc",
@@ -39,16 +39,16 @@ PACKAGES = {
     "armhf": "gcc-arm-linux-gnueabihf",
 }
 CONFIG = {"cobalt": "xeno-config", "rtai": "rtai-config"}
-"""Co-kernel -> its own program that says how to build for it."""
+"""Maps a co-kernel to its own program that says how to build for it."""
 BUILD_S = 300
 
 
 def cokernel_engine(machine: str, runtime: str) -> Path:
     """Return the path of the engine for a co-kernel (`runtime`: cobalt or rtai) and the target's `uname -m`.
 
-    It is $RTGAUGE_ENGINE_COBALT or $RTGAUGE_ENGINE_RTAI, or the package's. Because it is linked with the
-    co-kernel's libraries, the package has it only if rtgauge was built on a machine that has them. Raises
-    MeasureError if it is missing.
+    The engine is $RTGAUGE_ENGINE_COBALT or $RTGAUGE_ENGINE_RTAI, or the package's. It is linked with the
+    co-kernel's libraries, so the package has it only if rtgauge was built on a machine with these libraries.
+    Raises MeasureError if it is missing.
     """
     variable = f"RTGAUGE_ENGINE_{runtime.upper()}"
     architecture = MACHINES.get(machine)
@@ -66,13 +66,13 @@ def cokernel_engine(machine: str, runtime: str) -> Path:
 
 
 def engine_path() -> Path:
-    """Return the path of the engine for this machine: $RTGAUGE_ENGINE, otherwise the package's.
+    """Return the path of the engine for this machine: $RTGAUGE_ENGINE, or else the package's.
 
     Raises MeasureError if it is missing.
     """
     named = os.environ.get("RTGAUGE_ENGINE")
     path = Path(named) if named else PACKAGE / "bin" / NAME
-    if not named and not path.exists():  # a wheel for all architectures has no engine of its own
+    if not named and not path.exists():  # a wheel for all architectures has no native engine
         path = PACKAGE / "bin" / f"{NAME}-{MACHINES.get(platform.machine(), platform.machine())}"
     if not os.access(path, os.X_OK):
         where = "RTGAUGE_ENGINE names" if named else "the package should have"
@@ -85,8 +85,8 @@ def engine_path() -> Path:
 
 def engine_hash(machine: str, runtime: str) -> str | None:
     """Return the SHA-256, in hexadecimal, of the engine that runs on a target with this `uname -m`, for a
-    runtime: linux, cobalt or rtai. None if it cannot be read, for example because it was removed while it
-    measured.
+    runtime: linux, cobalt or rtai. None if it cannot be read, for example because it was removed while
+    measuring.
     """
     try:
         return _sha256(engine_for(machine) if runtime == "linux" else cokernel_engine(machine, runtime))
@@ -111,8 +111,8 @@ def installed_engines() -> tuple[Path, ...]:
 def engine_for(machine: str) -> Path:
     """Return the path of the engine for a target with this `uname -m`.
 
-    It is this machine's own, the package's, or one built when first needed, in the user's cache. Raises
-    MeasureError if the architecture has none, or if it cannot be built here.
+    It is this machine's engine, one from the package, or one from the user's cache, built when first needed.
+    Raises MeasureError if the architecture has none, or if it cannot be built here.
     """
     architecture = MACHINES.get(machine)
     if architecture is None:
@@ -134,7 +134,7 @@ def engine_for(machine: str) -> Path:
 
 
 def _source(architecture: str) -> Path:
-    """Return the folder with the engine's sources: installed with the package, or the checkout."""
+    """Return the folder with the engine's sources, from the package or the checkout."""
     for folder in (PACKAGE / "source", PACKAGE.parent.parent):
         if (folder / "meson.build").is_file() and (
             folder / "engine" / "cross" / f"{architecture}.ini"
@@ -147,7 +147,7 @@ def _source(architecture: str) -> Path:
 
 
 def _fingerprint(source: Path) -> str:
-    """Return a hash of everything that the engine is made from: a changed source is built again."""
+    """Return a hash of everything that the engine is built from. A changed source is built again."""
     digest = hashlib.sha256()
     files = [
         source / "meson.build",
@@ -161,7 +161,7 @@ def _fingerprint(source: Path) -> str:
 
 
 def _build(source: Path, architecture: str, place: Path) -> None:
-    """Build with Debian's cross compiler. Raises MeasureError if that is missing or fails."""
+    """Build with Debian's cross compiler. Raises MeasureError if the compiler is missing or fails."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     packages = {COMPILERS[architecture]: PACKAGES[architecture], "meson": "meson", "ninja": "ninja-build"}
     missing = [package for program, package in packages.items() if shutil.which(program, path=path) is None]

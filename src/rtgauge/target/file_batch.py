@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds values in the files that the engine's verb `read` returned; no content makes this fail."""
+"""Finds values in the files that the engine's verb `read` returned. No content makes this fail."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LARGEST_UNPACKED = 4 << 20
 
 
 def integer(text: str | None) -> int | None:
-    """Parse a decimal number of up to 19 digits; None for anything else."""
+    """Parse a decimal number of up to 19 digits; None for any other text."""
     text = (text or "").strip()
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,19}", text) else None
 
 
 def cpu_list(text: str | None) -> list[int] | None:
-    """Parse a CPU list as the kernel prints it; [] if it is empty or `(null)`, None for anything else."""
+    """Parse a CPU list as the kernel prints it; [] if it is empty or `(null)`, None for any other text."""
     if text is None:
         return None
     if text in ("", "(null)"):
@@ -35,22 +35,22 @@ def cpu_list(text: str | None) -> list[int] | None:
 
 
 def shortest_cpu_list(text: str | None) -> str | None:
-    """Return a CPU list in its shortest form; None for anything else."""
+    """Return a CPU list in its shortest form; None for any other text."""
     cpus = cpu_list(text)
     return None if cpus is None else format_cpu_list(cpus)
 
 
 def chosen(text: str | None) -> str | None:
-    """Return `"madvise"` for `"always [madvise] never"`, and any other text unchanged."""
+    """Return the selected word, `"madvise"` of `"always [madvise] never"`; any other text stays unchanged."""
     match = re.search(r"\[([^\[\]\s]{1,64})\]", text or "")
     return match[1] if match else text
 
 
 class Files(Mapping[str, Mapping[str, Any]]):
-    """The files that `read` returned: path -> {"text"} | {"base64"} | {"directory"} | {"error"}."""
+    """The files that `read` returned, each as {"text"}, {"base64"}, {"directory"} or {"error"}."""
 
     def __init__(self, files: Mapping[str, Any] = MappingProxyType({})) -> None:
-        # A target may send anything: drop entries of the wrong shape.
+        # A target may send anything, so drop entries of the wrong shape.
         self._files: dict[str, dict[str, Any]] = {
             path: file for path, file in files.items() if isinstance(file, dict)
         }
@@ -65,17 +65,17 @@ class Files(Mapping[str, Mapping[str, Any]]):
         return len(self._files)
 
     def __or__(self, later: Mapping[str, Any]) -> Files:
-        """Return the files of both; files of `later` replace others with the same path."""
+        """Return the files of both. If both have a path, the file of `later` counts."""
         return Files({**self._files, **later})
 
     def text(self, path: str) -> str | None:
-        """Return the file's text without white space and NUL bytes at its ends; None if it could not be
+        """Return the file's text without white space and NUL bytes at both ends; None if it could not be
         read.
         """
         file = self._files.get(path, {})
         text = file.get("text")
         if not isinstance(text, str):
-            # Strings of the device tree end in NUL and may come as bytes.
+            # Strings from the device tree end with NUL, and may arrive as bytes.
             try:
                 text = base64.b64decode(str(file["base64"]), validate=True).decode()
             except (KeyError, ValueError):
@@ -83,7 +83,7 @@ class Files(Mapping[str, Mapping[str, Any]]):
         return text.strip("\0 \t\r\n")
 
     def number(self, path: str) -> int | None:
-        """Return the number in a file; None if the file is missing or holds anything else."""
+        """Return the number in a file; None if the file is missing or holds no number."""
         return integer(self.text(path))
 
     def exists(self, path: str) -> bool:
@@ -101,7 +101,7 @@ class Files(Mapping[str, Mapping[str, Any]]):
         return [text for path in self._files if (text := self.text(path)) is not None]
 
     def error(self, path: str) -> str | None:
-        """Return why the path could not be read; None if it could, or was not requested."""
+        """Return why the path could not be read; None if it was read, or was not requested."""
         error = self._files.get(path, {}).get("error")
         return error if isinstance(error, str) else None
 
@@ -112,7 +112,7 @@ class Files(Mapping[str, Mapping[str, Any]]):
         The expression must not have `|` outside brackets.
         """
         compiled = re.compile(pattern)
-        # A large machine has ten thousand files: comparing a literal prefix first is cheaper.
+        # A large machine has ten thousand files. Comparing a literal prefix first is cheaper.
         start = re.match(r"[A-Za-z0-9_/]*(?=[^?*{]|$)", pattern)
         paths = [path for path in self._files if path.startswith(start[0])] if start else self._files
         matches = [
@@ -144,7 +144,7 @@ def _natural(path: str) -> list[tuple[int, int, str]]:
 
 
 def glob_pattern(glob: str) -> str:
-    """Turn a shell pattern (`*`, `?`, `[...]`) into a regular expression; no wildcard matches `/`."""
+    """Turn a shell pattern (`*`, `?`, `[...]`) into a regular expression. No wildcard matches `/`."""
     parts = re.split(r"(\*|\?|\[[^\]/]+\])", glob)
     signs = {"*": "[^/]*", "?": "[^/]"}
     return "".join(
@@ -154,7 +154,7 @@ def glob_pattern(glob: str) -> str:
 
 
 Read = Callable[[Iterable[str]], Files]
-"""Reads files and globs on a target in one batch, as `Target.read` does."""
+"""Reads files and globs on a target in one batch, like `Target.read`."""
 
 
 class FilesRead(NamedTuple):
@@ -165,7 +165,7 @@ class FilesRead(NamedTuple):
 
 
 def files_of(output: bytes) -> FilesRead:
-    """Parse an answer of the verb `read`. Raises ValueError if it is anything else."""
+    """Parse an answer of the verb `read`. Raises ValueError for any other output."""
     answer = json_object(output) or {}
     time_ns, files = answer.get("time_ns"), answer.get("files")
     if not isinstance(time_ns, int) or isinstance(time_ns, bool) or not isinstance(files, dict):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Makes words and reads answers of the engine's guard and agent, renews a guard's lease, and watches
-it.
+"""Makes the arguments for the engine's guard and agent, reads their answers, renews a guard's lease, and
+watches the guard.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from rtgauge.target.target import AtHeld, Target
 
 LABEL_BYTES = 256
-"""The longest label that the guard accepts."""
+"""The longest label that the guard accepts, in bytes."""
 MOST_RESTORED = 100_000
 
 
 def plain_label(text: str) -> str:
-    """Make a label that a guard accepts: one printable line, cut if it is too long."""
+    """Return a label that a guard accepts: one printable line, cut to fit."""
     plain = "".join(c if c.isprintable() else " " for c in text)
     return (
         plain
@@ -42,15 +42,15 @@ def guard_words(run_id: str, lease_ns: int) -> list[str]:
 
 
 def session_words(run_id: str, label: str, lease_ns: int, wait_s: float) -> list[str]:
-    """Return the engine's arguments for a run's guard, which waits for its machine at most `wait_s`."""
+    """Return the engine's arguments for a run's guard, which waits at most `wait_s` for its machine."""
     waiting = ["--wait-ns", str(round(wait_s * NS_PER_S))] if wait_s else []
     return [*guard_words(run_id, lease_ns), "--label", plain_label(label), "--lock", "--restore", *waiting]
 
 
 def agent_words(verb: str, arguments: Sequence[str], run_id: str, owner_pid: int | None) -> list[str]:
-    """Return the engine's arguments for a verb of the agent for this run (with --stale: for dead runs).
+    """Return the engine's arguments for an agent verb of this run (with --stale: of dead runs).
 
-    `owner_pid`: the guard that owns the settings.
+    `owner_pid`: the process id of the guard that owns the settings.
     """
     run = [] if "--stale" in arguments else ["--run", run_id]
     owner = ["--owner-pid", str(owner_pid)] if verb == "set" and owner_pid is not None else []
@@ -60,9 +60,9 @@ def agent_words(verb: str, arguments: Sequence[str], run_id: str, owner_pid: int
 def agent_answers(
     verb: str, output: bytes, status: int | None, name: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the answers of a verb of the agent, one for each line of its output.
+    """Return an agent verb's answers, one for each line of its output.
 
-    `name`: the target, if messages have to name it. Raises MeasureError if the verb did nothing.
+    `name`: the target, if messages must name it. Raises MeasureError if the verb did nothing.
     """
     where = f"{name}: " if name is not None else ""
     try:
@@ -82,10 +82,10 @@ def wait_until_held(
     name: str | None = None,
     engine: str = "the engine",
 ) -> None:
-    """Read the output of a run's guard until the run holds its target and the settings of earlier runs are
-    restored, which `target.restored_before` then lists.
+    """Read the output of a run's guard until the run holds its target and the guard has restored earlier
+    runs' settings. `target.restored_before` then lists these.
 
-    `name`: the target, if messages have to name it; `engine`: how they name the engine. Raises MeasureError
+    `name`: the target, if messages must name it. `engine`: the engine's name in messages. Raises MeasureError
     if another run holds the target, or the output is not a guard's.
     """
     for text in answers:
@@ -109,13 +109,13 @@ def wait_until_held(
 
 
 def expect_word(seconds: float) -> bytes:
-    """Return the line that announces to such a guard how much longer the run will need."""
+    """Return the line with which a guard learns how much longer the run will need."""
     return b"expect %d\n" % round(seconds * NS_PER_S)
 
 
 def holder_of(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the description of the holder in a guard's event `waiting` or error `locked`
-    (docs/formats/agent.md); None for another line.
+    """Return the holder's description in a guard's event `waiting` or error `locked` (docs/formats/agent.md);
+    None for any other line.
     """
     if line.get("type") == "guard" and line.get("event") == "waiting":
         return line
@@ -128,7 +128,7 @@ def holder_of(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
-    """Return who holds the machine and for how long. `name`: the target, if the text has to name it."""
+    """Say who holds the machine, and for how long. `name`: the target, if the text must name it."""
 
     def span(member: str) -> str | None:
         value = holder.get(member)
@@ -162,7 +162,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
 
 
 def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureError:
-    """Return the error for a guard's line `error` (docs/formats/agent.md); `name`: the message's target."""
+    """Return the error for a guard's `error` line (docs/formats/agent.md). `name`: the target in messages."""
     holder = holder_of(line)
     if holder is None:
         return MeasureError(str(line.get("message")) if name is None else f"{name}: {line.get('message')}")
@@ -172,7 +172,7 @@ def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureErro
 
 
 def guard_gone(lease_ns: int, name: str | None = None) -> MeasureError:
-    """Return the error of a run whose guard has ended; `name`: the target, if the message has to name it."""
+    """Return the error for a run whose guard has ended. `name`: the target, if the message must name it."""
     where = f"{name}: " if name is not None else ""
     restore = f"rtgauge restore{f' --target {shlex.quote(name)}' if name is not None else ''}"
     return MeasureError(
@@ -186,14 +186,14 @@ LEASE_NS = 10_000_000_000
 RENEW_EVERY_S = 2.5
 LOOK_EVERY_S = 1.0
 STOP_S = 5.0
-"""How long a stopped program may take to end after the guard of its run is gone."""
+"""How long (s) a program may take to stop after its run's guard is gone."""
 
 
 class LeaseKeeper:
     """Sends `renew` to every registered guard.
 
-    Each word goes to the pipe with one os.write. Such a write is atomic (pipe(7), PIPE_BUF), so it needs no
-    lock against a signal handler that sends `stop` at the same time.
+    Each word is written to the pipe with one os.write. Such a write is atomic (pipe(7), PIPE_BUF), so no lock
+    is needed if a signal handler sends `stop` at the same time.
     """
 
     def __init__(self) -> None:
@@ -203,12 +203,12 @@ class LeaseKeeper:
         threading.Thread(target=self._run, name="lease", daemon=True).start()
 
     def add(self, descriptor: int) -> None:
-        """Keep the lease of the guard that reads from this pipe."""
+        """Renew the lease of the guard that reads from this pipe."""
         with self._lock:
             self._pipes.add(descriptor)
 
     def remove(self, descriptor: int) -> None:
-        """Stop keeping this lease; the caller may then close the descriptor."""
+        """Stop renewing this lease. The caller may then close the descriptor."""
         with self._lock:
             self._pipes.discard(descriptor)
 
@@ -225,11 +225,11 @@ class LeaseKeeper:
 
 
 class GuardWatch:
-    """Checks whether a run still holds its target, while rtgauge follows one of its programs."""
+    """Checks whether a run still holds its target, while rtgauge follows one of the run's programs."""
 
     def __init__(self, check: Callable[[], None], stop: Callable[[], None]) -> None:
-        """Watch with `check`, the target's. `stop`: asks the program to stop; it keeps what it has
-        measured.
+        """`check`: the target's method `check`. `stop`: asks the program to stop, which keeps its measured
+        data.
         """
         self._check = check
         self._stop = stop
@@ -237,7 +237,7 @@ class GuardWatch:
         self._give_up_s: float | None = None
 
     def look(self) -> None:
-        """Check the guard; call this at least every `LOOK_EVERY_S`. Raises MeasureError if the run no longer
+        """Check the guard. Call this at least every `LOOK_EVERY_S`. Raises MeasureError if the run no longer
         holds its target and the program has not stopped.
         """
         now = time.monotonic()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Acquires boards from a labgrid coordinator. A place is held as long as this process lives, and released
-however it ends.
+"""Acquires boards from a labgrid coordinator. A place is held as long as this process lives, and released no
+matter how the process ends.
 
 A process acquires places under its own user name, so that it never releases another's place. Before it
-acquires anything, it writes that name to a file (the journal) and starts a guard. The guard outlives kill -9
-of the process. If the guard was killed too, the next process that wants a place releases what was left. All
-requests go through `labgrid-client` (labgrid's manual, "labgrid-client").
+acquires anything, it writes that name to a file (the journal) and starts a guard. The guard survives a kill
+-9 of the process. If the guard was killed too, the next process that wants a place releases the abandoned
+ones. All requests go through `labgrid-client` (labgrid's manual, "labgrid-client").
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 
 CLIENT = "labgrid-client"
 CLIENT_S = 60.0
-"""Time limit for one command of the client, which answers within a second."""
+"""Time limit (s) for one command of the client, which normally answers within a second."""
 PAUSE_S = 1.0
 CONNECT_S = 5.0
 BOOT_S = 300.0
-"""Time limit from power-on until a board answers."""
+"""Time limit (s) from power-on until a board answers."""
 RELEASE_S = 30.0
-"""How long a process that ends waits for its guard."""
+"""How long (s) an ending process waits for its guard."""
 GUARD_S = 600.0
-"""How long a guard tries to reach a coordinator that does not answer."""
+"""How long (s) a guard tries to reach a coordinator that does not answer."""
 NOT_OURS = {"LG_ENV", "LG_PLACE", "LG_STATE", "LG_INITIAL_STATE", "LG_TOKEN"}
-"""Settings of the user's own work with labgrid."""
+"""Environment variables of the user's own work with labgrid."""
 LOGIN = re.compile(rf"(?:{USER}@)?{HOST}|[0-9A-Fa-f:.]{{2,45}}", re.ASCII)
 TOKEN = re.compile(r"LG_TOKEN=([A-Z0-9]+)")
 RESOURCE = re.compile(r"^Acquired resource .*:\n(?P<values>(?:  .*\n?)+)", re.MULTILINE)
@@ -64,8 +64,8 @@ RESERVATION = re.compile(
 class Service:
     """The address of a board's SSH server, and whether labgrid can switch the board's power.
 
-    `proxy`: the ssh host through which it is reached. `console`: the console of a board without a network;
-    `options`: options of ssh to log in over it.
+    `proxy`: the ssh host through which the board is reached. `console`: the console of a board without a
+    network. `options`: ssh options for logging in over the console.
     """
 
     host: str
@@ -79,13 +79,13 @@ class Service:
 
 @dataclass(frozen=True)
 class Holder:
-    """A holder of places at a coordinator: `host`/`user`, which nobody else uses."""
+    """A holder of places at a coordinator: `host`/`user`, a name that nobody else uses."""
 
     host: str
     user: str
     coordinator: str | None
     folder: str = ""
-    """Its private folder, with the files of console logins."""
+    """The holder's private folder, with the files of console logins."""
 
     @classmethod
     def new(cls) -> Holder:
@@ -100,7 +100,7 @@ class Holder:
 
     @property
     def identity(self) -> str:
-        """The name that the coordinator uses."""
+        """The name by which the coordinator knows the holder."""
         return f"{self.host}/{self.user}"
 
     def client(self, *words: str, timeout_s: float = CLIENT_S) -> str:
@@ -137,7 +137,7 @@ class Holder:
         return done.stdout
 
     def release_all(self) -> None:
-        """Release every place of this holder, and cancel its reservations. Consoles are restored first.
+        """Release this holder's places, and cancel its reservations. Restore consoles first.
 
         Raises MeasureError, InputError.
         """
@@ -153,13 +153,13 @@ class Holder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def reservations(self) -> dict[str, str]:
-        """Return token -> state of each reservation of this holder. Raises MeasureError, InputError."""
+        """Return this holder's reservations as token -> state. Raises MeasureError, InputError."""
         found = RESERVATION.finditer(self.client("reservations"))
         return {each["token"]: each["state"] for each in found if each["owner"] == self.identity}
 
 
 def journal_folder() -> Path:
-    """Return the folder of the journals: one file for each process that holds places."""
+    """Return the folder of the journals. Each process that holds places has a file there."""
     given = os.environ.get("XDG_STATE_HOME", "")
     return (Path(given) if given.startswith("/") else Path.home() / ".local/state") / "rtgauge" / "labgrid"
 
@@ -168,7 +168,7 @@ class Places:
     """The places that this process holds."""
 
     def __init__(self) -> None:
-        """Release what dead processes left, and start the guard of this one.
+        """Release the places of dead processes, and start this process's guard.
 
         Raises MeasureError, InputError, OSError.
         """
@@ -176,10 +176,10 @@ class Places:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         release_abandoned(folder)
         self._holder = Holder.new()
-        self._holder.client("who")  # fail early if the coordinator does not answer
+        self._holder.client("who")  # fails early if the coordinator does not answer
         self._held: dict[str, Service] = {}
         journal = folder / f"{self._holder.user}.json"
-        # The guard inherits the lock: whoever can take it knows that process and guard are dead.
+        # The guard inherits the lock. A process that can take the lock knows that process and guard are dead.
         with journal.open("x") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             json.dump(asdict(self._holder), file)
@@ -196,17 +196,17 @@ class Places:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Release everything, for at most RELEASE_S; the guard continues if that is not enough."""
+        """Release everything, for at most RELEASE_S. If that is not enough, the guard continues."""
         if self._guard.stdin is not None:
             self._guard.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._guard.wait(RELEASE_S)
 
     def get(self, name: str, wait_s: float) -> Service:
-        """Acquire the board of a place, or of a place with tags, and switch its power on.
+        """Acquire the board of a place, or of a place with these tags, and switch on its power.
 
         `name`: `PLACE`, or `TAG=VALUE[,TAG=VALUE]`. `wait_s`: how long to wait for a place that others hold.
-        Raises LockedError if it is still held then, MeasureError, InputError.
+        Raises LockedError if it is held longer, MeasureError, InputError.
         """
         if name not in self._held:
             word = self._reserve(name, wait_s) if "=" in name else self._acquire(name, wait_s)
@@ -229,7 +229,7 @@ class Places:
                 return place
 
     def _reserve(self, tags: str, wait_s: float) -> str:
-        """Wait in the coordinator's queue; ask again if the coordinator restarted and forgot it."""
+        """Wait in the coordinator's queue. Ask again if the coordinator restarted and forgot the request."""
         end = time.monotonic() + wait_s
         while True:
             token, reason = None, "they are all in use, or none exists (labgrid-client places)"
@@ -284,7 +284,7 @@ class Places:
 def _service(name: str, text: str) -> Service:
     """Parse the output of `labgrid-client show` into the board's SSH server, or else its console.
 
-    Raises InputError if the board has neither, or the address is not one.
+    Raises InputError if the board has neither, or if the address is invalid.
     """
     resources: dict[str, dict[str, Any]] = {}
     for found in RESOURCE.finditer(text):
@@ -326,8 +326,8 @@ def _proxy(params: dict[str, Any]) -> str | None:
 
 
 def _answers(service: Service) -> bool:
-    """Return whether an SSH server sends its version. A port forwarder accepts connections before the board
-    has booted.
+    """Return whether an SSH server sends its version. Connecting is not enough: a port forwarder accepts
+    connections before the board has booted.
     """
     port = service.port or 22
     try:
@@ -354,7 +354,9 @@ def release_abandoned(folder: Path) -> None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            with contextlib.suppress(ValueError, TypeError):  # killed before it wrote this: nothing is held
+            with contextlib.suppress(
+                ValueError, TypeError
+            ):  # killed before it wrote the name, so nothing is held
                 Holder(**json.load(file)).release_all()
             journal.unlink(missing_ok=True)
 
@@ -365,7 +367,7 @@ def _places() -> Places:
 
 
 def board(name: str, wait_s: float = 0.0) -> Service:
-    """Return a board's address; its place is held until this process ends.
+    """Return a board's address. Its place is held until this process ends.
 
     Raises LockedError, MeasureError, InputError.
     """
@@ -373,7 +375,7 @@ def board(name: str, wait_s: float = 0.0) -> Service:
 
 
 def hold_places(names: Iterable[str], wait_s: float) -> None:
-    """Hold several places. All processes take them in one order, so that there is no deadlock.
+    """Hold several places. All processes take places in the same order, so that no deadlock can occur.
 
     Raises as `board` does.
     """
@@ -382,7 +384,7 @@ def hold_places(names: Iterable[str], wait_s: float) -> None:
 
 
 def _guard(journal: Path, ended: IO[bytes]) -> None:
-    """Wait until the process has ended, release what it held, and remove its journal."""
+    """Wait until the process has ended, release its places, and remove its journal."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     ended.read()

@@ -36,9 +36,9 @@ from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0
 END_PATIENCE_S = 60.0
-"""How much longer than its grace a guard may take to end, on a machine that is short of CPU time."""
+"""How long (s) after its grace period a guard may take to end, on a machine short of CPU time."""
 VERB_PATIENCE_S = 60.0
-"""How long a verb that answers immediately (`read`, `set`, `gather`, `restore`) may take."""
+"""Time limit (s) for a verb that answers immediately (`read`, `set`, `gather`, `restore`)."""
 SET_UP_FAILED = 127
 
 
@@ -53,12 +53,12 @@ class LocalGuarded:
         log: BinaryIO | None,
         check: Callable[[], None],
     ) -> None:
-        """Start the program; `check` is the `check` of its target."""
+        """Start the program. `check`: the method `check` of its target."""
         self._keeper = keeper
         self._watch = GuardWatch(check, lambda: self.say("stop"))
         command = [str(engine_path()), *guard_words(run_id, LEASE_NS), "--", *argv]
-        # In its own session, so that Ctrl-C in the terminal reaches only rtgauge, which then ends everything
-        # in order.
+        # The program gets its own session, so that Ctrl-C in the terminal reaches only rtgauge, which then
+        # ends all in order.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -67,7 +67,7 @@ class LocalGuarded:
             start_new_session=True,
         )
         if self._process.stdout is not None:
-            # A host that is busy for a moment must not make the engine wait.
+            # A larger pipe, so that the engine need not wait for a host that is busy for a moment.
             with contextlib.suppress(OSError):
                 fcntl.fcntl(self._process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         assert self._process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
@@ -76,24 +76,24 @@ class LocalGuarded:
 
     @property
     def pid(self) -> int:
-        """Process id of the guard; the program is its child."""
+        """The guard's process id. The program is the guard's child."""
         return self._process.pid
 
     @property
     def reconnections(self) -> int:
-        """0: there is no connection that could break."""
+        """0, because there is no connection that could break."""
         return 0
 
     @property
     def kept(self) -> ProgramPlace | None:
-        """None: the program does not outlive rtgauge."""
+        """None, because the program does not outlive rtgauge."""
         return None
 
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         """Yield standard output, line by line, until it ends.
 
-        Raises MeasureError if the run's own guard is gone and the program does not stop, SilentError if it
-        says nothing for `silence_s`.
+        Raises MeasureError if the run's own guard is gone and the program does not stop, SilentError if the
+        program prints nothing for `silence_s`.
         """
         if self._process.stdout is None:
             return
@@ -115,12 +115,12 @@ class LocalGuarded:
                 yield line + b"\n"
             heard_s = (
                 time.monotonic()
-            )  # after the caller's work: it may start a load before the program goes on
+            )  # after the caller's work, which may start a load before the program continues
         if rest:
             yield rest
 
     def say(self, word: str) -> None:
-        """Send one line, or nothing if the program has ended. A signal handler may call this."""
+        """Send one line; do nothing if the program has ended. A signal handler may call this."""
         with contextlib.suppress(OSError, ValueError):
             os.write(self._stdin.fileno(), word.encode() + b"\n")
 
@@ -129,7 +129,7 @@ class LocalGuarded:
         return self._process.poll()
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for the program's end. Return its exit status, or None after `timeout_s`."""
+        """Wait for the program to end. Return its exit status, or None after `timeout_s`."""
         try:
             status = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -142,7 +142,7 @@ class LocalGuarded:
     def stop(self, grace_s: float = GRACE_S) -> int | None:
         """End the program and all its children, by force after `grace_s`.
 
-        Closing the guard's standard input makes it do that.
+        To do so, close the guard's standard input.
         """
         self._close()
         status = self.wait(grace_s + END_PATIENCE_S)
@@ -163,7 +163,7 @@ class LocalGuarded:
 
 
 class LocalTarget:
-    """This machine as a target. While it is open it is locked, and a second run on it is refused."""
+    """This machine as a target. It is locked while it is open, so that a second run is refused."""
 
     name = "local"
     picked_up = False
@@ -171,8 +171,8 @@ class LocalTarget:
     def __init__(
         self, run_id: str, label: str, *, wait_s: float = 0.0, at_held: AtHeld | None = None
     ) -> None:
-        """Lock the machine for the run `run_id`; a refused second run shows `label`. See `open_target` for
-        the rest.
+        """Lock the machine for the run `run_id`. A second run that is refused shows `label`. `open_target`
+        explains the other parameters.
 
         Raises MeasureError if it cannot be locked.
         """
@@ -196,14 +196,14 @@ class LocalTarget:
             raise
 
     def expect(self, seconds: float) -> None:
-        """Announce to waiting runs how much longer this one will need."""
+        """Tell waiting runs how much longer this run will need."""
         if self._session.stdin is not None:
             with contextlib.suppress(OSError, ValueError):
                 os.write(self._session.stdin.fileno(), expect_word(seconds))
 
     def check(self) -> None:
-        """Raise MeasureError if this run no longer holds the machine: its guard was killed, or heard nothing
-        for the length of its lease.
+        """Raise MeasureError if this run no longer holds the machine, because its guard was killed or heard
+        nothing for a whole lease.
         """
         if self._session.poll() is not None:
             raise guard_gone(LEASE_NS)
@@ -224,11 +224,11 @@ class LocalTarget:
         return read_local(paths)
 
     def monotonic_ns(self) -> int:
-        """Return CLOCK_MONOTONIC."""
+        """Return CLOCK_MONOTONIC in ns."""
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
     def which(self, program: str) -> str | None:
-        """Return the path of a program, even if root's folders are not in PATH."""
+        """Return a program's path, even if root's folders are not in PATH."""
         return shutil.which(program) or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin")
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
@@ -262,7 +262,7 @@ class LocalTarget:
         return self.start([str(engine_path()), *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """Run `set`, `gather` or `restore` for this run (with --stale, also for other runs). The session's
+        """Run `set`, `gather` or `restore` for this run (with --stale: also for other runs). The session's
         guard owns the settings.
         """
         done = engine_verb(*agent_words(verb, arguments, self.run_id, self._session.pid))
@@ -279,7 +279,7 @@ class LocalTarget:
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """None: nothing on this machine outlives rtgauge."""
+        """None, because nothing on this machine outlives rtgauge."""
         return None
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - the same for every target
@@ -287,7 +287,7 @@ class LocalTarget:
         raise MeasureError("no program that an earlier rtgauge started on this machine still runs")
 
     def put(self, file: Path) -> str:
-        """Return the file's own path: it is already here."""
+        """Return the file's own path, because it is already here."""
         return str(file.resolve())
 
     def files_folder(self, folder: Path) -> str:
@@ -295,13 +295,13 @@ class LocalTarget:
         return str(folder)
 
     def use_files_folder(self, folder: Path, place: str) -> None:
-        """Do nothing: every folder is here."""
+        """Do nothing, because every folder is here."""
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """Do nothing: every file is here."""
+        """Do nothing, because every file is here."""
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """Do nothing: nothing on this machine outlives rtgauge."""
+        """Do nothing, because nothing on this machine outlives rtgauge."""
 
     def close(self) -> None:
         """End the programs that still run, restore settings, and release the machine."""
@@ -312,14 +312,14 @@ class LocalTarget:
         if self._session.stdin is None or self._session.stdin.closed:
             return
         self._keeper.remove(self._session.stdin.fileno())
-        # Closing its input ends the guard; its output is read, so that it never waits for us. A guard that
-        # takes longer is not killed: it still restores settings, and needs no help for that.
+        # Closing its input ends the guard. We read its output, so that it never waits for us. We do not kill
+        # a slow guard: it is still restoring settings, and needs no help.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._session.communicate(timeout=END_PATIENCE_S)
 
 
 def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run a verb that answers immediately, with `send` as its standard input.
+    """Run a verb that answers immediately. `send`: its standard input.
 
     Raises MeasureError if it cannot be started, HungError if it does not end.
     """
@@ -340,7 +340,7 @@ def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.Com
 
 
 def read_local(paths: Iterable[str]) -> Files:
-    """Run the engine's verb `read` on this machine. It needs no lock. Raises MeasureError if that fails."""
+    """Run the engine's verb `read` on this machine; it needs no lock. Raises MeasureError if that fails."""
     done = engine_verb("read", "-", send="\0".join(paths).encode())
     try:
         return files_of(done.stdout).files

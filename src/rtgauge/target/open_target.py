@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens targets by name, waits for machines that others hold, and detects two names for one machine."""
+"""Opens targets by name, waits for machines that others hold, and detects if two names mean one machine."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def open_target(
 
     `lease_ns`: how long programs on another machine outlive a broken connection. `session`: `Target.session`
     of an earlier process, to continue it. `wait_s`: how long to wait for a target that another run holds;
-    earlier requests come first. `at_held`: called with a held target, which can `read` and `try_engine`.
-    Raises InputError for an invalid name, MeasureError if the target cannot be opened.
+    earlier requests come first. `at_held`: called with a held target, on which only `read` and `try_engine`
+    work. Raises InputError for an invalid name, MeasureError if the target cannot be opened.
     """
     address = parse_address(name)
     if address is None:
@@ -58,7 +58,7 @@ def open_target(
 def hold_places(names: Iterable[str], wait_s: float) -> None:
     """Acquire the labgrid places among these targets, until this process ends.
 
-    Raises LockedError if one is still held after `wait_s`, otherwise as `open_target` does.
+    Raises LockedError if a place is still held after `wait_s`, otherwise as `open_target` does.
     """
     addresses = [parse_address(name) for name in names]
     places = [address.place for address in addresses if address is not None and address.place is not None]
@@ -69,7 +69,7 @@ def hold_places(names: Iterable[str], wait_s: float) -> None:
 
 
 def located(address: SshAddress) -> SshAddress:
-    """Return the present address of the target: a guest of the lab gets another port at each boot.
+    """Return the target's present address. A lab guest gets another port at each boot.
 
     A labgrid place is acquired first. Raises InputError if there is no such target, MeasureError if it cannot
     be reached or booted.
@@ -106,7 +106,7 @@ def where_now(name: str) -> SshAddress:
 
 
 def console(name: str) -> bytes | None:
-    """Return the end of a lab guest's console output; None for another target, or if it cannot be read."""
+    """Return the end of a lab guest's console output; None for another target, or if it is unreadable."""
     address = parse_address(name)
     if address is None or address.guest is None:
         return None
@@ -124,7 +124,7 @@ class Reader(NamedTuple):
 
 @contextmanager
 def reader(name: str) -> Generator[Reader]:
-    """Let the engine of a target read files, without holding the target. Raises as `located` does."""
+    """Return a reader for a target, which the run need not hold. Raises as `located` does."""
     address = parse_address(name)
     if address is None:
         import platform
@@ -159,9 +159,9 @@ def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]
 
 
 def release_target(name: str) -> str | None:
-    """End the run that holds a target whose host is gone, and return its id; None if no run holds the target.
+    """End the run that holds a target and whose host is gone; return its id, or None if there is no such run.
 
-    Raises InputError if there is no such target, MeasureError if the engine cannot run or refuses.
+    Raises InputError for an unknown target, MeasureError if the engine cannot run or refuses.
     """
     address = parse_address(name)
     if address is None:
@@ -181,9 +181,9 @@ def _say_nothing(_reason: str) -> None:
 
 @dataclass
 class TargetOpener:
-    """Opens the targets of one run. `wait_s`: how long to wait for each machine. `waits`: called with the
-    reason, and again if another run takes over. `check`: called once before that with a held machine; it may
-    raise.
+    """Opens a run's targets. `wait_s`: how long to wait for each machine. `waits`: called with the reason for
+    waiting, and again if another run takes over. `check`: called once before, with a held machine; it may
+    raise an error.
     """
 
     wait_s: float = 0.0
@@ -194,7 +194,7 @@ class TargetOpener:
     def open(self, name: str, run_id: str, label: str, lease_ns: int, session: Any = None) -> Target:
         """Open a target as `open_target` does.
 
-        Raises LockedError if the machine is still held at the end of the time, InputError if this run already
+        Raises LockedError if the machine is still held when the time is over, InputError if this run already
         holds it under another name.
         """
         checked = False

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Logs in to a board over its serial console: a shell starts an SSH server whose connection is the line.
+"""Logs in to a board over its serial console. Its shell starts an SSH server on the line.
 
 `python -m rtgauge.target.serial_console FOLDER` is a ProxyCommand (ssh_config(5)). It outlives ssh until the
-board's console is a shell or a login prompt again. If it is killed itself, the server no longer hears from
-its client and ends, and the script on the board restores the console.
+board's console is a shell or a login prompt again. If it is killed, the server hears nothing and ends, and
+the script on the board restores the console.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ LINE, KEY, TROUBLE, OVER = "line.json", "key.pub", "trouble", "over"
 PIECE = 1 << 16
 READ_S = 0.2
 QUIET_S = 1.0
-"""The silence that shows that a prompt is complete, and that nobody else writes."""
+"""After this silence (s), a prompt is complete and nobody else is writing."""
 BOOT_QUIET_S = 5.0
-"""The same while a board boots: a key would stop the countdown of its boot loader."""
+"""The same while a board boots, when a key press would stop the boot loader's countdown."""
 SHELL_S = 30.0
-"""How long a board that runs may take to show a prompt; a slow SSH server ends within it."""
+"""How long (s) a running board may take to show a prompt. A slow SSH server also ends within this time."""
 START_S = 30.0
-"""How long the board may take to make a host key and start its server."""
+"""How long (s) the board may take to make a host key and start its server."""
 END_S = 15.0
-"""How long a server may take to end after its client."""
+"""How long (s) a server may take to end after its client."""
 SERVE = r"""
 t=$(tty) s=$(stty -g) l=$(cat /proc/sys/kernel/printk) k=
 d=$(mktemp -d)
@@ -80,22 +80,22 @@ rm -rf "$d"
 stty "$s"
 echo "rtgauge-"end-WORD
 """
-"""What the board's shell runs. The kernel's messages would break the connection: they go only to its log.
-sshd accepts any file as its connection, Dropbear only a socket. sshd gets a file of keys; Dropbear gets a
-line in root's file, because its `-D` is new and refuses many folders.
+"""The script that the board's shell runs. Kernel messages would break the connection, so they go only to the
+kernel's log. sshd accepts any file as its connection, Dropbear only a socket. sshd gets a file of keys.
+Dropbear gets a line in root's file, because its option `-D` is new and refuses many folders.
 """
 
 
 class ConsoleError(MeasureError):
-    """A console does not lead to a shell."""
+    """The console gives no access to a shell."""
 
 
 class Line(Protocol):
     """A serial line."""
 
     def read(self) -> bytes:
-        """Return what has arrived; empty if nothing arrives within READ_S. Raises OSError if the line is
-        gone.
+        """Return the bytes that have arrived; empty if none arrive within READ_S. Raises OSError if the line
+        is gone.
         """
         ...
 
@@ -106,8 +106,8 @@ class Line(Protocol):
 
 @dataclass(frozen=True)
 class Console:
-    """The place of a board's serial line. `protocol`: raw or rfc2217; `proxy`: the ssh host through which it
-    is reached.
+    """A board's serial line. `protocol`: raw or rfc2217. `proxy`: the ssh host through which the line is
+    reached.
     """
 
     host: str
@@ -133,7 +133,7 @@ class Console:
         return here
 
     def forward(self, there: socket.socket) -> None:
-        """Connect a socket with the line through the proxy."""
+        """Connect a socket to the line through the proxy."""
         command = ["ssh", "-o", "BatchMode=yes", "-W", f"[{self.host}]:{self.port}", "--", str(self.proxy)]
         subprocess.Popen(command, stdin=there.fileno(), stdout=there.fileno(), stderr=subprocess.DEVNULL)
 
@@ -159,7 +159,7 @@ class _Raw:
 
 
 class _Rfc2217:
-    """A line through pyserial, which connects by itself; for a proxy it gets a socket on the loopback."""
+    """A line through pyserial, which connects by itself. For a proxy, it gets a socket on the loopback."""
 
     def __init__(self, console: Console) -> None:
         import serial
@@ -187,10 +187,10 @@ class _Rfc2217:
 
 
 def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
-    """Wait until a shell of root answers on the line. Return whether this logged in.
+    """Wait until a root shell answers on the line. Return whether a login was needed.
 
-    An SSH server of an earlier client reads the question as a broken packet, and ends. Raises ConsoleError if
-    nobody answers or root may not log in, OSError.
+    If an earlier client's SSH server is still there, it takes the question for a broken packet and ends.
+    Raises ConsoleError if nobody answers or root may not log in, OSError.
     """
     word = secrets.token_hex(8)
     question = f'echo "rtgauge"-ready-{word} $(id -u)\n'.encode()
@@ -232,8 +232,8 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
 
 
 def _skip_to(line: Line, mark: re.Pattern[bytes], patience_s: float) -> tuple[re.Match[bytes], bytes] | None:
-    """Read to a mark. Return what came, including what follows the mark; None if the mark does not come in
-    time. Raises OSError.
+    """Read up to a mark. Return all bytes read, including any after the mark; None if the mark does not come
+    in time. Raises OSError.
     """
     heard, end = b"", time.monotonic() + patience_s
     while time.monotonic() < end:
@@ -245,10 +245,10 @@ def _skip_to(line: Line, mark: re.Pattern[bytes], patience_s: float) -> tuple[re
 
 
 class Served:
-    """An SSH server on a console, from the shell's prompt to the next one."""
+    """An SSH server on a console, which runs between two shell prompts."""
 
     def __init__(self, line: Line, public_key: str, patience_s: float, quiet_s: float) -> None:
-        """Start it, as soon as `to_shell` ends. Raises ConsoleError, OSError."""
+        """Start the server when `to_shell` has ended. Raises ConsoleError, OSError."""
         self._line = line
         self._word = secrets.token_hex(8)
         self._end = re.compile(f"rtgauge-end-{self._word}".encode())
@@ -258,7 +258,7 @@ class Served:
         key = " ".join(public_key.split()[:2])
         script = script.replace("KEY", f'"{key} WORD"').replace("WORD", self._word)
         logged_in = to_shell(line, patience_s, quiet_s)
-        # After a login, the script replaces the shell, so that its end logs out.
+        # After a login, the script replaces the shell, so that the script's end logs out.
         line.write(f"{'exec ' if logged_in else ''}sh -c '{script}'\n".encode())
         answered = _skip_to(line, re.compile(rf"rtgauge-(begin|none)-{self._word} ?(.*)\n".encode()), START_S)
         if answered is None:
@@ -284,7 +284,7 @@ class Served:
         piece = self.first
         with contextlib.suppress(OSError):
             while not ended.is_set() and not over():
-                os.write(1, piece)  # a pipe accepts all of it
+                os.write(1, piece)  # a pipe accepts all bytes
                 piece = self._line.read()
                 self._last = (self._last + piece)[-PIECE:]
                 if self._end.search(self._last):
@@ -292,7 +292,7 @@ class Served:
         ended.set()
 
     def end(self) -> None:
-        """Wait until the console is a shell again; a server that does not end gets a broken packet."""
+        """Wait until the console is a shell again. A server that does not end gets a broken packet."""
         end = time.monotonic() + END_S
         with contextlib.suppress(OSError):
             while not self._end.search(self._last) and time.monotonic() < end:
@@ -302,9 +302,9 @@ class Served:
 
 
 class Login:
-    """Logs in as root over a console. `folder`: private, with a short path, for this console only.
+    """Logs in as root over a console. `folder`: a private folder with a short path, only for this console.
 
-    `options`: options of ssh; all commands share one connection.
+    `options`: ssh options. All commands share one connection.
     """
 
     def __init__(self, folder: Path, console: Console) -> None:
@@ -320,7 +320,7 @@ class Login:
             "IdentityFile": str(key),
             "IdentitiesOnly": "yes",
             "IdentityAgent": "none",
-            # Whoever has the line has the board: a host key would prove nothing.
+            # Anyone who has the line has the board, so a host key would prove nothing.
             "StrictHostKeyChecking": "no",
             "UserKnownHostsFile": "/dev/null",
             "BatchMode": "yes",
@@ -334,7 +334,7 @@ class Login:
         }
 
     def begin(self, patience_s: float = SHELL_S, quiet_s: float = QUIET_S) -> str | None:
-        """Make the connection. `patience_s`: how long to wait for a prompt. Return why it failed, or None."""
+        """Make the connection; return why it failed, or None. `patience_s`: how long to wait for a prompt."""
         trouble = self._folder / TROUBLE
         trouble.unlink(missing_ok=True)
         options = {"ConnectTimeout": str(round(patience_s + START_S + END_S)), **self.options}
@@ -376,7 +376,7 @@ def wait_for_end(folder: Path, patience_s: float = 2 * END_S) -> None:
 
 
 def main(folder: Path) -> None:
-    """Be ssh's connection until ssh or the process that holds the board has ended; restore the console."""
+    """Act as ssh's connection until ssh or the process that holds the board ends; restore the console."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with (folder / KEY).open() as lock:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Controls a machine over SSH as a target.
 
-Nothing is installed there: the engine is in a temporary folder for the length of the session.
+Nothing is installed there: during the session, the engine is in a temporary folder.
 """
 
 from __future__ import annotations
@@ -76,17 +76,17 @@ SESSION, ABOUT = "session", "about"
 PROGRAM, FILES = "program", "files"
 LEAVE_S = 15.0
 SESSION_S = 300.0
-"""How long a guard may be silent while it restores what dead runs left."""
+"""How long (s) a guard may be silent while it restores the settings of dead runs."""
 MOST_FILES = 10_000
 OTHERS_END_S = 20.0
-"""How long to wait for the other end of a broken connection; it gives up after 15 s of silence."""
+"""How long (s) to wait for the other end of a broken connection, which gives up after 15 s of silence."""
 
 
 def session_name(written: Any) -> str | None:
     """Return the name of a session's folder on a target from a record; None if it is not such a name.
 
-    Nothing else comes from the record. The rest is in the folder, which must be where rtgauge makes such
-    folders, and is checked (`find_again`).
+    Nothing else comes from the record. The rest is in the folder, which `find_again` checks: it must be in a
+    place where rtgauge makes such folders.
     """
     name = cast("dict[str, Any]", written).get("name") if isinstance(written, dict) else None
     return name if isinstance(name, str) and NAME.fullmatch(name) else None
@@ -94,7 +94,7 @@ def session_name(written: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Session:
-    """A session as its file `about` on the target describes it, for another process that continues it."""
+    """A session as its file `about` on the target describes it, so that another process can continue it."""
 
     run_id: str
     boot_id: str
@@ -102,7 +102,7 @@ class Session:
 
     @classmethod
     def from_json(cls, written: bytes) -> Session | None:
-        """Parse the file; None if it does not describe a session."""
+        """Parse the file `about`; None if it does not describe a session."""
         try:
             return TypeAdapter(cls).validate_json(written, strict=True)
         except ValidationError:
@@ -121,7 +121,7 @@ def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> 
 
 
 class SshTarget:
-    """A machine over SSH. While it is open it is locked, and a second run on it is refused."""
+    """A machine over SSH. It is locked while it is open, so that a second run is refused."""
 
     def __init__(
         self,
@@ -134,10 +134,10 @@ class SshTarget:
         wait_s: float = 0.0,
         at_held: AtHeld | None = None,
     ) -> None:
-        """Connect, copy the engine, and lock the target for the run `run_id`; or continue the session named
+        """Connect, copy the engine, and lock the target for the run `run_id`, or continue the session named
         `session` if it still lives.
 
-        `label`: shown to a second run that is refused. `lease_ns`: how long everything continues on the
+        `label`: what a second run that is refused shows. `lease_ns`: how long everything continues on the
         target if the connection breaks for good. `wait_s`, `at_held`: as in `open_target`. Raises
         MeasureError if the target cannot be reached or locked.
         """
@@ -164,7 +164,7 @@ class SshTarget:
             if session is None or not self._pick_up(session):
                 self._lock()
         except BaseException as error:
-            # Programs on the target continue if another process started them or the connection broke.
+            # Programs on the target continue if another process started them, or if the connection broke.
             if self._installed is not None and self._guard is None and session is None:
                 self._remove()
             self.let_go() if session is not None or isinstance(error, ConnectionBroken) else self.close()
@@ -173,14 +173,14 @@ class SshTarget:
     def begin_anew(self, reboot: Callable[[], SshAddress]) -> None:
         """Release the machine, let `reboot` boot it, and open it at its new address.
 
-        Raises MeasureError if that fails; the target is then closed, and this may be called again.
+        Raises MeasureError if that fails. The target is then closed, and the caller may try again.
         """
         self.close()
         self._folders.clear()
         self._open(reboot(), None)
 
     def _lock(self) -> None:
-        """Copy the engine, and wait until this run holds the machine and earlier runs' settings are restored.
+        """Copy the engine. Wait until this run holds the machine and earlier runs' settings are restored.
 
         Raises MeasureError if another run holds it, or the engine does not answer as expected.
         """
@@ -205,7 +205,7 @@ class SshTarget:
         return read_files(self._connection, installed.engine, [BOOT_ID]).files.text(BOOT_ID) or ""
 
     def _pick_up(self, name: str) -> bool:
-        """Continue an earlier session; return False if it has ended on the target.
+        """Continue an earlier session. Return False if it has ended on the target.
 
         Raises MeasureError if another process follows it.
         """
@@ -229,7 +229,7 @@ class SshTarget:
                 )
                 break
             except ConnectionBroken:
-                # The other end of a broken connection may take some seconds to notice.
+                # The other end of a broken connection may need some seconds to notice.
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(1)
@@ -254,11 +254,11 @@ class SshTarget:
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """The session for another process that continues it (`session_name`)."""
+        """The session's name, with which another process can continue it (`session_name`)."""
         return None if self._guard is None else {"name": self._here.name}
 
     def expect(self, seconds: float) -> None:
-        """Announce to waiting runs how much longer this one will need."""
+        """Tell waiting runs how much longer this run will need."""
         if self._guard is not None:
             self._guard.say(expect_word(seconds).decode().strip())
 
@@ -282,7 +282,7 @@ class SshTarget:
         return read_files(self._connection, self._here.engine, paths).files
 
     def monotonic_ns(self) -> int:
-        """Return the target's CLOCK_MONOTONIC."""
+        """Return the target's CLOCK_MONOTONIC in ns."""
         return read_files(self._connection, self._here.engine, ["/proc/uptime"]).time_ns
 
     def which(self, program: str) -> str | None:
@@ -292,10 +292,10 @@ class SshTarget:
         return path if answer.status == 0 and path.startswith("/") else None
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end; a command that takes too long is ended on the target."""
+        """Run a short command to its end. A command that takes too long is ended on the target."""
         words = [self._here.engine, self.run_id, str(max(1_000_000, round(timeout_s * NS_PER_S))), *argv]
         channel = self._connection.channel(RUN, words)
-        # Its standard input stays open: closing it would end the command. The lease limits its time.
+        # Its standard input stays open, because closing it would end the command. The lease limits its time.
         limit_s = timeout_s + PATIENCE_S
         marked = channel.skip_to_mark()
         try:
@@ -315,7 +315,7 @@ class SshTarget:
         return [] if self._guard is None else [self._guard.pid]
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> SshGuarded:
-        """Run a program under a guard; it continues if the connection breaks."""
+        """Run a program under a guard. It continues if the connection breaks."""
         installed = self._here
         argv = argv if group is None else [installed.engine, "enter", group, *argv]
         guard = [installed.engine, *guard_words(self.run_id, self._lease_ns), "--detach", "--status-fd", "3"]
@@ -337,8 +337,8 @@ class SshTarget:
         return self.start([self._here.engine, *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """Run `set` or `restore` for this run (`restore --stale`: for dead runs), and return its answers, one
-        per line.
+        """Run `set` or `restore` for this run (`restore --stale`: for dead runs). Return its answers, one per
+        line.
 
         The session's guard owns the settings. Raises MeasureError if the verb did nothing.
         """
@@ -354,7 +354,7 @@ class SshTarget:
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> SshGuarded:
         """Follow a program of a continued session, from the beginning of its output.
 
-        Raises MeasureError if it is gone.
+        Raises MeasureError if the program is gone.
         """
         program = attach(
             self._connection,
@@ -368,12 +368,12 @@ class SshTarget:
         return program
 
     def _watch(self, program: SshGuarded, log: BinaryIO | None) -> None:
-        """Make reads of the program's lines fail if the run's own guard is gone."""
+        """Make the reading of the program's lines fail if the run's own guard is gone."""
         if log is None:
             program.watch = GuardWatch(self.check, lambda: program.say("stop"))
 
     def put(self, file: Path) -> str:
-        """Copy the file once into the session's folder. Return its path there; it may be a program."""
+        """Copy the file once into the session's folder; return its path there. The file may be a program."""
         if file not in self._put or not self._put[file].startswith(f"{self._here.folder}/"):
             place = f"{self._here.folder}/{_new_name('put')}"
             words = [place, file.name, "700" if os.access(file, os.X_OK) else "600"]
@@ -384,8 +384,8 @@ class SshTarget:
         return self._put[file]
 
     def _copied_there(self, file: Path, words: list[str]) -> bool:
-        """Copy a file that the target, a guest of the lab, already has; return False if it has no such
-        file.
+        """Copy a file on the target itself, if the target is a lab guest that already has the file. Return
+        False if it does not.
         """
         if self._connection.address.guest is None:
             return False
@@ -409,9 +409,9 @@ class SshTarget:
         self._folders[folder] = f"{self._here.folder}/{place}"
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """Bring the files that programs wrote into `files_folder(folder)` to this machine.
+        """Copy the files that programs wrote into `files_folder(folder)` to this machine.
 
-        Raises MeasureError if that fails, or they have more than `most_bytes`.
+        Raises MeasureError if that fails, or if the files exceed `most_bytes`.
         """
         place = self._folders.get(folder)
         if place is None:
@@ -432,9 +432,9 @@ class SshTarget:
         del self._folders[folder]
 
     def _fetch_file(self, remote: str, local: Path, most_bytes: int) -> int:
-        """Bring one file, and return its size.
+        """Copy one file to this machine; return its size.
 
-        Raises MeasureError if it has more than `most_bytes`, ConnectionBroken if the connection ends.
+        Raises MeasureError if it exceeds `most_bytes`, ConnectionBroken if the connection ends.
         """
         size = 0
         channel = self._connection.channel(GIVE, [remote])
@@ -471,15 +471,15 @@ class SshTarget:
             )
 
     def end_others(self, kept: Sequence[str]) -> None:
-        """End what an earlier process started in this session, except the programs in the folders `kept`."""
+        """End what an earlier process started in this session, except programs in the folders `kept`."""
         folder = self._here.folder
         names = self.read([folder]).entries(folder)
         places = [f"{folder}/{name}" for name in names if name.startswith(PROGRAM) and name not in kept]
         statuses = self.read([f"{place}/status" for place in places]) if places else Files()
         started = re.compile(r'\{"type":"guard","event":"started","guard":([0-9]{1,10}),')
         pids = [match[1] for text in statuses.texts() if (match := started.match(text))]
-        # Another process may have the number by now: the path of its engine, with our random folder,
-        # identifies a guard of ours.
+        # Another process may have this process id by now. Only a guard of ours runs the engine at this path,
+        # which contains our random folder.
         lines = self.read([f"/proc/{pid}/cmdline" for pid in pids]) if pids else Files()
         guard = f"{self._here.engine}\0guard\0"
         ours = [pid for pid in pids if (lines.text(f"/proc/{pid}/cmdline") or "").startswith(guard)]
@@ -487,7 +487,7 @@ class SshTarget:
             self._connection.run('kill "$@"', ours)
 
     def let_go(self) -> None:
-        """Leave everything on the target. It continues until its lease ends or a process picks it up."""
+        """Leave everything on the target running, until its lease ends or a process picks it up."""
         for program in [*self._running, *([self._guard] if self._guard is not None else [])]:
             program.let_go()
         self._running.clear()
@@ -500,7 +500,7 @@ class SshTarget:
         for program in self._running:
             program.stop()
         if self._guard is not None:
-            # The guard removes the folder when it ends, at the latest when its lease does.
+            # The guard removes the folder when the guard ends, at the latest with its lease.
             with contextlib.suppress(MeasureError):
                 if self._guard.followed():
                     self._guard.say("stop")
@@ -513,9 +513,7 @@ class SshTarget:
 
 
 def _lives(guard: SshGuarded) -> bool:
-    """Return whether the session that was attached to still holds its target: its output so far has no
-    end.
-    """
+    """Return whether the attached session still holds its target: its output has not ended."""
     for text in guard.lines(SESSION_S):
         if b'"event":"ended"' in text:
             guard.let_go()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes one connection to a target, with the OpenSSH client and the user's own configuration."""
+"""Makes one connection to a target, with the OpenSSH client and the user's configuration."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
 CONNECT_S = 15
 ALIVE_S = 5
 PERSIST_S = 60
-"""How long after its last use the shared connection ends by itself, even if this process was killed."""
+"""How long (s) after its last use the shared connection ends by itself, even if this process was killed."""
 PATIENCE_S = 60.0
 LONGEST_CONTROL_PATH = 64
 """A Unix socket's path has at most 108 bytes, and ssh temporarily adds 17."""
 CONTROL_PREFIX = "rtg-ssh-"
 
-# The output of a login shell's start-up files comes before the mark on standard output. The mark on standard
-# error reports the end. LC_ALL: rtgauge reads messages.
+# On standard output, the mark follows the output of the login shell's start-up files. On standard error, the
+# mark reports the end. LC_ALL is set because rtgauge reads messages.
 WRAPPER = 'echo "$0"; export LC_ALL=C; ( {body}\n); echo "$0 $?" >&2'
 
 
 MOST_ANSWER = 64 << 20
-"""The most bytes in the answer to one command: /proc of a large machine has less than a tenth of this."""
+"""The most bytes in one command's answer. A large machine's /proc has less than a tenth of this."""
 PIPE_PIECE = 1 << 16
-"""How many bytes to read from a pipe at once: as many as it holds."""
+"""How many bytes to read from a pipe at once: as many as the pipe can hold."""
 END_S = 10.0
-"""How long ssh may take to end after its command has."""
+"""How long (s) ssh may take to end after its command has ended."""
 MOST_BEFORE = 1 << 20
-"""How many bytes to read of standard error, and of a login shell's output before the command's own."""
-# Printed if two commands begin at once after a break: one shares the other's connection, or has its own.
+"""The most bytes to read from standard error, and from a login shell before the command's own output."""
+# ssh prints this if two commands begin at once after a break; the connection may be shared or not.
 NOISE = re.compile(r"^ControlSocket .* already exists, disabling multiplexing\r?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A command that has ended on the target: its exit status and output."""
+    """The exit status and the output of a command that has ended on the target."""
 
     status: int
     stdout: bytes
@@ -65,7 +65,7 @@ class Answer:
 def remote_command(body: str, words: Sequence[str], mark: str) -> str:
     """Return one line for the target's login shell: the script `body`, with `words` as its $1, $2, ...
 
-    `body` is always a constant of this program. Everything else is a quoted word that no shell interprets.
+    `body` is always a constant of rtgauge. All else is a quoted word, which no shell interprets.
     """
     if any("\0" in word for word in words):
         raise InputError("a name has a NUL byte, which no command line can contain")
@@ -73,7 +73,7 @@ def remote_command(body: str, words: Sequence[str], mark: str) -> str:
 
 
 class _Errors:
-    """The end of a command's standard error, read as it comes, so that it neither blocks nor fills a disk."""
+    """The end of a command's standard error, read at once so that it neither blocks nor fills a disk."""
 
     def __init__(self) -> None:
         self._read, self.write = os.pipe2(os.O_CLOEXEC)
@@ -82,12 +82,12 @@ class _Errors:
         self._reader = threading.Thread(target=self._listen, name="errors", daemon=True)
 
     def begin(self) -> None:
-        """Start reading: the command has begun, and has its own end of the pipe."""
+        """Start reading, because the command has begun and has its own end of the pipe."""
         os.close(self.write)
         self._reader.start()
 
     def abandon(self) -> None:
-        """Close everything: no command has begun."""
+        """Close everything, because no command has begun."""
         for descriptor in (self._read, self.write, self._over):
             os.close(descriptor)
 
@@ -106,24 +106,24 @@ class _Errors:
                 if len(self._kept) > 2 * MOST_BEFORE:
                     del self._kept[:-MOST_BEFORE]
             elif ended:
-                return  # A connection that others share keeps the pipe open.
+                return  # a connection that others share keeps the pipe open
             if self._over in heard and not ended:
                 ended = True
                 ready.unregister(self._over)
 
     def end(self) -> bytes:
-        """Return the last output of a command that has ended."""
+        """Return the last output of the command, which has ended."""
         os.eventfd_write(self._over, 1)
         self._reader.join(END_S)
         if not self._reader.is_alive():
             os.close(self._read)
             os.close(self._over)
-        # Otherwise another program floods the shared pipe, and the thread keeps its ends.
+        # Otherwise another program may flood the shared pipe, and the thread keeps its descriptors.
         return bytes(self._kept[-MOST_BEFORE:])
 
 
 class Ended(NamedTuple):
-    """The end of a command: its status, None if the connection ended first, and its standard error."""
+    """The end of a command: its status (None if the connection ended first), and its standard error."""
 
     status: int | None
     stderr: str
@@ -148,7 +148,7 @@ class Channel:
         self._finished = False
         self._errors = _Errors()
         try:
-            # Only the first may ask the user for a password; Ctrl-C in the terminal reaches no other.
+            # Only the first command may ask the user for a password. No other gets Ctrl-C from the terminal.
             self.process = subprocess.Popen(
                 command,
                 stdin=stdin,
@@ -168,9 +168,9 @@ class Channel:
         self._errors.begin()
 
     def _more(self, deadline: float | None) -> bytes:
-        """Return what has arrived on standard output; empty at its end.
+        """Return the bytes that have arrived on standard output; empty at its end.
 
-        Raises TimeoutError if nothing comes before `deadline`.
+        Raises TimeoutError if none come before `deadline`.
         """
         assert self.process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
         try:
@@ -182,13 +182,13 @@ class Channel:
         except TimeoutError:
             raise
         except (OSError, ValueError):
-            return b""  # Another thread closed it.
+            return b""  # another thread closed it
 
     def line(self, most: int, timeout_s: float | None = None) -> bytes:
-        """Return the next line of standard output with its newline. It is cut at the output's end or after
-        `most` bytes, and empty at the end.
+        """Return the next line of standard output with its newline. The line is cut after `most` bytes or
+        where the output ends, and empty at the end.
 
-        Raises TimeoutError if it does not come in time; the next call returns it with what has come so far.
+        Raises TimeoutError if the line is not complete in time. The next call then returns all of it.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         looked = 0
@@ -208,13 +208,13 @@ class Channel:
         return taken
 
     def piece(self, timeout_s: float) -> bytes:
-        """Return some of standard output; empty at its end. Raises TimeoutError if nothing comes in time."""
+        """Return some standard output; empty at its end. Raises TimeoutError if nothing comes in time."""
         return self._take(len(self._arrived)) if self._arrived else self._more(time.monotonic() + timeout_s)
 
     def skip_to_mark(self, timeout_s: float = PATIENCE_S) -> bool:
-        """Read standard output up to the beginning of the command's own; return False if it ends before that.
+        """Skip to the command's own standard output. Return False if the output ends before that.
 
-        Raises ConnectionBroken if the beginning does not come in time.
+        Raises ConnectionBroken if this takes too long.
         """
         mark, skipped, deadline = self.mark.encode() + b"\n", 0, time.monotonic() + timeout_s
         try:
@@ -235,7 +235,7 @@ class Channel:
     def read_all(self, timeout_s: float | None = None) -> bytes:
         """Return the rest of standard output.
 
-        Raises MeasureError if it is longer than any answer, TimeoutError if it does not end in time.
+        Raises MeasureError if it is too long, TimeoutError if it does not end in time.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         output = bytearray(self._take(len(self._arrived)))
@@ -248,7 +248,7 @@ class Channel:
         return bytes(output)
 
     def finish(self) -> Ended:
-        """Wait for ssh to end after the output has ended. Return the command's status and errors."""
+        """Wait until ssh has ended, after the end of the output. Return the command's status and errors."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -266,13 +266,13 @@ class Channel:
         return Ended(None, stderr) if match is None else Ended(int(match[1]), stderr.replace(match[0], ""))
 
     def kill(self) -> None:
-        """Let go of the command; it continues on the target."""
+        """Let go of the command, which continues on the target."""
         self.process.kill()
         self.finish()
 
 
 def _remove_stale(parent: Path) -> None:
-    """Remove control folders that this user's killed processes left, if their connection has ended."""
+    """Remove control folders that this user's killed processes left, unless their connection still runs."""
     for folder in parent.glob(f"{CONTROL_PREFIX}*-*"):
         pid = folder.name.removeprefix(CONTROL_PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):
@@ -282,7 +282,7 @@ def _remove_stale(parent: Path) -> None:
 
 
 def _answers(path: Path) -> bool:
-    """Return whether a connection listens at this socket: a master outlives its rtgauge (ControlPersist)."""
+    """Return whether a connection listens at this socket: a master may outlive rtgauge (ControlPersist)."""
     with socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect(str(path))
@@ -292,7 +292,7 @@ def _answers(path: Path) -> bool:
 
 
 def _control_folder() -> Path:
-    """Make a private folder with a path short enough for a socket; remove the folders of killed processes."""
+    """Make a private folder whose path is short enough for a socket. Remove folders of killed processes."""
     for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes a private folder in it
         if (
             parent is not None
@@ -308,7 +308,7 @@ def _control_folder() -> Path:
 
 
 def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
-    """Write all standard input and close it, while another thread reads the output."""
+    """Write and close standard input, while another thread reads the output."""
     assert process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
     with contextlib.suppress(OSError, ValueError):
         process.stdin.write(data)
@@ -319,7 +319,7 @@ def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
 class SshConnection:
     """Runs commands on a target.
 
-    All commands share one connection; if it breaks, the next command makes a new one.
+    All commands share one connection. If it breaks, the next command makes a new one.
     """
 
     def __init__(self, address: SshAddress) -> None:
@@ -329,7 +329,7 @@ class SshConnection:
         self._asked = False
 
     def command(self, *, ask: bool) -> list[str]:
-        """Return the ssh client's command line. `ask`: it may ask for a password or about a new host key."""
+        """Return the ssh command line. `ask`: whether ssh may ask for a password or about a new host key."""
         options = {
             "ControlMaster": "auto",
             "ControlPath": f"{self._folder}/c",

@@ -16,7 +16,7 @@ class ConnectionBroken(MeasureError):  # noqa: N818 - the name says what happene
     """The connection to a target ended too early."""
 
     target: str | None = None
-    """The target's name, if it is known."""
+    """The target's name, if known."""
 
     @classmethod
     def to(cls, target: str, message: str) -> Self:
@@ -40,7 +40,7 @@ def _known_as(address: SshAddress) -> str:
 
 
 def explain_ssh(stderr: str, address: SshAddress) -> ConnectionBroken:
-    """Return the error for the output of an ssh that failed to connect or lost its connection."""
+    """Return the error for the output of an ssh that could not connect or lost its connection."""
     return ConnectionBroken.to(address.name, _explained(stderr, address))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes and finds the temporary folder on a target with the engine and its output."""
+"""Makes and finds the temporary folder on a target that holds the engine and its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PLACES = ("tmp", "/var/tmp", "home")  # noqa: S108 - a folder of our own, 0700, with a name that nobody knows before
 ENGINE = "engine"
 INSTALL_S = 600.0
-"""Time limit for copying the engine: over a serial line it takes a minute or more."""
+"""Time limit (s) for copying the engine. Over a serial line this takes a minute or more."""
 
 NO_FOLDER, NO_ROOM, NO_EXEC, NOT_KEPT = 10, 11, 12, 13
 REASONS = {NO_FOLDER: "no folder can be made", NO_ROOM: "no room", NO_EXEC: "programs cannot be run from it"}
@@ -63,13 +63,13 @@ for base in "${{TMPDIR:-/tmp}}" /var/tmp "$HOME"; do
 done
 exit {NO_FOLDER}
 """
-"""Finds the folder of a session that another process began, where rtgauge makes such folders. It must not be
-a link; it must belong to this user and be closed to others. The engine is copied again, so that nothing runs
-there that this rtgauge did not send.
+"""Finds the folder of a session that another process began, where rtgauge makes such folders. The folder must
+not be a link, must belong to this user, and must be closed to others. The engine is copied again, so that
+only files that this rtgauge sent run there.
 """
 REMOVE = 'rm -rf "$1"'
 NAME = re.compile(r"rtgauge-[0-9a-f]{16}")
-"""The name of a session's folder; it is random, so that it identifies the session."""
+"""The name of a session's folder. It is random, so it identifies the session."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _check_version(version_line: str, name: str) -> None:
 
 
 def _engine_of(connection: SshConnection) -> tuple[str, Path]:
-    """Return the target's `uname -m`, and the engine for it. Raises MeasureError if there is none."""
+    """Return the target's `uname -m`, and the engine for it. Raises MeasureError if no engine fits."""
     name = connection.address.name
     uname = connection.run(UNAME)
     machine = uname.stdout.decode(errors="replace").strip()
@@ -118,7 +118,7 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
 def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
     """Find the folder of a session that an earlier process began; None if there is no such private folder.
 
-    Raises MeasureError if it is full, ConnectionBroken if nobody answers.
+    Raises MeasureError if it is full, ConnectionBroken if the target does not answer.
     """
     machine, path = _engine_of(connection)
     with path.open("rb") as engine:
@@ -143,7 +143,7 @@ def install(connection: SshConnection) -> Installed:
     """Copy the engine that fits the target into a new folder there.
 
     Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError if none is usable,
-    ConnectionBroken if nobody answers.
+    ConnectionBroken if the target does not answer.
     """
     name = connection.address.name
     machine, path = _engine_of(connection)
@@ -182,8 +182,8 @@ def install(connection: SshConnection) -> Installed:
 
 
 def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:
-    """Copy the engine into the folder that `words` names. A guest of the lab copies it from its own initial
-    RAM disk if that has the same engine.
+    """Copy the engine into the folder that `words` names. If a lab guest's initial RAM disk has the same
+    engine, the guest copies it from there.
     """
     if connection.address.guest is not None:
         answer = connection.run(INSTALL, [*words, hashlib.sha256(path.read_bytes()).hexdigest()])
@@ -194,5 +194,5 @@ def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:
 
 
 def _plain(lines: list[str]) -> str:
-    """Return the last line, or its end if it is long."""
+    """Return the last line, or its end if the line is long."""
     return lines[-1][-160:] if lines else "no message"

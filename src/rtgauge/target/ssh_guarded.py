@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Follows a program under guard on a target. The program outlives the connection."""
+"""Follows a program under a guard on a target. The program outlives the connection."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ GONE = "rtgauge-gone"
 FULL = "No space left on device"
 END_PATIENCE_S = 10.0
 ASK_AFTER_S = 60.0
-"""After this silence rtgauge asks whether the target still answers, then after twice that time, and so on."""
+"""After this silence (s), rtgauge asks if the target answers; then after twice this, and so on."""
 RECONNECT_S = 30.0
 MOST_LINE = 4 << 20
-"""The most bytes in a line of output; the engine's lines have less than a tenth of this."""
+"""The most bytes in a line of output. The engine's lines have less than a tenth of this."""
 RETRY_S = 1.0
 
-# The end of the connection cannot reach the guard: it reads and writes files, and has its own session
-# (--detach). `attach` joins the connection to these files. A write tests for room, and rtgauge names the
-# error itself: shells name it differently (dash: an I/O error).
+# The connection's end cannot reach the guard, which reads and writes files and has its own session
+# (--detach). `attach` connects these files with the connection. A write tests for free space, so that rtgauge
+# itself names the error; shells word it differently (dash: an I/O error).
 FOLLOW = f"""
 "$engine" attach --folder "$folder" --pid "$pid" --from "$from"
 status=$?
@@ -89,10 +89,10 @@ echo "$pid"
 """
     + FOLLOW
 )
-"""Starts the guard of the whole session. However it ends, the folder `home` is removed.
+"""Starts the guard of the whole session, and removes the folder `home` no matter how the guard ends.
 
-If it ends immediately, because the target is held, its folder stays until `attach` has its files open, or for
-10 s if the connection was lost before.
+If the guard ends immediately because the target is held, its folder stays until `attach` has opened its
+files, or for 10 s if the connection was lost first.
 """
 ATTACH = (
     """
@@ -106,9 +106,9 @@ echo "$pid"
 
 
 class SshGuarded:
-    """A program under guard on a target.
+    """A program under a guard on a target.
 
-    rtgauge renews a broken connection for `RECONNECT_S`, and loses no output.
+    For `RECONNECT_S`, rtgauge tries to renew a broken connection, and loses no output.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class SshGuarded:
         keeper: LeaseKeeper,
         log: BinaryIO | None,
     ) -> None:
-        """Follow what `channel` has started or attached to. Raises MeasureError if that failed."""
+        """Follow the program that `channel` started or attached to. Raises MeasureError if that failed."""
         self._connection = connection
         self._engine = engine
         self._keeper = keeper
@@ -148,18 +148,18 @@ class SshGuarded:
 
     @property
     def kept(self) -> ProgramPlace | None:
-        """The place of the program, for `attach` in another process."""
+        """The program's place, for `attach` in another process."""
         return {"name": self._folder.rpartition("/")[2]}
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, or can no longer be reached."""
+        """Whether the program has ended, or can no longer be reached."""
         return self._status is not None or self._error is not None
 
     def _begin(self, channel: Channel) -> int:
-        """Read the first output of a channel, and return the guard's process id.
+        """Read a channel's first output; return the guard's process id.
 
-        Raises MeasureError if the program cannot run, ConnectionBroken if trying again may help.
+        Raises MeasureError if the program cannot run, ConnectionBroken if another try may help.
         """
         name = self._connection.address.name
         assert channel.process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
@@ -192,15 +192,14 @@ class SshGuarded:
 
     def _over(self) -> bool:
         """Handle the end of the channel's output. Return True if the program has ended, False if only the
-        connection had ended and was renewed.
+        connection ended and was renewed.
 
-        Raises MeasureError if neither is possible.
+        Raises MeasureError if neither is the case.
         """
         channel = self._channel
         self._release(channel)
         _, stderr = channel.finish()
-        # Without this line, what ended is not the program but the connection, or `attach` after a long
-        # silence.
+        # Without this line, the program has not ended: the connection has, or `attach` after a long silence.
         ended = re.search(
             r'^\{"type":"attach","event":"ended","status":([0-9]{1,3})\}\n', stderr, re.MULTILINE
         )
@@ -208,7 +207,7 @@ class SshGuarded:
             self._status = int(ended[1])
             stderr = stderr.replace(ended[0], "", 1)
             if FULL in stderr:
-                # Its last output was lost: what came before looks complete but is not.
+                # The program's last output was lost, so the output only looks complete.
                 self._error = MeasureError(
                     f"{self._connection.address.name}: disk full on the target: {self._folder} "
                     "cannot be written; free space there"
@@ -244,7 +243,7 @@ class SshGuarded:
             self._keeper.remove(channel.process.stdin.fileno())
 
     def _watched_line(self, timeout_s: float | None) -> bytes:
-        """Read a line as `Channel.line` does, and watch the guard of the run meanwhile."""
+        """Read a line as `Channel.line` does, while watching the run's guard."""
         if self.watch is None:
             return self._channel.line(MOST_LINE, timeout_s)
         deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
@@ -259,8 +258,8 @@ class SshGuarded:
     def _line(self, silence_s: float | None) -> bytes:
         """Return the next line of this connection.
 
-        During a long silence it asks whether the target is there, but seldom, because that is work for the
-        target.
+        During a long silence it asks whether the target answers, but seldom, because each question is work
+        for the target.
         """
         wait_s = waited_s = 0.0 if silence_s is None else min(ASK_AFTER_S, silence_s)
         while True:
@@ -278,7 +277,7 @@ class SshGuarded:
                 waited_s += wait_s
 
     def _pieces(self, silence_s: float | None) -> Iterator[bytes]:
-        """Yield output line by line, across broken connections; the last line may be incomplete."""
+        """Yield output line by line, across broken connections. The last line may be incomplete."""
         while self._status is None:
             rest = b""
             while line := self._line(silence_s):
@@ -299,7 +298,7 @@ class SshGuarded:
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         """Yield standard output, line by line, until it ends.
 
-        Raises ConnectionBroken if the target cannot be reached for `RECONNECT_S`, or is silent for too long.
+        Raises ConnectionBroken if the target is out of reach for `RECONNECT_S`, or silent for `silence_s`.
         """
         try:
             yield from self._pieces(silence_s)
@@ -310,8 +309,7 @@ class SshGuarded:
         self._ended.set()
 
     def followed(self) -> bool:
-        """Return whether a program that prints nothing while it runs still runs; a broken connection is
-        renewed.
+        """Return whether a program that prints nothing still runs; renew a broken connection.
 
         Raises ConnectionBroken if that fails.
         """
@@ -328,24 +326,24 @@ class SshGuarded:
         self._ended.set()
 
     def say(self, word: str) -> None:
-        """Send one line, or nothing if the program has ended. A signal handler may call this."""
+        """Send one line; do nothing if the program has ended. A signal handler may call this."""
         stdin = self._channel.process.stdin
         if stdin is not None:
             with contextlib.suppress(OSError, ValueError):
                 os.write(stdin.fileno(), word.encode() + b"\n")
 
     def poll(self) -> int | None:
-        """Return the exit status; None while it runs. Raises ConnectionBroken if the target cannot be
-        reached.
+        """Return the exit status; None while the program runs. Raises ConnectionBroken if the target cannot
+        be reached.
         """
         if self._status is None and self._error is not None and self._ended.is_set():
             raise self._error
         return self._status
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for its end. Return its exit status, or None after `timeout_s` or if the target is lost."""
+        """Wait for the program to end. Return its exit status; None after `timeout_s`, or without contact."""
         if self._copier is None and not self.over and not self._ended.is_set():
-            # Nobody reads the output: discard it.
+            # Nobody reads the output, so discard it.
             self._copier = threading.Thread(target=self._drain, name="drain", daemon=True)
             self._copier.start()
         self._ended.wait(timeout_s)
@@ -357,7 +355,7 @@ class SshGuarded:
                 pass
 
     def stop(self, grace_s: float = 2.0) -> int | None:
-        """End it with its children and wait; None if the target cannot be reached: then its lease ends it."""
+        """End the program with its children, and wait; None if contact is lost: the lease then ends it."""
         self._ending = True
         if not self.over:
             self.say("end")
@@ -366,7 +364,7 @@ class SshGuarded:
         return self._status
 
     def let_go(self) -> None:
-        """Stop following it; it continues on the target."""
+        """Stop following the program, which continues on the target."""
         self._ending = True
         self._release(self._channel)
         with contextlib.suppress(OSError):
@@ -387,7 +385,7 @@ def launch(
     log: BinaryIO | None,
     home: str | None = None,
 ) -> SshGuarded:
-    """Start `command` (the engine's guard with its options) in the new folder `folder` of the target.
+    """Start `command` (the engine's guard with its options) in `folder`, a new folder on the target.
 
     `home`: the folder to remove when the command ends. Raises MeasureError if it cannot be started.
     """
@@ -403,7 +401,7 @@ def attach(
 ) -> SshGuarded:
     """Follow a program that an earlier connection started, from the beginning of its output.
 
-    Raises MeasureError if it is gone.
+    Raises MeasureError if the program is gone.
     """
     channel = connection.channel(ATTACH, [engine, folder, "0"])
     return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)

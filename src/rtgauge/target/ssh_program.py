@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a user's program on a target over SSH; it ends with the connection."""
+"""Runs a user's program on a target over SSH. The program ends with the connection."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ kill "$program" 2>/dev/null
 wait "$program"
 kill "$!" 2>/dev/null
 """
-"""Prints the program's process id, then its output. Ends the program when standard input ends, which happens
-when the connection is closed or lost.
+"""Prints the program's process id, then the program's output. Ends the program when standard input ends,
+which happens when the connection is closed or lost.
 """
 HAS_BEGUN = """
 found=2 threads=$2
@@ -48,8 +48,8 @@ for stat in "/proc/$1/task"/*/stat; do
 done
 exit "$found"
 """
-"""Exit status 0: the process has one of the named threads, or, if none is named, a thread with SCHED_FIFO,
-SCHED_RR or SCHED_DEADLINE. 1: not yet. 2: it has ended.
+"""Exit status 0: the process has one of the named threads or, if no thread is named, one with SCHED_FIFO,
+SCHED_RR or SCHED_DEADLINE. 1: not yet. 2: the process has ended.
 """
 GONE = 2
 LAST_S = 10.0
@@ -66,11 +66,11 @@ def _copy(channel: Channel) -> None:
 def program_on(
     target: str, command: Sequence[str], settle_s: float, threads: str | None = None
 ) -> Generator[int]:
-    """Start a program on a target over SSH, and end it when the context ends. Yield its process id once it
-    has one of `threads` (names, separated by commas; None: a real-time thread), or after `settle_s`.
+    """Start a program on a target over SSH, and end it when the context ends. Yield its process id when it
+    has one of `threads` (names, separated by commas; None: any real-time thread), or after `settle_s`.
 
-    Its output goes to standard error. Raises InputError if the name is not a target's, MeasureError if it
-    cannot be started or ends immediately.
+    Its output goes to standard error. Raises InputError if `target` does not name a target, MeasureError if
+    the program cannot be started or ends immediately.
     """
     connection = SshConnection(address := where_now(target))
     try:
@@ -95,7 +95,7 @@ def program_on(
                 channel.process.stdin.close()
             try:
                 channel.process.wait(LAST_S)
-            except subprocess.TimeoutExpired:  # A child of the program still runs, and holds its output.
+            except subprocess.TimeoutExpired:  # a child of the program still runs, and holds its output
                 channel.process.kill()
             channel.finish()
     finally:

@@ -10,34 +10,34 @@ from types import TracebackType
 from typing import Annotated, Any, BinaryIO, Protocol, Self
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic needs this one before Python 3.12
+from typing_extensions import TypedDict  # pydantic needs this version before Python 3.12
 
 from rtgauge.target.file_batch import Files
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-"""A file on every target whose content changes at each boot."""
+"""A file that every target has, and whose content changes at each boot."""
 
 
 MOST_FETCHED = 1 << 30
-"""The most bytes to fetch from a target if the size of its files is not known."""
+"""The most bytes to fetch from a target if its files' size is unknown."""
 
 
 @dataclass(frozen=True)
 class Completed:
-    """A command that has ended: its exit status and output."""
+    """The exit status and the output of a command that has ended."""
 
     returncode: int
     stdout: str
 
 
 FolderName = Annotated[str, Field(pattern=r"^(program|files)-[0-9a-f]{8}$")]
-"""The name of a folder in a session's folder. A record names no path, because anybody may have written it."""
+"""The name of a folder in a session's folder. A record, which anybody may have written, names no path."""
 
 
 class ProgramPlace(TypedDict):
-    """The place of a program that outlives its process: the name of its folder in the session's folder.
+    """Where to find a program that outlives its process: the name of its folder inside the session's folder.
 
-    The folder has the process id of its guard.
+    That folder has the process id of the program's guard.
     """
 
     name: FolderName
@@ -48,41 +48,41 @@ class Guarded(Protocol):
 
     @property
     def pid(self) -> int:
-        """Process id of the guard on the target; every process of the program descends from it."""
+        """The guard's process id on the target. Every process of the program descends from the guard."""
         ...
 
     @property
     def reconnections(self) -> int:
-        """How often its connection broke and was renewed."""
+        """How often the connection broke and was renewed."""
         ...
 
     @property
     def kept(self) -> ProgramPlace | None:
-        """The argument for another process's `Target.attach`; None if the program ends with this one."""
+        """The argument for `Target.attach` in another process; None if the program ends with this process."""
         ...
 
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         """Yield standard output, line by line, until it ends.
 
-        `silence_s`: how long the program may say nothing (None: forever). Raises
-        ConnectionBroken if it is silent for longer.
+        `silence_s`: how long the program may print nothing (None: forever). Raises ConnectionBroken if it is
+        silent for longer.
         """
         ...
 
     def say(self, word: str) -> None:
-        """Send one line to the program's standard input, or nothing if the program has ended."""
+        """Send one line to the program's standard input; do nothing if the program has ended."""
         ...
 
     def poll(self) -> int | None:
-        """Return the exit status; None while it runs, 128 + N if signal N ended it."""
+        """Return the exit status: None while the program runs, 128 + N if signal N ended it."""
         ...
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for the program's end. Return its exit status, or None after `timeout_s`."""
+        """Wait for the program to end. Return its exit status, or None after `timeout_s`."""
         ...
 
     def stop(self, grace_s: float = 2.0) -> int | None:
-        """End it with all its children, by force after `grace_s`, and wait. Return its exit status."""
+        """End the program with all its children, by force after `grace_s`; wait. Return the exit status."""
         ...
 
 
@@ -91,10 +91,10 @@ class Target(Protocol):
 
     name: str
     restored_before: list[dict[str, Any]]
-    """Settings of dead runs that were restored at the start: lines of the engine's verb `restore`."""
+    """Settings of dead runs that were restored on opening the target: output lines of the verb `restore`."""
 
     picked_up: bool
-    """Whether it continues a session that outlived its process."""
+    """Whether this continues a session that outlived its process."""
 
     @property
     def machine(self) -> str:
@@ -103,7 +103,7 @@ class Target(Protocol):
 
     @property
     def session(self) -> dict[str, Any] | None:
-        """The argument for another process's `open_target`; None if everything ends with this one."""
+        """The argument for `open_target` in another process; None if everything ends with this process."""
         ...
 
     @property
@@ -116,21 +116,21 @@ class Target(Protocol):
         ...
 
     def monotonic_ns(self) -> int:
-        """Return the target's CLOCK_MONOTONIC."""
+        """Return the target's CLOCK_MONOTONIC in ns."""
         ...
 
     def which(self, program: str) -> str | None:
-        """Return the path of a program on the target; None if it is missing."""
+        """Return a program's path on the target; None if the program is missing."""
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end. Its status is not 0 if it cannot start or does not end in time."""
+        """Run a short command to its end. Its status is not 0 if it cannot start, or does not end in time."""
         ...
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> Guarded:
         """Run a program under a guard, in the control group `group` if given.
 
-        `lines` yields its output, or it goes to `log` together with standard error.
+        `lines` yields its output; with `log`, the output goes to that file, together with standard error.
         """
         ...
 
@@ -142,7 +142,7 @@ class Target(Protocol):
         """Run `set`, `gather` or `restore` for this run (`restore --stale`: for dead runs); return its
         answers by line.
 
-        Raises MeasureError if it did nothing.
+        Raises MeasureError if the verb did nothing.
         """
         ...
 
@@ -150,26 +150,27 @@ class Target(Protocol):
         """Return the output of an engine verb that ends immediately and needs no lock, such as a probe with
         `--check`.
 
-        Raises MeasureError if it cannot be run.
+        Raises MeasureError if the verb cannot be run.
         """
         ...
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> Guarded:
         """Follow a program that another process started (`Guarded.kept`), from the beginning of its output.
 
-        Raises MeasureError if it is gone.
+        Raises MeasureError if the program is gone.
         """
         ...
 
     def put(self, file: Path) -> str:
-        """Copy a file of the host to the target for this session. Return its path there, with the same name.
+        """Copy a file from the host to the target for this session; return its path there. The name stays the
+        same.
 
-        Raises MeasureError if it cannot be copied.
+        Raises MeasureError if copying fails.
         """
         ...
 
     def files_folder(self, folder: Path) -> str:
-        """Return a folder on the target for files that belong in the host's `folder`; `fetch` brings them."""
+        """Return a folder on the target for files that belong in the host's `folder`; `fetch` copies them."""
         ...
 
     def use_files_folder(self, folder: Path, place: str) -> None:
@@ -177,9 +178,9 @@ class Target(Protocol):
         ...
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """Bring the files that programs wrote into `files_folder(folder)` to the host.
+        """Copy the files that programs wrote into `files_folder(folder)` to the host.
 
-        Raises MeasureError if that fails, or they have more than `most_bytes`.
+        Raises MeasureError if that fails, or if the files exceed `most_bytes`.
         """
         ...
 
@@ -188,7 +189,7 @@ class Target(Protocol):
         ...
 
     def expect(self, seconds: float) -> None:
-        """Announce to waiting runs roughly how much longer this one will need."""
+        """Tell waiting runs roughly how much longer this run will need."""
         ...
 
     def check(self) -> None:
@@ -202,7 +203,7 @@ class Target(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Close it; but if the connection broke, leave running programs for a later process."""
+        """Close the target; but if the connection broke, leave running programs for a later process."""
         ...
 
     def close(self) -> None:
@@ -211,6 +212,6 @@ class Target(Protocol):
 
 
 AtHeld = Callable[[Target, Mapping[str, Any]], None]
-"""Called with a target that another run holds, and with that run (`held_text`), before it is refused or
-waited for, and again if the holder changes.
+"""Called with a target that another run holds, and with that run (`held_text`), before this run is refused or
+waits. Called again if the holder changes.
 """
