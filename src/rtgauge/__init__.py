@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rtgauge: does this Linux machine meet its deadlines?"""
+"""rtgauge answers: does this Linux machine meet its deadlines?"""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __version__: str
 
 
 def __getattr__(name: str) -> str:
-    """Look up `__version__` when it is first read: importing importlib.metadata takes as long as a short
-    command.
+    """Look up `__version__` when it is first read, because importing importlib.metadata takes as long as a
+    short command.
     """
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

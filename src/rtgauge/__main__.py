@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`python -m rtgauge` is the command `rtgauge`."""
+"""Makes `python -m rtgauge` the same as the command `rtgauge`."""
 
 from rtgauge.cli.main import main
 

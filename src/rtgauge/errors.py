@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Errors that end a command with one clear line and an exit status."""
+"""Defines the errors that end a command with one clear line and an exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXIT_INTERRUPTED = 130
 
 
 class RtgaugeError(Exception):
-    """An error whose message is one escaped line: the cause and the way out. `status`: the exit status."""
+    """An error whose message is one escaped line: the cause and the remedy. `status`: the exit status."""
 
     status = EXIT_CANNOT_MEASURE
 
@@ -26,7 +26,7 @@ class RtgaugeError(Exception):
             self.status = status
 
     def reword(self, message: str) -> Self:
-        """Give this error another message, and keep its other fields."""
+        """Give this error another message. Its other fields stay the same."""
         self.args = (one_line(message),)
         return self
 
@@ -38,29 +38,29 @@ class InputError(RtgaugeError):
 
 
 class MeasureError(RtgaugeError):
-    """Measuring is impossible or failed."""
+    """Measuring is impossible, or has failed."""
 
     status = EXIT_CANNOT_MEASURE
 
 
 class HungError(MeasureError):
-    """A program that changes a setting did not end, and was killed."""
+    """A program that changes a setting did not end, so it was killed."""
 
 
 class SilentError(MeasureError):
-    """A program that measures has said nothing for longer than it can take."""
+    """A measuring program has been silent for longer than it should ever be."""
 
 
 class LockedError(MeasureError):
-    """Another run, or another part of this one, holds the machine.
+    """Another run, or another part of this run, holds the machine.
 
-    `run` is that run's id; None if the machine does not say.
+    `run`: the id of the run that holds it; None if unknown.
     """
 
     run: str | None = None
 
 
 class RecordError(RtgaugeError):
-    """A record, stream or samples file is damaged, or is not one at all."""
+    """A record, stream or samples file is damaged, or is something else."""
 
     status = EXIT_INPUT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Escapes text for people: characters that could control a terminal, reorder text, or break XML become
+"""Escapes text for people. Characters that could control a terminal, reorder text or break XML become
 \\uXXXX.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-# Unicode's categories Cc (except tab and newline), Cf, Cs, Zl, Zp, and the noncharacters.
+# Unicode's categories Cc (except tab and newline), Cf, Cs, Zl and Zp, and the noncharacters.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef"
     "\ufeff\ufff9-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reads files from any source: regular files only, with limits on size, depth and count before they are
-parsed.
+"""Reads files from any source. It accepts only regular files, and limits size, depth and number of values
+before parsing.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Flags to open a file that may turn out not to be a regular one."""
+"""Flags for opening a file that may turn out not to be regular."""
 MOST_JSON = 64 * MIB
 """The largest JSON file of a record, in bytes."""
 MOST_TOML = MIB
-"""The largest plan, task set, file of rules or flowchart, in bytes."""
+"""The largest TOML file (plan, task set, rules or flowchart), in bytes."""
 MOST_VALUES = 2_000_000
-"""The most values in one JSON file: an empty list of two bytes takes 64 in memory."""
+"""The most values in one JSON file. An empty list of two bytes takes 64 bytes in memory."""
 MOST_DEPTH = 64
 MOST_INTEGER = 1 << 63
 MOST_FLOAT = 1e30
 LARGE_NUMBER = re.compile(rb"[0-9]{19}|[\[:,\s]-?[0-9.]+[eE]")
 MOST_TEXT = 4 * MIB
 MOST_DOTS = 64
-"""The most dots in a line of TOML: parsing a key takes time in the square of its parts."""
+"""The most dots in a line of TOML. Parsing a key takes time that grows with the square of its parts."""
 
 
 def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedReader:
-    """Return a reader for an open descriptor, and take it over; `path` is its name in errors.
+    """Return a reader that takes over an open descriptor. `path`: its name in errors.
 
     Raises OSError as `open_regular` does.
     """
@@ -60,7 +60,7 @@ def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedR
 def open_regular(path: Path, most_bytes: int | None = None) -> BufferedReader:
     """Open a regular file for reading.
 
-    Raises OSError if it is of another kind (opening a pipe would wait for its writer), or above `most_bytes`.
+    Raises OSError if it exceeds `most_bytes` or is of another kind (a pipe would wait for its writer).
     """
     return regular(os.open(path, READING), path, most_bytes)
 
@@ -80,7 +80,7 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
 
 
 def _check_depth(document: object) -> None:
-    """Raises ValueError if the document is nested too deep."""
+    """Raise ValueError if the document is nested too deeply."""
     level: list[object] = [document] if isinstance(document, (dict, list)) else []
     for _ in range(MOST_DEPTH):
         if not level:
@@ -94,7 +94,7 @@ def _check_depth(document: object) -> None:
 
 
 def _check_values(document: object) -> None:
-    """Check the limits that hold for every value, whatever it means. Raises ValueError if one is exceeded."""
+    """Check the limits that every value must keep. Raises ValueError if one is exceeded."""
     _check_depth(document)
     level = [document]
     while level:
@@ -123,11 +123,11 @@ def _has_long_text(data: bytes) -> bool:
 
 
 def parse_json(data: bytes) -> Any:
-    """Parse JSON (RFC 8259, UTF-8, no NaN) within the limits above. Raises ValueError if it is not that."""
+    """Parse JSON (RFC 8259, UTF-8, no NaN) within the limits above. Raises ValueError for anything else."""
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
         raise ValueError(f"it has more than {MOST_VALUES} values")
     document = from_json(data, allow_inf_nan=False)
-    # A number with fewer digits and no exponent is within the limits. Checking each of a million values would
+    # A number with fewer digits and no exponent is within the limits. To check each of a million values would
     # take seconds.
     if LARGE_NUMBER.search(data) or _has_long_text(data):
         _check_values(document)
@@ -137,7 +137,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def json_object(data: bytes) -> dict[str, Any] | None:
-    """Parse a JSON object as `parse_json` does; None for anything else."""
+    """Parse a JSON object as `parse_json` does; None if the data is not a valid object."""
     try:
         document = parse_json(data)
     except ValueError:
@@ -146,7 +146,7 @@ def json_object(data: bytes) -> dict[str, Any] | None:
 
 
 def json_objects(data: bytes) -> list[dict[str, Any]]:
-    """Parse a JSON object in each line. Raises ValueError if a line is something else."""
+    """Parse a JSON object from each line. Raises ValueError if a line is not one."""
     parsed = [json_object(line) for line in data.split(b"\n") if line]
     objects = [line for line in parsed if line is not None]
     if len(objects) < len(parsed):
@@ -155,7 +155,7 @@ def json_objects(data: bytes) -> list[dict[str, Any]]:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML within the limits above. Raises ValueError (tomllib.TOMLDecodeError for wrong syntax)."""
+    """Parse TOML within the limits above. Raises ValueError (tomllib.TOMLDecodeError for invalid syntax)."""
     if len(text) > MOST_TOML:
         raise ValueError(f"it is larger than {MOST_TOML / MIB:g} MiB")
     for number, line in enumerate(text.splitlines(), 1):
@@ -170,7 +170,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def toml_of(text: str, subject: str) -> dict[str, Any]:
-    """Parse TOML like `parse_toml`. Raises InputError, which calls the text `subject`, if that fails."""
+    """Parse TOML like `parse_toml`. Raises InputError that calls the text `subject`."""
     try:
         return parse_toml(text)
     except ValueError as error:
@@ -178,7 +178,7 @@ def toml_of(text: str, subject: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, subject: str) -> dict[str, Any]:
-    """Parse the TOML in a file. Raises InputError, which calls it `subject`, if it cannot."""
+    """Parse a TOML file. Raises InputError that calls the file `subject`."""
     try:
         return toml_of(read_regular(path, MOST_TOML).decode("utf-8"), subject)
     except UnicodeDecodeError as error:

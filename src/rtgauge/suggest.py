@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Suggestions for misspelled names."""
+"""Suggests known names for misspelled ones."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import difflib
 from collections.abc import Iterable
 
 MOST_LISTED = 30
-"""A longer list of known names does not help: the nearest ones are named instead."""
+"""The most known names that are listed. If there are more, only the nearest are named."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the end of an error message: `; did you mean 'interval'?`. If no known name is similar, it lists
-    them, or the three nearest if there are too many.
+    """Return the end of an error message: `; did you mean 'interval'?`. If no known name is similar, the text
+    lists the known names, or the three nearest if there are too many.
     """
     candidates = sorted(known)
     close = difflib.get_close_matches(word, candidates, n=1)

@@ -25,9 +25,9 @@ MAX_MASK_DIGITS = 4096
 
 
 def parse_duration_ns(text: str) -> int:
-    """`"100us"` -> 100000, in ns. The text must have a unit, and the duration must be a whole number of ns.
+    """Parse a duration with a unit into whole ns: `"100us"` -> 100000.
 
-    Raises ValueError, with the cause and an example, if it does not.
+    Raises ValueError, with the cause and an example, if this is impossible.
     """
     match = re.fullmatch(r"([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-zµμ]*)", text.strip())
     if match is None:
@@ -37,7 +37,7 @@ def parse_duration_ns(text: str) -> int:
         raise ValueError(f"'{text}' has no unit; write it like {number}us, {number}ms or {number}s")
     if unit not in NS_PER_UNIT:
         raise ValueError(f"'{text}': unknown unit '{unit}'; units are ns, us, ms, s, min, h, d")
-    value = Fraction(number) * NS_PER_UNIT[unit]  # exact, whatever the number of digits
+    value = Fraction(number) * NS_PER_UNIT[unit]  # exact for any number of digits
     if value.denominator != 1:
         raise ValueError(f"'{text}' is not a whole number of nanoseconds")
     if abs(value) > MAX_NS:
@@ -46,7 +46,7 @@ def parse_duration_ns(text: str) -> int:
 
 
 def format_duration(ns: float) -> str:
-    """1000000 -> `"1ms"`: the largest unit in which the number is exact."""
+    """Format a duration in the largest unit in which it is exact: 1000000 -> `"1ms"`."""
     whole = int(ns)
     if whole == 0:
         return "0s"
@@ -57,7 +57,7 @@ def format_duration(ns: float) -> str:
 
 
 def format_span(seconds: float) -> str:
-    """Format a time that people wait, at least a second: 7512 -> `"2 h 5 min"`."""
+    """Format how long people have to wait, at least a second: 7512 -> `"2 h 5 min"`."""
     whole = max(1, round(seconds))
     if whole >= 3600:
         return f"{whole // 3600} h {whole % 3600 // 60} min"
@@ -65,7 +65,7 @@ def format_span(seconds: float) -> str:
 
 
 def parse_percent(text: str) -> float:
-    """`"10%"` -> 0.1. Raises ValueError, with an example, unless it is above 0 and at most 1000 %."""
+    """Parse a percentage: `"10%"` -> 0.1. Raises ValueError, with an example, outside 0 to 1000 %."""
     match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)\s*%", text.strip())
     share = float(match[1]) / 100 if match is not None else 0.0
     if not 0 < share <= 10:
@@ -74,7 +74,7 @@ def parse_percent(text: str) -> float:
 
 
 def format_time(ns: float | None) -> str:
-    """Format a measured time with three significant digits, in ns, us, ms or s. None -> `"-"`."""
+    """Format a measured time with three significant digits in ns, us, ms or s; None -> `"-"`."""
     if ns is None:
         return "-"
     magnitude = abs(ns)
@@ -89,12 +89,12 @@ def format_time(ns: float | None) -> str:
 
 
 def format_count(number: int) -> str:
-    """1234567 -> `"1,234,567"`."""
+    """Format a count: 1234567 -> `"1,234,567"`."""
     return f"{number:,}"
 
 
 def plural(number: int, noun: str) -> str:
-    """1, "mark" -> "1 mark"; 2000 -> "2,000 marks"."""
+    """Format a number with its noun: 1, "mark" -> "1 mark"; 2000 -> "2,000 marks"."""
     return f"{format_count(number)} {noun}" if number == 1 else f"{format_count(number)} {noun}s"
 
 
@@ -111,7 +111,7 @@ def format_share(share: float) -> str:
 
 
 def parse_cpu_list(text: str) -> list[int]:
-    """`"0-3,6"` -> [0, 1, 2, 3, 6], sorted, without duplicates. Raises ValueError if it is not a CPU list."""
+    """Parse a CPU list: `"0-3,6"` -> [0, 1, 2, 3, 6], sorted and distinct. Raises ValueError otherwise."""
     cpus: set[int] = set()
     for part in text.strip().split(","):
         match = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*", part)
@@ -128,7 +128,7 @@ def parse_cpu_list(text: str) -> list[int]:
 
 
 def format_cpu_list(cpus: list[int]) -> str:
-    """[0, 1, 2, 3, 6] -> `"0-3,6"`."""
+    """Format a CPU list: [0, 1, 2, 3, 6] -> `"0-3,6"`."""
     parts: list[str] = []
     ordered = sorted(set(cpus))
     start = 0
@@ -140,8 +140,8 @@ def format_cpu_list(cpus: list[int]) -> str:
 
 
 def parse_cpu_mask(text: str) -> list[int]:
-    """`"ff,0000000f"`, as the kernel prints it -> [0, 1, 2, 3, 32, ... 39]. Raises ValueError if it is no
-    mask.
+    """Parse a mask as the kernel prints it: `"ff,0000000f"` -> [0, 1, 2, 3, 32, ... 39]. Raises ValueError
+    otherwise.
     """
     if not re.fullmatch(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*", text) or len(text) > MAX_MASK_DIGITS:
         raise ValueError(f"'{text[:40]}' is not a CPU mask; write it like ff,0000000f")
@@ -150,7 +150,7 @@ def parse_cpu_mask(text: str) -> list[int]:
 
 
 def format_cpu_mask(cpus: list[int]) -> str:
-    """[0, 1, 33] -> `"2,00000003"`: a mask as the kernel takes it."""
+    """Format a CPU mask as the kernel accepts it: [0, 1, 33] -> `"2,00000003"`."""
     digits = f"{sum(1 << cpu for cpu in set(cpus)):x}"
     parts = [digits[max(0, end - 8) : end] for end in range(len(digits), 0, -8)]
     return ",".join(reversed(parts))

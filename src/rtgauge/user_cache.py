@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Finds the user's cache, and checks that only this user could have written its contents.
 
-It holds engines, kernel modules and their headers, images, and drawing code. rtgauge runs much of that, often
-as root. `sudo` may keep the HOME of a user who is not root; then the cache belongs to that user.
+The cache holds engines, kernel modules and their headers, images, and drawing code. rtgauge runs much of
+this, often as root. `sudo` may keep the HOME of a user who is not root; then the cache belongs to that user.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ def cache_folder(name: str) -> Path:
 
 
 def open_to_others(path: Path) -> str | None:
-    """Say why another user could change the contents of `path`, also by replacing a folder or link on the way
-    to it. None: only this user and root could.
+    """Say why another user could change the contents of `path`, even by replacing a folder or link on the way
+    to it. None if only this user and root could.
 
     Raises OSError if `path` does not exist.
     """
-    # The owner of the root folder can change anything; a user namespace does not know that user.
+    # The root folder's owner can change anything, but is unknown in a user namespace.
     owners = {os.geteuid(), 0, os.lstat("/").st_uid}
     for chain in dict.fromkeys((path.absolute(), path.resolve(strict=True))):
         for part in (chain, *chain.parents):
             about = part.lstat()
             if about.st_uid not in owners:
                 return f"{part} belongs to another user"
-            # In a sticky folder such as /tmp, users can replace only what they own.
+            # In a sticky folder such as /tmp, users can replace only their own files.
             sticky = stat.S_ISDIR(about.st_mode) and about.st_mode & stat.S_ISVTX and part != chain
             if (
                 about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -47,7 +47,7 @@ def open_to_others(path: Path) -> str | None:
 def check_private(path: Path) -> Path:
     """Return `path` if only this user and root can change anything there.
 
-    Raises MeasureError if others can, OSError if it does not exist.
+    Raises MeasureError if other users can, OSError if it does not exist.
     """
     reason = open_to_others(path)
     if reason is not None:
@@ -59,9 +59,9 @@ def check_private(path: Path) -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """Return the folder `path`. Missing folders on the way to it are made for this user alone.
+    """Return the folder `path`. Missing folders on the way are made for this user alone.
 
-    Raises MeasureError if others could change it, OSError if it cannot be made.
+    Raises MeasureError if other users could change it, OSError if it cannot be made.
     """
     for part in reversed((path, *path.parents)):
         if not part.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Types that validate durations and CPU lists, and one-line messages for pydantic's errors."""
+"""Validates durations and CPU lists, and turns pydantic's errors into one-line messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _cpus(value: Any) -> Any:
 
 
 DurationNs = Annotated[int, BeforeValidator(_duration)]
-"""A duration, as an int in ns: `100us` -> 100000."""
+"""A duration, parsed to an int in ns: `100us` -> 100000."""
 
 
 def between(least: str, most: str) -> AfterValidator:
@@ -50,22 +50,22 @@ def between(least: str, most: str) -> AfterValidator:
 
 
 CpuList = Annotated[str, BeforeValidator(_cpus)]
-"""A CPU list in normal form: `3,0-2` -> `0-3`."""
+"""A CPU list, parsed to its shortest form: `3,0-2` -> `0-3`."""
 
 
 def dashed(name: str) -> str:
-    """`up_to` -> `up-to`, `for_` -> `for`: the key in a TOML file for the name of a field."""
+    """Return the key in a TOML file for a field's name: `up_to` -> `up-to`, `for_` -> `for`."""
     return name.removesuffix("_").replace("_", "-")
 
 
 DASHED = ConfigDict(
     extra="forbid", frozen=True, alias_generator=dashed, populate_by_name=False, defer_build=True
 )
-"""Configures the models of TOML files: keys have dashes, and unknown keys are errors."""
+"""Configures the models of TOML files. Keys have dashes, and unknown keys are errors."""
 
 
 def _message(details: Mapping[str, Any]) -> str:
-    """Return the message for one of pydantic's errors."""
+    """Return a message for one of pydantic's errors."""
     context: dict[str, Any] = details.get("ctx", {})
     match details["type"]:
         case "literal_error":
@@ -99,7 +99,7 @@ def _message(details: Mapping[str, Any]) -> str:
 def explain(error: ValidationError, subject: str, known: list[str]) -> InputError:
     """Turn the first validation error into an InputError.
 
-    `subject` is what was validated, such as `plan x.toml, step 2`; `known` lists its keys.
+    `subject`: what was validated, such as `plan x.toml, step 2`. `known`: its valid keys.
     """
     details = error.errors()[0]
     where = ".".join(str(part) for part in details["loc"])

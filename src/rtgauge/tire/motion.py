@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Converts a frame of the moving tire from the engine to binary for a browser (docs/live.md)."""
+"""Converts the engine's frame of the moving tire to binary data for a browser (docs/live.md)."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
 
 
 class TireFrame(BaseModel):
-    """The tire after a step (docs/formats/stream.md, `frame`)."""
+    """The tire after a step (`frame` in docs/formats/stream.md)."""
 
     model_config = ConfigDict(strict=True, defer_build=True)
 
     step: int = Field(ge=1)
     time_ns: int
     every: int = Field(ge=1)
-    """The frame has one in this many nodes."""
+    """The frame has one node in this many."""
     copy_ns: int
-    """The time it took to copy the positions."""
+    """How long it took to copy the positions."""
     dropped: int = Field(ge=0)
-    """Frames before this one that were not sent."""
+    """How many frames before this one were not sent."""
     late: int = Field(ge=0)
-    """Copies that ended after the next release."""
+    """How many copies ended after the next release."""
     unit_m: float = Field(gt=0)
-    """The unit of the positions (m)."""
+    """The unit of the positions, in m."""
     positions: str = Field(pattern="^[A-Za-z0-9+/]*$")
-    """Base64 VLQ: x and y of each node in whole units, each as the difference from the previous node."""
+    """Base64 VLQ: each node's x and y in whole units, as differences from the previous node."""
 
 
 def frame_message(number: int, frame: Frame) -> bytes:
     """Return nine float64: number, step, time (s), every, copy (us), dropped, late, x and y of the origin
-    (m); then x and y of each node relative to the origin, float32 (m).
+    (m). Then x and y of each node relative to the origin, as float32 (m).
 
-    `number` counts received frames, from 1. Little-endian. Raises RecordError if it is not a frame of a tire.
+    `number` counts received frames from 1. All is little-endian. Raises RecordError for another frame.
     """
-    import numpy as np  # imported late, because every command imports the probe
+    import numpy as np  # imported here, because every command imports the probe
 
     from rtgauge.record.histogram import decode
 

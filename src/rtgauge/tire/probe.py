@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tire: a physical simulation on several threads, real-fast or real-time (Garre et al. 2014, sec. 4)."""
+"""tire: simulates a tire on several threads, real-fast or in real time (Garre et al. 2014, sec. 4)."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ TIRE_SEARCH = "tire-search"
 MOST_NODES = 16_000_000
 MOST_THREADS = 1024
 THREAD_WORDS = ("one", "cores", "hardware-threads", "twice")
-"""Thread counts by meaning, as in the paper: one, one per core, one or two per hardware thread."""
+"""Words for thread counts, as in the paper: one, one per core, one or two per hardware thread."""
 STEP_S = 0.01
 NODE_STEP_NS = 20
-"""An approximate value, used only for the remaining time."""
+"""An approximate time, used only to estimate the remaining time."""
 MOST_QUANTITY = 1e6
 QUANTITIES = {
     "mass_kg": "mass-nkg",
@@ -52,11 +52,11 @@ QUANTITIES = {
     "stiffness_n_m": "stiffness-nn-m",
     "damping_ns_m": "damping-nns-m",
 }
-"""The engine's option for each parameter, in whole billionths of the SI unit."""
+"""The engine's option for each quantity, in whole billionths of the SI unit."""
 
 
 def _threads(value: Any) -> Any:
-    """Check a number from 1 up, or a word; a text of digits is a number."""
+    """Check a number from 1 up, or a word. A text of digits counts as a number."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
         value = int(value)
     if isinstance(value, bool) or not (isinstance(value, int) or value in THREAD_WORDS):
@@ -71,7 +71,7 @@ def _threads(value: Any) -> Any:
 
 
 def _quantity(value: Any) -> Any:
-    """Convert a number, or text of the command line, to a number in its SI unit."""
+    """Convert a number, or text from the command line, to a number in the SI unit."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -97,7 +97,7 @@ def _billionths(value: float) -> int:
 
 
 Threads = Annotated[str, BeforeValidator(_threads)]
-"""A number of threads or a word, kept as text."""
+"""A number of threads or a word for one, kept as text."""
 Quantity = Annotated[float, BeforeValidator(_quantity)]
 """A physical quantity >= 0 in its SI unit."""
 Positive = Annotated[Quantity, AfterValidator(_positive)]
@@ -123,7 +123,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=0,
         alias="period",
-        description="real-time: one step each, e.g. 10ms; 0: real-fast, as fast as possible",
+        description="real-time: a step in each period, e.g. 10ms; 0: real-fast, as fast as possible",
     )
     priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
     duration_ns: Duration = Field(
@@ -133,31 +133,33 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
         default=None, alias="steps", ge=1, le=2**60, description="steps to measure, instead of a duration"
     )
     without: Literal["none", "springs", "integration"] = Field(
-        default="none", alias="without", description="the part that a step leaves out, to find its cost"
+        default="none", alias="without", description="part that a step leaves out, to find its cost"
     )
     free_running: bool = Field(
         default=False,
         alias="free-running",
         description="with the solver semaphore: exactly as in the paper, so a neighbour may be a step ahead",
     )
-    mass_kg: Positive = Field(default=10.0, alias="mass", description="of the whole tire, in kg")
-    radius_m: Positive = Field(default=0.3, alias="radius", description="of the tire, in m")
+    mass_kg: Positive = Field(default=10.0, alias="mass", description="mass of the tire, in kg")
+    radius_m: Positive = Field(default=0.3, alias="radius", description="radius of the tire, in m")
     height_m: Quantity = Field(
-        default=0.5, alias="height", description="of the lowest node above the floor at the beginning, in m"
+        default=0.5, alias="height", description="initial height of the lowest node above the floor, in m"
     )
-    gravity_m_s2: Quantity = Field(default=9.81, alias="gravity", description="in m/s2; 0: none")
-    speed_m_s: Quantity = Field(default=0.0, alias="speed", description="to the right while it rolls, in m/s")
+    gravity_m_s2: Quantity = Field(default=9.81, alias="gravity", description="gravity in m/s2; 0: none")
+    speed_m_s: Quantity = Field(
+        default=0.0, alias="speed", description="speed to the right as it rolls, in m/s"
+    )
     stiffness_n_m: Positive | None = Field(
         default=None,
         alias="stiffness",
-        description="of a spring, in N/m; default: by nodes and mass",
+        description="stiffness of a spring, in N/m; default: by nodes and mass",
     )
     damping_ns_m: Positive | None = Field(
         default=None,
         alias="damping",
-        description="of a spring, in N s/m; default: by nodes and mass",
+        description="damping of a spring, in N s/m; default: by nodes and mass",
     )
-    floor: OnOff = Field(default=True, alias="floor", description="the floor")
+    floor: OnOff = Field(default=True, alias="floor", description="whether there is a floor")
     state: bool = Field(default=False, alias="state", description="keep the final positions and velocities")
 
     @model_validator(mode="after")
@@ -201,12 +203,12 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             )
 
     def _check_stability(self) -> None:
-        """Check explicit Euler with steps of 10 ms, as in docs/probes/tire.md; the engine chooses stable
-        defaults.
+        """Check the stability of explicit Euler with steps of 10 ms, as in docs/probes/tire.md. The engine
+        chooses stable defaults.
         """
         most = most_damping(self.nodes, self.mass_kg)
         stiffness, damping = self.stiffness_n_m or 0.0, self.damping_ns_m
-        # A small margin: the engine decides at the very edge.
+        # A small margin, because the engine decides at the very edge.
         if stiffness * STEP_S > (damping or most) * (1 + 1e-9) or (damping or 0.0) > most * (1 + 1e-9):
             with_damping = "" if damping is None else f" with damping {damping:g} N s/m"
             of_stiffness = (
@@ -222,9 +224,9 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
 
 
 def most_damping(nodes: int, mass_kg: float) -> float:
-    """Return the largest damping of a spring (N s/m) at which explicit Euler is stable.
+    """Return the largest damping of a spring (N s/m) with which explicit Euler is stable.
 
-    It is 2 m / (h lambda); lambda is the largest eigenvalue of the graph's Laplacian.
+    It is 2 m / (h lambda), where lambda is the largest eigenvalue of the graph's Laplacian.
     """
     return 2 * mass_kg / (nodes * STEP_S * (4 + 2 * math.cos(2 * math.pi / nodes)))
 
@@ -247,7 +249,7 @@ class Tire(Probe[TireParameters]):
         return [*command_line(self.name, options), *(["--free-running"] if parameters.free_running else [])]
 
     def expected_ns(self, parameters: TireParameters) -> int:
-        """Return the duration of the warm-up and the measured phase; without a period, estimated per node."""
+        """Return the duration of warm-up and measured phase (ns); without a period, estimated per node."""
         measured_ns = parameters.duration_ns
         if parameters.steps is not None:
             measured_ns = parameters.steps * (parameters.period_ns or parameters.nodes * NODE_STEP_NS)

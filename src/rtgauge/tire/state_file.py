@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads and exports the state of a tire: positions and velocities of its nodes, as the engine writes them."""
+"""Reads and exports a tire's state: positions and velocities of its nodes, as the engine writes them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ COLUMNS = ("x", "y", "vx", "vy")
 
 @dataclass(frozen=True)
 class TireState:
-    """The state after `steps` steps: a row per node with x, y (m), vx, vy (m/s)."""
+    """The state after `steps` steps, with a row (x, y in m; vx, vy in m/s) per node."""
 
     steps: int
     nodes: npt.NDArray[np.float64]
 
 
 def read_state(source: Source) -> TireState:
-    """Read a state file. Raises RecordError for a foreign, damaged or truncated one."""
+    """Read a state file. Raises RecordError for a foreign, damaged or truncated file."""
     return _parsed(_content(source), source)
 
 
@@ -55,7 +55,7 @@ def _parsed(data: bytes, path: Source) -> TireState:
     if nodes < 4 or nodes % 4 or steps < 0 or len(data) - HEADER.size != nodes * len(COLUMNS) * 8:
         state = f"{nodes} nodes after {steps} steps"
         raise RecordError(f"{path} is damaged: {state} do not fit {len(data)} bytes")
-    import numpy as np  # imported late, because every command imports the probe
+    import numpy as np  # imported here, because every command imports the probe
 
     values = np.frombuffer(data, dtype="<f8", offset=HEADER.size).astype(np.float64)
     return TireState(steps, values.reshape(nodes, len(COLUMNS)))
@@ -64,7 +64,7 @@ def _parsed(data: bytes, path: Source) -> TireState:
 def export_state(source: Source, out: Path) -> None:
     """Write a state file as .csv (node, x, y, vx, vy; all digits), .npy (a row per node) or unchanged.
 
-    Raises RecordError if it is damaged, and what clear_errors raises if it cannot be written.
+    Raises RecordError if it is damaged, and the errors of clear_errors if `out` cannot be written.
     """
     data = _content(source)
     state = _parsed(data, source)

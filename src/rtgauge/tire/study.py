@@ -20,14 +20,14 @@ from rtgauge.units import format_duration
 def tire_entry(
     aims: Aims, solver: str, nodes: int, threads: str | int, policy: str, **more: Any
 ) -> dict[str, Any]:
-    """Return a real-fast step of the tire for a plan; `more` replaces or adds keys."""
+    """Return a plan's entry for a real-fast step of the tire; `more` replaces or adds keys."""
     base = {"probe": "tire", "solver": solver, "nodes": nodes, "threads": threads, "policy": policy}
     duration = {} if "steps" in more else {"duration": aims.fast_duration}
     return {**base, "warm-up": "50ms", **duration, **more}
 
 
 def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy: str) -> dict[str, Any]:
-    """Return a step of the tire that is released every period."""
+    """Return a plan's entry for a step of the tire that is released every period."""
     period, duration = format_duration(aims.period_ns), aims.paced_duration
     return tire_entry(aims, solver, nodes, threads, policy, period=period, duration=duration)
 
@@ -35,8 +35,8 @@ def paced_entry(aims: Aims, solver: str, nodes: int, threads: str | int, policy:
 def plan_of(
     name: str, entries: Sequence[dict[str, Any]], overrides: Overrides, aims: Aims, **changes: Any
 ) -> Plan:
-    """Return the plan of these steps with the command line's other options, overridden by `changes`. Raises
-    InputError if it is invalid.
+    """Return the plan of these steps with the command line's other options; `changes` override both. Raises
+    InputError if the plan is invalid.
     """
     chosen = replace(overrides, **{"parameters": aims.rest, **changes})
     return make_plan({"name": name, "step": list(entries)}, f"study {name}", chosen)
@@ -59,7 +59,7 @@ def keys_of(
 
 
 def fast_entries(aims: Aims, threads: Sequence[str | int]) -> list[dict[str, Any]]:
-    """Return real-fast runs of each solver and size; `serial` only on one thread."""
+    """Return entries for real-fast runs of each solver and size. `serial` runs on one thread only."""
     return [
         tire_entry(aims, solver, nodes, count, policy)
         for policy in aims.policies
@@ -84,15 +84,15 @@ def search_keys(
 
 
 class TireSearch:
-    """The study of `rtgauge probe tire --search`, which finds only the frontier."""
+    """The study of `rtgauge probe tire --search`. It finds only the frontier."""
 
     name = TIRE_SEARCH
     description = "study: the largest tire in hard real time, for each number of threads"
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Plan runs that measure the time of a step: three sizes of each configuration, also on one thread,
-        from which the model predicts several. Raises InputError if the command line does not fit the study.
+        """Plan runs that measure the time of a step: three sizes of each configuration. The model predicts
+        several threads from runs on one. Raises InputError if the command line does not fit.
         """
         aims = aims_of_study(self.name, overrides)
         threads = list(dict.fromkeys(["1" if word == "one" else word for word in ("1", *aims.threads)]))
@@ -110,7 +110,7 @@ class TireSearch:
         return keys
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> None:
-        """Return None: the number of rounds depends on the results."""
+        """Return None, because the number of rounds depends on the results."""
 
 
 STUDY = TireSearch()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Finds the settings that can be tried on a machine: rules of the audit that it does not meet, and that a
-journal can undo.
+"""Finds the settings that can be tried on a machine. They come from audit rules that the machine does not
+meet, and a journal can undo them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEVER = (
     "thermal limits",
     "the disk of the root file system",
 )
-"""What no rule may touch. A test compares the rules with this."""
+"""Settings that no rule may change. A test compares the rules with this."""
 ISOLATED = "cpu.isolated"
 TAKEN_CPUS = "{cpus}"
 SEVERITIES = ("serious", "moderate", "minor")
@@ -39,32 +39,32 @@ SEVERITIES = ("serious", "moderate", "minor")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One setting to try: a rule, the value found instead, and how to put it into force."""
+    """A setting to try: its rule, the value found instead, and how to put it into force."""
 
     rule: Rule
     trial: Trial
     found: str
     part: str
-    """Its part of a deployment: `c-states=off`, or `settings=RULE`."""
+    """The setting as a part of a deployment: `c-states=off`, or `settings=RULE`."""
 
     @property
     def id(self) -> str:
-        """The id of the rule."""
+        """The id of the setting's rule."""
         return self.rule.id
 
     @property
     def takes_cpus(self) -> bool:
-        """Whether it takes the real-time CPUs from everything else."""
+        """Whether the setting takes the real-time CPUs away from everything else."""
         return TAKEN_CPUS in (self.trial.deployment or "")
 
     def fewer(self, lists: Sequence[str]) -> dict[str, str]:
-        """Return forms of the setting that use only these CPUs: name -> part of a deployment."""
+        """Return variants of the setting that use only these CPUs, as name -> part of a deployment."""
         return {f"{self.id}={cpus}": _part(self.rule, self.trial, cpus) for cpus in lists}
 
 
 @dataclass(frozen=True)
 class NotTried:
-    """A rule that the machine does not meet, and why it is not tried."""
+    """A rule that the machine does not meet, and the reason why it is not tried."""
 
     rule: Rule
     why: str
@@ -72,10 +72,10 @@ class NotTried:
 
 @dataclass(frozen=True)
 class Offer:
-    """The settings that can be tried on a machine, the likeliest first, and the ones that cannot.
+    """The settings that can be tried on a machine, the most promising first, and the rules that cannot.
 
-    `daemons`: the daemons that run there and would set a value back. `cpus`: the real-time CPUs; None: all.
-    `fewer`: the lists of fewer CPUs that may be isolated, the fewest first.
+    `daemons`: running daemons that would change a value back. `cpus`: the real-time CPUs; None: all. `fewer`:
+    lists of fewer CPUs that may be isolated, the fewest first.
     """
 
     facts: Facts
@@ -88,9 +88,9 @@ class Offer:
 
 @dataclass(frozen=True)
 class Scope:
-    """The settings that the user allows. `cpus`: the real-time CPUs as a list; `isolate`: instead, this many
-    of the last CPUs, or fewer if that is enough; `pid`: the watched program; `only`, `without`: ids of rules;
-    `by_boot`: the machine may be booted for each set of settings.
+    """The settings that the user allows. `cpus`: the real-time CPUs as a list. `isolate`: instead, up to this
+    many of the last CPUs. `pid`: the watched program. `only`, `without`: ids of rules. `by_boot`: whether the
+    machine may be booted for each set of settings.
     """
 
     cpus: str | None = None
@@ -102,8 +102,8 @@ class Scope:
 
 
 def read_offer(target: str, scope: Scope) -> Offer:
-    """Return what can be tried on a target, after reading it once; nothing is changed. Raises InputError,
-    MeasureError.
+    """Return what can be tried on a target. This reads the target once and changes nothing. Raises
+    InputError, MeasureError.
     """
     with reader(target) as (architecture, read):
         facts, files = facts_by(read, architecture, rule_paths(read_rules()))
@@ -112,8 +112,7 @@ def read_offer(target: str, scope: Scope) -> Offer:
 
 
 def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
-    """Return what can be tried. `files`: the files of the rules' checks; `machine`: the files of their
-    trials.
+    """Return what can be tried. `files`: files for the rules' checks. `machine`: files for their trials.
 
     Raises InputError for an unknown rule, and for CPUs that are not online.
     """
@@ -155,7 +154,7 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
 
 
 def _last_cpus(most: int, machine: Machine) -> list[str]:
-    """Return the last CPU, the last two, ..., as lists; CPUs of one core are next to each other."""
+    """Return the last CPU, the last two, ..., as lists. CPUs of the same core are adjacent."""
     in_order = [cpu for core in machine.cores for cpu in core]
     if not 1 <= most < len(in_order):
         raise InputError(
@@ -171,7 +170,7 @@ def _fought_by(candidate: Candidate) -> Collection[str]:
 
 
 def _as_isolated(facts: Facts, cpus: list[int]) -> Facts:
-    """Return the facts that the machine would have if these CPUs were isolated."""
+    """Return the facts as they would be if these CPUs were isolated."""
     update = {"isolated": format_cpu_list(cpus), "isolated_count": len(cpus)}
     return facts.model_copy(update={"cpu": facts.cpu.model_copy(update=update)})
 
@@ -183,7 +182,7 @@ def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
 
 
 def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, architecture: str) -> str | None:
-    """Return why a rule is not tried; None if it is tried; empty if the machine already meets it."""
+    """Return why a rule is not tried: None if it is tried, empty if the machine already meets it."""
     trial, cpus = rule.trial, scope.cpus
     if trial is None:
         return _elsewhere(rule) if judged.result == "differs" else ""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Computes what the kept settings cost: CPUs, throughput of the loads by their own counts, and energy (RAPL),
-from the runs of both sides under the same load.
+"""Computes what the kept settings cost: CPUs, throughput of the loads (by their own counts), and energy
+(RAPL). It compares runs of both sides under the same load.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COUNTS = {
     "rounds": "rounds",
     "cpu_s": "CPU time",
 }
-"""What a part of a load reports (LoadPart.reached), the best measure first -> its name."""
+"""Names for the counts that a load's part reports (LoadPart.reached), the best measure first."""
 
 
 def costs(steps: Sequence[Step], deployment: str) -> list[str]:
@@ -32,13 +32,13 @@ def costs(steps: Sequence[Step], deployment: str) -> list[str]:
 
 
 def isolated_in(steps: Sequence[Step], deployment: str) -> str:
-    """Return the CPUs that were isolated in a deployment, as a list; empty: none."""
+    """Return the CPUs that a deployment isolated, as a list; empty if it isolated none."""
     reports = (step.deployment for step in _of(steps, deployment))
     return next((report.isolated for report in reports if report is not None), "")
 
 
 def of_the_rest(steps: Sequence[Step], deployment: str) -> list[str]:
-    """Return how the counts of each load, and the energy, changed from the machine as it is."""
+    """Return how each load's counts and the energy changed, compared with the machine as it was."""
     before, after = _of(steps, AS_IS), _of(steps, deployment)
     lines: list[str] = []
     for load in sorted({step.key.load for step in after}):
@@ -52,7 +52,7 @@ def _of(steps: Sequence[Step], deployment: str) -> list[Step]:
 
 
 def _compared(before: Sequence[Step], after: Sequence[Step]) -> Iterator[str]:
-    """Return every count that both sides have, with its change."""
+    """Return every count that both sides have, with its relative change."""
     counts = [dict(_counts(side)) for side in (before, after)]
     for name, was in counts[0].items():
         now = counts[1].get(name)
@@ -61,7 +61,7 @@ def _compared(before: Sequence[Step], after: Sequence[Step]) -> Iterator[str]:
 
 
 def _counts(steps: Sequence[Step]) -> Iterator[tuple[str, float]]:
-    """Return the mean of each count over the steps."""
+    """Return the mean of each count over these steps."""
     parts = [part for step in steps for part in step.load.parts]
     for program in dict.fromkeys(part.program for part in parts):
         reached = [part.reached for part in parts if part.program == program]

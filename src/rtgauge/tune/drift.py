@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def kept_values(named: Path) -> list[Value]:
-    """Return what a tuning kept, from the folder that `--files` wrote or from its record. Raises InputError,
-    RecordError.
+    """Return the values that a tuning kept, from the folder that `--files` wrote or from its record. Raises
+    InputError, RecordError.
     """
     found = find_record(named)
     if found.is_dir() and not (found / "run.json").exists():
@@ -27,8 +27,7 @@ def kept_values(named: Path) -> list[Value]:
 
 
 def drifted(named: Path, target: str) -> tuple[int, list[tuple[Value, str]]]:
-    """Return how many values were kept, and the ones that the target does not have, each with its present
-    value.
+    """Return how many values were kept, and each value that the target no longer has, with its present one.
 
     Raises InputError, RecordError, MeasureError.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Puts the files of a tuning into force on this machine, now and at each boot, and removes them again.
+"""Puts a tuning's files into force on this machine, now and at each boot, and removes them again.
 
-The values are written through the journal, as `rtgauge deploy apply` does: `rtgauge restore --applied` puts
-them back too. The files have the old values, so that these can be put back after a boot.
+Values are written through the journal, as `rtgauge deploy apply` does, so `rtgauge restore --applied`
+restores them too. The files contain the old values, so that these can be restored after a boot.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ RUN = f"deploy-{NAME}"
 SYSCTL_LINES = re.compile(r"^# before: (\S+)\n(\S+) = (\S+)$", re.MULTILINE)
 UNIT_LINE = re.compile(r"^Exec(Start|Stop)=/bin/sh -c 'echo (\S+) > (\S+)'$", re.MULTILINE)
 SYSTEMD = Path("run/systemd/system")
-"""There if systemd runs (sd_booted(3))."""
+"""Exists if systemd runs (sd_booted(3))."""
 
 
 def places(root: Path = Path("/")) -> dict[str, Path]:
-    """Return the name of each file -> where it is installed."""
+    """Return where each file is installed, by its name."""
     return {
         SYSCTL_FILE: root / "etc/sysctl.d" / SYSCTL_FILE,
         UNIT_FILE: root / "etc/systemd/system" / UNIT_FILE,
@@ -56,8 +56,8 @@ def read_files(folder: Path) -> dict[str, str]:
 
 
 def values_of(files: Mapping[str, str]) -> list[Value]:
-    """Return what the files set. Raises InputError for a line that sets anything but a file in /proc or
-    /sys.
+    """Return the values that the files set. Raises InputError for a line that sets anything but a file in
+    /proc or /sys.
     """
     sysctls = [
         Value(SYSCTL + name.replace(".", "/"), wanted, old)
@@ -74,12 +74,12 @@ def values_of(files: Mapping[str, str]) -> list[Value]:
 
 
 def install(values: Sequence[Value], root: Path = Path("/")) -> list[str]:
-    """Put values into force, and install files for the next boots. Return what the machine refused, a line
-    each.
+    """Put values into force, and install files for the next boots. Return a line for each refusal by the
+    machine.
 
     Raises MeasureError; then nothing is installed.
     """
-    files = files_with(values)  # made again from the values: nothing else gets into a file that root executes
+    files = files_with(values)  # made again from the values, so that root's files get nothing else
     there = [str(place) for place in places(root).values() if place.exists()]
     if there:
         raise MeasureError(f"{there[0]} is already there; remove it first: rtgauge tune remove")
@@ -102,7 +102,7 @@ def install(values: Sequence[Value], root: Path = Path("/")) -> list[str]:
 
 
 def _write(values: Iterable[Value]) -> list[str]:
-    """Write through the journal. Raises MeasureError."""
+    """Write the values through the journal. Raises MeasureError."""
     pairs = [word for each in values for word in (each.path, each.wanted)]
     with open_target("local", RUN, "rtgauge tune apply") as target:
         held = read_held(target.read)
@@ -113,8 +113,8 @@ def _write(values: Iterable[Value]) -> list[str]:
 
 
 def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
-    """Put the old values back and remove the files. Return how many values were put back, and a line for each
-    that was not. A value that somebody has changed since is left alone.
+    """Restore the old values and remove the files. Return how many values were restored, and a line for each
+    other one. A value that somebody has changed since then is left alone.
 
     Raises InputError if nothing is installed, MeasureError.
     """
@@ -127,7 +127,7 @@ def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
         held = read_held(target.read)
         if held is not None and held.name == NAME:
             target.agent("restore", "--stale", "--held")
-        # After a boot the journal does not have what the files set.
+        # After a boot, the journal does not have the values that the files set.
         now = target.read(paths)
         stale = [each for each in values if same(now.text(each.path) or "", each.wanted)]
         if stale:
@@ -156,7 +156,7 @@ def _reload(root: Path) -> None:
 
 
 def same(text: str, value: str) -> bool:
-    """Return whether a file of the kernel has this value: the chosen word, a number, CPUs or a mask."""
+    """Return whether a kernel file has this value: the selected word, a number, CPUs or a mask."""
     now = (chosen(text.strip()) or "").strip()
     if now == value or (cpu_list(now) is not None and cpu_list(now) == cpu_list(value)):
         return True

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Makes files that keep the settings of a tuning after a boot, each with its undo: for sysctl.d, systemd and
-tuned.
+"""Makes files that keep a tuning's settings after a boot, for sysctl.d, systemd and tuned. Each has its undo.
 
-They are made from the values that the record says were written, and from the values before.
+They are made from the values that were written, according to the record, and the earlier values.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ TUNED_FILE, RT_CONF_FILE = "tuned.conf", "rt-conf.yaml"
 SYSCTL = "/proc/sys/"
 PATH = re.compile(r"/(?:proc|sys)/[A-Za-z0-9_.:/-]{1,255}")
 VALUE = re.compile(r"[A-Za-z0-9_.,-]{1,255}")
-"""Anybody may have written the record: nothing else from it goes into a file that root executes."""
+"""Only such values go into a file that root executes, because anybody may have written the record."""
 
 
 class Value(NamedTuple):
-    """A file of the kernel, the value that is kept, and the one before."""
+    """A kernel file, the value that is kept, and the earlier value."""
 
     path: str
     wanted: str
@@ -40,9 +39,7 @@ class Value(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Return whether it is a file of the kernel that the next boot has too, and a value without
-        spaces.
-        """
+        """Whether it is a kernel file that exists after the next boot too, and a value without spaces."""
         path = PurePosixPath(self.path)
         return (
             PATH.fullmatch(self.path) is not None
@@ -54,7 +51,7 @@ class Value(NamedTuple):
 
 
 def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
-    """Return the name -> text of each file; empty if nothing is kept."""
+    """Return the text of each file by name; empty if nothing is kept."""
     if not result.kept:
         return {}
     made = [Value(each.path, each.wanted, each.old or "") for each in _made(result, record)]
@@ -68,7 +65,7 @@ def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
 
 
 def files_with(values: Sequence[Value]) -> dict[str, str]:
-    """Return the files for sysctl.d and systemd that set these values at each boot."""
+    """Return files for sysctl.d and systemd that set these values at each boot."""
     files: dict[str, str] = {}
     sysctls, others = _parted(values)
     if sysctls:
@@ -81,13 +78,13 @@ def files_with(values: Sequence[Value]) -> dict[str, str]:
 
 
 def _parted(values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-    """Return the values that sysctl can set, and the others."""
+    """Return the values that sysctl can set, and the other values."""
     sysctls = [each for each in values if each.path.startswith(SYSCTL)]
     return sysctls, [each for each in values if not each.path.startswith(SYSCTL)]
 
 
 def _made(result: TuneResult, record: Record) -> list[SettingMade]:
-    """Return what the last run with the kept settings wrote and the machine accepted."""
+    """Return the settings that the last run with the kept settings wrote, and that the machine accepted."""
     step = next((step for step in reversed(record.steps) if step.key.deployment == result.deployment), None)
     if step is None or step.deployment is None:
         return []
@@ -131,8 +128,8 @@ def _profile(values: Sequence[Value]) -> str:
 
 
 def _rt_conf(deployment: Deployment, values: Sequence[Value], cpus: str) -> str:
-    """Return a configuration for rt-conf (Ubuntu), whose schema has only isolation, interrupts and governors;
-    empty if none of them is kept.
+    """Return a configuration for rt-conf (Ubuntu). Its schema has only isolation, interrupts and governors;
+    empty if none of these is kept.
     """
     irqs = next((each.wanted for each in values if each.path.startswith("/proc/irq/")), None)
     lines: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collects what is known about one setting: the advice for and against it, and what was measured here."""
+"""Collects the facts about one setting: the advice for and against it, and earlier measurements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def rule_of(name: str) -> Rule:
-    """Return the rule with this id. Raises InputError."""
+    """Return the rule with this id. Raises InputError if there is none."""
     rules = {rule.id: rule for rule in read_rules()}
     if name not in rules:
         raise InputError(f"no setting '{name}'{nearest(name, rules)}; rtgauge tune --dry-run lists them")
@@ -29,7 +29,7 @@ def rule_of(name: str) -> Rule:
 
 
 def advice(rule: Rule) -> list[str]:
-    """Return a line for each thing that is known beforehand."""
+    """Return a line for each fact that is known without measuring."""
     trial = rule.trial
     lines = [
         f"{rule.id}: {rule.title}",
@@ -59,7 +59,7 @@ def advice(rule: Rule) -> list[str]:
 
 
 def measured(rule: Rule, folder: Path) -> Table | None:
-    """Return every test of this setting in the records of a folder, alone or with others; None if there is
+    """Return every test of this setting, alone or with others, from the records in a folder; None if there is
     none.
     """
     rows = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes tables of what can be tried on a machine."""
+"""Makes tables of the settings that can be tried on a machine."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
-    """Return what would be tried, and its cost; with `details` also the reason, the source, the advice
-    against it, and what needs another kernel.
+    """Return the settings that would be tried, and their costs. `details` adds the reason, the source, the
+    advice against, and the settings that need another kernel.
     """
     rows = [
         [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presents what a tuning found: tables for the terminal, and the page."""
+"""Presents the result of a tuning as tables for the terminal, and as a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def tables(result: TuneResult) -> list[Table]:
-    """Return tables of what is kept, and of every test."""
+    """Return a table of the kept settings, and a table of every test."""
     kept = Table(
         "Kept",
         [*texts("setting", "wanted", "instead of", "costs"), *numbers("gain")],
@@ -65,7 +65,7 @@ def tables(result: TuneResult) -> list[Table]:
 
 
 def interval(test: TestFigures) -> str:
-    """Return the interval of a test's gain; a dash if it is not bounded on both sides."""
+    """Return the interval of a test's gain; a dash unless it is bounded on both sides."""
     if test.low is None or test.high is None:
         return NONE
     return f"{format_change(test.low)} … {format_change(test.high)}"
@@ -89,7 +89,7 @@ def _row(test: TestFigures) -> list[str]:
 
 
 def notes(result: TuneResult) -> list[str]:
-    """Return what the answer is based on, a line each."""
+    """Return notes on the basis of the answer, one per line."""
     lines = [f"Late because of: {', '.join(result.culprits[:5])}."] if result.culprits else []
     for name, verdict in (("Before", result.before), ("After", result.after)):
         if verdict is not None:

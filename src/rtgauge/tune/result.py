@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes one document of what a tuning found."""
+"""Makes one document from the results of a tuning."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class TuneOutcome(StrEnum):
-    """The answers of a tuning."""
+    """The possible answers of a tuning."""
 
     HOLDS = "holds as it is"
     FIXED = "fixed"
@@ -51,33 +51,35 @@ class TestFigures(Model):
     """One test of settings. `gain`: 0.5 means that the baseline's value is 1.5 times the candidate's."""
 
     purpose: Purpose
-    changed: list[str] = Field(description="the settings in which the sides differ")
+    changed: list[str] = Field(description="the settings that differ between the sides")
     baseline: list[str]
     candidate: list[str]
     found: Found
     pairs: int
     gain: float
-    low: float | None = Field(description="of the gain's interval at 95 % over all looks together")
+    low: float | None = Field(description="lower end of the gain's 95 % interval, over all looks together")
     high: float | None
 
 
 class KeptSetting(Model):
-    """A setting to keep, and the test that proved it; None if it was proven only together with others."""
+    """A setting to keep, and the test that proved it (None: it was only proven together with others)."""
 
     rule: str
     title: str
-    found: str = Field(description="what the machine had instead")
+    found: str = Field(description="the machine's own value")
     cost: str
-    against: str | None = Field(description="published advice against it")
+    against: str | None = Field(description="published advice against the setting")
     test: TestFigures | None
 
 
 class Level(Model):
-    """A number of isolated CPUs that was tried with the other kept settings."""
+    """An attempt with fewer or more isolated CPUs, together with the other kept settings."""
 
     cpus: str = Field(description="the isolated CPUs; empty: none")
     verdict: Verdict
-    rest: list[str] = Field(description="counts of the loads and energy, compared with the machine as it is")
+    rest: list[str] = Field(
+        description="counts of the loads and the energy, compared with the original machine"
+    )
     kept: bool
 
 
@@ -85,23 +87,21 @@ class TuneResult(Model):
     """The document of `rtgauge tune --json`."""
 
     outcome: TuneOutcome
-    status: int = Field(description="the exit status")
+    status: int = Field(description="the exit status of the command")
     conclusion: str
     record: str
     requirement: str
-    before: Verdict | None = Field(description="the machine as it was, in every such run")
-    after: Verdict | None = Field(description="with the kept settings, in every such run")
+    before: Verdict | None = Field(description="worst verdict on the machine as it was")
+    after: Verdict | None = Field(description="worst verdict with the kept settings")
     culprits: list[str]
     kept: list[KeptSetting]
-    deployment: str = Field(description="the kept settings, for --deployment; as-is: none")
+    deployment: str = Field(description="the kept settings, as --deployment takes them; as-is: none")
     tests: list[TestFigures]
-    confirmed: Found | None = Field(description="under loads that the search did not use")
+    confirmed: Found | None = Field(description="result of the test under loads that the search did not use")
     confirm_loads: list[str]
-    daemons: list[str] = Field(default=[], description="daemons that set values back; such trials stop them")
-    costs: list[str] = Field(description="of the kept settings: CPUs, throughput of the loads, energy")
-    isolated: list[Level] = Field(
-        default=[], description="the search for the fewest isolated CPUs, the fewest first"
-    )
+    daemons: list[str] = Field(default=[], description="daemons that change values back; trials stop them")
+    costs: list[str] = Field(description="costs of the kept settings: CPUs, throughput of the loads, energy")
+    isolated: list[Level] = Field(default=[], description="search for the fewest isolated CPUs, fewest first")
     runs: int
     out_of_budget: bool
     false_keep: float = FALSE_KEEP
@@ -110,7 +110,7 @@ class TuneResult(Model):
 
     @staticmethod
     def of(record: Record) -> TuneResult:
-        """Return the result of a record so far. Raises InputError for a record that is not of a tuning."""
+        """Return the result of a record, finished or not. Raises InputError if it is not of a tuning."""
         played = play(record)
         tuned, wish = played.search.result, played.wish
         after = _verdict(record, played, tuned.final) if tuned.final else None
@@ -147,7 +147,7 @@ class TuneResult(Model):
 
 
 def figures(test: Test) -> TestFigures:
-    """Return a test in the document's form."""
+    """Return a test as the document shows it."""
     decision = test.decision
     return TestFigures(
         purpose=test.purpose,
@@ -163,8 +163,8 @@ def figures(test: Test) -> TestFigures:
 
 
 def _levels(record: Record, played: Played) -> list[Level]:
-    """Return every number of isolated CPUs that was tried; empty if the smallest was not searched, or nothing
-    helps.
+    """Return every tried number of isolated CPUs; empty if the smallest number was not searched, or if
+    nothing helps.
     """
     wish, tuned = played.wish, played.search.result
     levels: list[Level] = []
@@ -202,8 +202,8 @@ def _kept(name: str, played: Played) -> KeptSetting:
 
 
 def _verdict(record: Record, played: Played, settings: Sequence[str]) -> Verdict | None:
-    """Return the worst verdict on the runs with exactly these settings, including the confirmation, with the
-    exposure of them all; None if there are none.
+    """Return the worst verdict on the runs with exactly these settings, including the confirmation, and their
+    joint exposure. None if there are no such runs.
     """
     numbers = {number for number, visit in enumerate(played.runs, 1) if set(visit.settings) == set(settings)}
     bound = played.wish.bound

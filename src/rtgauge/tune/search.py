@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Decides which settings to measure next, and which to keep, from what was measured so far. It measures
-nothing itself.
+"""Decides, from earlier measurements, which settings to measure next and which to keep. It measures nothing
+itself.
 
-It tests first the remedies of the culprits, then everything together, then halves of that, until each
-remaining setting has a test of its own. A test is a group sequential one on pairs of runs, in random balanced
-order (`analysis/gate.py`). All tests that can keep something share one error level (Bonferroni).
+It first tests the culprits' remedies, then everything together, then halves, until each remaining setting has
+a test of its own. A test is a group sequential test on pairs of runs, in random balanced order
+(`analysis/gate.py`). All tests that can keep a setting share one error level (Bonferroni).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rtgauge.plan.alternation import first_sides
 from rtgauge.record.alternation import BLOCK
 
 FALSE_KEEP = 0.01
-"""The chance that a whole run keeps a setting that does not help."""
+"""The probability that a whole tuning keeps a setting that does not help."""
 OTHER_ERROR = 0.01
-"""The error of a test that keeps nothing: whether something hurts, and the confirmation."""
+"""The error level of a test that keeps nothing: of whether a setting hurts, and of the confirmation."""
 MOST_REMEDIES = 3
 SPARE = 3
-"""For this many pairs of a test, one more may be measured instead of a pair that does not count."""
+"""A test may measure one extra pair for this many pairs, to replace a pair that does not count."""
 
 
 class Found(StrEnum):
@@ -37,7 +37,7 @@ class Found(StrEnum):
 
 
 class Purpose(StrEnum):
-    """Why a test is made."""
+    """The purpose of a test."""
 
     REMEDY = "remedy of a culprit"
     GROUP = "all together"
@@ -49,17 +49,17 @@ class Purpose(StrEnum):
 
 
 Settings = tuple[str, ...]
-"""Ids of rules; `isolated-cpus=3` is a rule with fewer CPUs than all the real-time ones."""
+"""Ids of rules. `isolated-cpus=3` is a rule with fewer than all the real-time CPUs."""
 
 
 def rule_id(setting: str) -> str:
-    """The id of the setting's rule."""
+    """Return the id of the setting's rule."""
     return setting.partition("=")[0]
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One run: the settings in force, and the loads."""
+    """A run: the settings in force, and the loads."""
 
     settings: Settings
     loads: Sequence[str]
@@ -68,8 +68,8 @@ class Visit:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run showed: the value (ns) that decides, and whether it met the requirement. None: the run does
-    not count.
+    """What a run showed: the deciding value (ns), and whether it met the requirement. None: the run does not
+    count.
     """
 
     value_ns: float | None
@@ -78,7 +78,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Test:
-    """A test of `candidate` against `baseline`; `decision` is of ln(baseline / candidate)."""
+    """A test of `candidate` against `baseline`. `decision` is about ln(baseline / candidate)."""
 
     purpose: Purpose
     baseline: Settings
@@ -91,7 +91,7 @@ class Test:
 
     @property
     def changed(self) -> Settings:
-        """The settings in which the sides differ."""
+        """The settings that differ between the sides."""
         return tuple(
             name
             for name in dict.fromkeys((*self.baseline, *self.candidate))
@@ -101,10 +101,10 @@ class Test:
 
 @dataclass(frozen=True)
 class SearchWish:
-    """What to search. `candidates`: ids of rules, the likeliest first -> the rules that each conflicts with.
+    """The options of a search. `candidates`: rules by id, the most promising first, with their conflicts.
 
-    `most_runs`: the budget in runs, including the confirmation. `larger_than`: the gain that matters: 0.2 is
-    20 %.
+    `most_runs`: the budget in runs, including the confirmation. `larger_than`: the smallest gain that
+    matters: 0.2 is 20 %.
     """
 
     candidates: Mapping[str, Sequence[str]]
@@ -115,13 +115,13 @@ class SearchWish:
     larger_than: float = 0.2
     max_pairs: int = 2 * BLOCK
     fewer: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    """Setting -> forms of it that cost less and may be enough, the cheapest first."""
+    """Setting -> its variants that cost less and may be enough, the cheapest first."""
 
 
 @dataclass
 class Tuned:
-    """What the search found. `kept`: each was proven by itself; `together`: they help together, but there was
-    no time to find out which of them do.
+    """The result of a search. `kept`: settings that were each proven alone. `together`: settings that help
+    together, when there was no time to find out which of them do.
     """
 
     met_before: bool = False
@@ -143,21 +143,21 @@ Asked = Generator[Sequence[Visit], Sequence[Seen], None]
 
 
 class _OutOfBudget(Exception):  # noqa: N818 - an end like others
-    """The budget does not pay for another test."""
+    """The budget is too small for another test."""
 
 
 class Search:
-    """One search. `result` grows as `visits` is driven."""
+    """A search. `result` grows while the caller drives `visits`."""
 
     def __init__(self, wish: SearchWish) -> None:
         self._wish = wish
         self._runs, self._blocks = 0, 0
         self.suspects: Sequence[str] = ()
-        """The remedies of the culprits, the worst culprit first; set this after the first run."""
+        """The remedies of the culprits, the worst culprit first. Set this after the first run."""
         self.result = Tuned()
 
     def visits(self) -> Asked:
-        """Yield the next runs, and receive what they showed, in the same order."""
+        """Yield the next runs, and receive their results in the same order."""
         first = (yield from self._measured([Visit((), self._wish.loads, explained=True)]))[0]
         self.result.measured_before = first.value_ns is not None
         self.result.met_before = first.meets
@@ -178,7 +178,7 @@ class Search:
                 if test.found is Found.BETTER and test.meets:
                     return
         left = [name for name in self._wish.candidates if name not in self.result.kept]
-        # What is in conflict with the others makes a group of its own.
+        # Settings that conflict with the others form a group of their own.
         while rest := self._fitting(left):
             found = yield from self._helping(self.result.kept, rest, Purpose.GROUP)
             yield from self._prove_each(found)
@@ -188,7 +188,7 @@ class Search:
             left = [name for name in left if name not in rest]
 
     def _fitting(self, names: Sequence[str]) -> Settings:
-        """As many of them, in order, as can be in force together with what is kept."""
+        """Return as many of these settings, in order, as can be in force together with the kept ones."""
         fitting: Settings = ()
         for name in names:
             if self._fits((*self.result.kept, *fitting, name)):
@@ -196,7 +196,7 @@ class Search:
         return fitting
 
     def _proven(self, name: str) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
-        """Test one setting on top of what is kept; keep it if it helps."""
+        """Test one setting in addition to the kept ones; keep it if it helps."""
         base = self.result.kept
         purpose = Purpose.REMEDY if name in self.suspects else Purpose.PROOF
         test = yield from self._test(purpose, base, (*base, name), self._keep_error)
@@ -207,9 +207,9 @@ class Search:
     def _helping(
         self, base: Settings, group: Settings, purpose: Purpose, *, halves: bool = True
     ) -> Generator[Sequence[Visit], Sequence[Seen], Settings]:
-        """Return the smallest part found of a group that helps on top of `base`; empty if none does.
+        """Return the smallest part found of a group that helps in addition to `base`; empty if none does.
 
-        `halves`: look into the halves of a group that makes no difference, because one may hide the other.
+        `halves`: test the halves of a group that makes no difference, because one may hide the other.
         """
         test = yield from self._test(purpose, base, (*base, *group), self._keep_error)
         if test.found is Found.BETTER:
@@ -218,7 +218,7 @@ class Search:
         same = test.found is Found.NO_DIFFERENCE
         if len(group) == 1 or (same and not halves):
             return ()
-        # If the group hurts, or cannot be set, one setting may be the cause: try the others without it.
+        # If the group hurts or cannot be set, one setting may be the cause: try the others without it.
         half = len(group) // 2
         first = yield from self._helping(base, group[:half], Purpose.PART, halves=not same)
         second = yield from self._helping((*base, *first), group[half:], Purpose.PART, halves=not same)
@@ -227,7 +227,7 @@ class Search:
     def _smallest(
         self, base: Settings, group: Settings
     ) -> Generator[Sequence[Visit], Sequence[Seen], Settings]:
-        """Return a group that helps on top of `base`, without the halves that are not needed."""
+        """Return a group that helps in addition to `base`, without the halves that are not needed."""
         if len(group) == 1:
             return group
         half = len(group) // 2
@@ -243,7 +243,7 @@ class Search:
         return (*first, *second)
 
     def _prove_each(self, found: Settings) -> Asked:
-        """Keep each found setting that the others need: without it they must be worse."""
+        """Keep each of these settings that the others need: without it, the result must be worse."""
         self.result.together = found
         left = found
         for name in found:
@@ -255,10 +255,10 @@ class Search:
             self.result.together = left
 
     def _fewest(self) -> Asked:
-        """Find the cheapest form of a setting that is as good, or meets the requirement too, by halving."""
+        """Find, by halving, a setting's cheapest variant that is as good or also meets the requirement."""
         for name in [each for each in self.result.final if each in self._wish.fewer]:
             full, forms = name, self._wish.fewer[name]
-            # A form below `low` is not enough; the setting itself comes after the last form.
+            # A variant below `low` is not enough. The setting itself comes after the last variant.
             low, high = 0, len(forms)
             while low < high:
                 middle = (low + high) // 2
@@ -283,12 +283,12 @@ class Search:
 
     @property
     def _keep_error(self) -> float:
-        # Each setting has at most two tests of its own, as a remedy and at the end, and N settings have fewer
+        # Each setting has at most two tests of its own, as a remedy and at the end. N settings have fewer
         # than 2 N groups of halves.
         return FALSE_KEEP / (4 * len(self._wish.candidates))
 
     def _fits(self, settings: Settings) -> bool:
-        """Return whether no two of them conflict."""
+        """Return whether no two of these settings conflict."""
         return not any(other in self._wish.candidates[name] for name in settings for other in settings)
 
     def _measured(self, visits: Sequence[Visit]) -> Generator[Sequence[Visit], Sequence[Seen], list[Seen]]:
@@ -307,10 +307,10 @@ class Search:
         loads: Sequence[str] | None = None,
         reserved: int = 2 * BLOCK,
     ) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
-        """Measure pairs of runs of both sides until they decide.
+        """Measure pairs of runs of both sides until the test decides.
 
-        `reserved`: how many runs to leave for the confirmation. Raises _OutOfBudget if the budget does not
-        pay for the first pairs.
+        `reserved`: how many runs to leave for the confirmation. Raises _OutOfBudget if the budget is too
+        small for the first pairs.
         """
         wish = self._wish
         gains: list[float] = []
@@ -353,7 +353,7 @@ class Search:
         return test
 
     def _decisions(self, gains: Sequence[float], error: float) -> tuple[Decision, Decision]:
-        """Return whether the candidate is better, and whether it is worse: each as the gate's `worse`."""
+        """Return whether the candidate is better, and whether it is worse. Each is a gate's `worse`."""
         wish = self._wish
         better = decide(gains, larger_than=wish.larger_than, max_pairs=wish.max_pairs, error=error)
         worse = decide(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs the search on a record: it replays the runs that the record holds, and requests the next ones. So a
-record that was cut off continues where it stopped.
+"""Runs the search on a record: it replays the record's runs, and requests the next ones. So an interrupted
+tuning can continue.
 
-Each run has a number, the `repeat` of its steps, in the order of the search.
+Each run has a number, which is the `repeat` of its steps, in the order of the search.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ QUANTILES = (
 
 @dataclass(frozen=True)
 class Played:
-    """A search after all the runs of a record. `next`: the runs that it requests next; none: it is done."""
+    """A search after all runs of a record. `next`: the runs that it requests next; empty if it is done."""
 
     wish: TuneWish
     search: Search
     culprits: Sequence[RankedCulprit]
     runs: Sequence[Visit]
-    """What was measured, in order; the first run has the number 1."""
+    """The runs, in order. The first run has the number 1."""
     next: Sequence[Visit]
 
     @property
     def awaits_boot(self) -> bool:
-        """Whether the confirmation comes next, which needs another boot first."""
+        """Whether the confirmation comes next, and must wait for another boot."""
         begins = self.next and self.next[0].loads == self.wish.confirm_loads
         begun = any(visit.loads == self.wish.confirm_loads for visit in self.runs)
         return self.wish.confirm_after_boot and bool(begins) and not begun
 
 
 def play(record: Record) -> Played:
-    """Replay the search. Raises InputError for a record that is not of a tuning, RecordError."""
+    """Replay it. Raises InputError if the record is not of a tuning, RecordError if it is damaged."""
     wish = wish_of(record.run)
     search = Search(wish.search(record.run.seed or 0))
     planned = {key.repeat for key in record.run.planned}
@@ -83,9 +83,9 @@ def play(record: Record) -> Played:
 
 
 def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:
-    """Return the steps of the next runs; none if the search is done, cannot continue, or awaits another boot.
+    """Return the steps of the next runs; empty if the search is done, cannot continue, or waits for a boot.
 
-    `booted`: the machine was booted after the search.
+    `booted`: whether the machine was booted after the search.
     """
     played = play(record)
     if played.awaits_boot and not booted:
@@ -102,7 +102,7 @@ def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:
 
 
 def deployment(settings: Sequence[str], wish: TuneWish) -> str:
-    """Return the name of the deployment with these settings in force."""
+    """Return the name of the deployment with these settings."""
     parts = {choice.rule: choice.part for choice in wish.choices} | {
         setting: part for parts in wish.fewer.values() for setting, part in parts.items()
     }
@@ -110,7 +110,7 @@ def deployment(settings: Sequence[str], wish: TuneWish) -> str:
 
 
 def deployment_name(parts: Sequence[str], cpus: str | None, pid: int | None = None) -> str:
-    """Return the name of the deployment with these parts; without any, `as-is`. Raises InputError."""
+    """Return the name of the deployment with these parts, or `as-is` without parts. Raises InputError."""
     if not parts:
         return AS_IS
     rules, boots = (
@@ -128,7 +128,7 @@ def deployment_name(parts: Sequence[str], cpus: str | None, pid: int | None = No
 
 
 def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> Seen:
-    """Return what a run showed under its worst load; it does not count if a load is missing or invalid."""
+    """Return what a run showed under its worst load. A run with a missing or invalid load does not count."""
     by_load = {step.key.load: step for step in steps}
     values = [value_ns(by_load[load], requirement) if load in by_load else None for load in visit.loads]
     if any(value is None for value in values):
@@ -138,8 +138,8 @@ def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> Se
 
 
 def value_ns(step: Step, requirement: Requirement) -> int | None:
-    """Return a value that at least the required share of a step's activations did not exceed; of several
-    threads, the worst one's. None if the step does not count.
+    """Return the value (ns) that at least the required share of a step's activations stay within; the worst
+    thread's, if there are several. None if the step does not count.
     """
     if any(mark.severity is Severity.INVALID for mark in step.marks):
         return None
@@ -150,8 +150,8 @@ def value_ns(step: Step, requirement: Requirement) -> int | None:
 
 
 def _kept_ns(figures: Distribution, hardness: Fraction) -> int | None:
-    """Return the first quantile of a record that is not below the share, or the maximum if too few samples
-    lie beyond.
+    """Return a record's first quantile at or above the share, or the maximum if too few samples lie
+    beyond.
     """
     for share, name in QUANTILES:
         if share >= hardness and figures.count * (1 - share) >= LEAST_BEYOND:

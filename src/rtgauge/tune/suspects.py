@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the settings that may remove a cause of lateness: the remedies of a run's culprits, the worst
+"""Finds the settings that may remove a cause of lateness: remedies of a run's culprits, the worst culprit
 first.
 """
 
@@ -22,12 +22,12 @@ LEAST_SHARE = 0.05
 """A culprit with a smaller share of the explained time does not count as a cause."""
 DEFERRED_WORK = "kworker"
 NETWORK = ("NET_RX", "NET_TX")
-"""Softirqs (include/linux/interrupt.h)."""
+"""Softirqs of the network (include/linux/interrupt.h)."""
 MEMORY = ("compact-unevictable", "compaction-proactiveness", "numa-balancing", "thp", "ksm")
 
 
 def culprits_of(record: Record, steps: Sequence[Step]) -> list[RankedCulprit]:
-    """Return the culprits of explained steps; the ones with the most time come first. Raises RecordError."""
+    """Return the culprits of explained steps, the most time first. Raises RecordError."""
     ranked = [known for explained in explained_steps(record, steps) for known in explained.culprits]
     return sorted(
         (known for known in ranked if known.time_share >= LEAST_SHARE and known.culprit.kind is not Kind.OWN),
@@ -36,7 +36,7 @@ def culprits_of(record: Record, steps: Sequence[Step]) -> list[RankedCulprit]:
 
 
 def suspects(culprits: Sequence[RankedCulprit], known: AbstractSet[str]) -> list[str]:
-    """Return ids of rules among `known`."""
+    """Return the ids of the culprits' remedies among the rules `known`."""
     rules = [rule for culprit in culprits for rule in _remedies(culprit)]
     return [rule for rule in dict.fromkeys(rules) if rule in known]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the options of a tuning, which its record keeps."""
+"""Defines a tuning's options, which its record keeps."""
 
 from __future__ import annotations
 
@@ -27,18 +27,16 @@ if TYPE_CHECKING:
     from rtgauge.tune.candidates import Candidate
 
 KEY = "tune"
-"""The key in the plan of run.json."""
+"""The key for the options in the plan of run.json."""
 LEAST_RUNS = 1 + 4 * BLOCK
-"""The fewest runs: the machine as it is, one test, and the confirmation."""
+"""The fewest runs that make sense: the machine as it is, one test, and the confirmation."""
 LONGEST_WASH_OUT_NS = NS_PER_S
 WASH_OUT_SHARE = 5
-"""One part in this many of the duration is each run's warm-up, in which the previous run's settings wear
-off.
-"""
+"""Each run's warm-up is the duration divided by this. The previous run's settings wear off in it."""
 
 
 class Choice(Model):
-    """A setting that may be tried: the id of its rule, what was found, and its part of a deployment."""
+    """A setting to try: the id of its rule, the value found, and its part of a deployment."""
 
     rule: str
     found: str
@@ -52,17 +50,19 @@ class TuneWish(Model):
     cpus: str | None = Field(default=None, description="the real-time CPUs; None: all")
     pid: int | None = Field(default=None, description="the watched program; None: a probe is measured")
     choices: list[Choice]
-    daemons: list[str] = Field(default=[], description="the daemons that run and would set a value back")
+    daemons: list[str] = Field(default=[], description="running daemons that would change a value back")
     loads: list[str]
     confirm_loads: list[str]
     most_runs: int = Field(description="the budget, in runs")
-    run_s: float = Field(description="about how long one run takes")
+    run_s: float = Field(description="estimated length of a run")
     fewer: dict[str, dict[str, str]] = Field(
         default={},
-        description="of a rule: forms that isolate fewer CPUs, the fewest first, each with its part",
+        description="rule -> variants that isolate fewer CPUs, the fewest first, with their parts",
     )
-    larger_than: float = Field(default=0.2, gt=0, description="the gain that matters: 0.2 is 20 %")
-    confirm_after_boot: bool = Field(default=False, description="the confirmation comes after another boot")
+    larger_than: float = Field(default=0.2, gt=0, description="the smallest gain that matters: 0.2 is 20 %")
+    confirm_after_boot: bool = Field(
+        default=False, description="whether the confirmation waits for another boot"
+    )
 
     @property
     def bound(self) -> Requirement:
@@ -70,7 +70,7 @@ class TuneWish(Model):
         return parse_requirement(self.requirement)
 
     def search(self, seed: int) -> SearchWish:
-        """Return what the search needs to know."""
+        """Return the wish in the form that the search needs."""
         rules = tried_rules()
         conflicts = {
             choice.rule: rule.trial.conflicts
@@ -89,8 +89,8 @@ class TuneWish(Model):
 
 
 def wish_of(run: Run) -> TuneWish:
-    """Return the options of a record's tuning. Raises InputError for any other record, RecordError if it is
-    damaged.
+    """Return the options of a record's tuning. Raises InputError if the record is not from a tuning,
+    RecordError if it is damaged.
     """
     written = run.plan.get(KEY)
     if written is None:
@@ -118,11 +118,11 @@ def tune_plan(
     seed: int | None,
     reboot: bool = False,
 ) -> Plan:
-    """Return the plan of the first run: the machine as it is, explained. Raises InputError.
+    """Return the plan of the first run, which explains the machine as it is. Raises InputError.
 
     `fewer`: lists of fewer CPUs than `cpus` that may be isolated, the fewest first. The first CPU is
-    measured, because it is isolated in all of them. `reboot`: a lab guest is booted for each set of settings;
-    any other machine is booted by its user before the confirmation.
+    measured, because it is isolated in every list. `reboot`: boot a lab guest for each set of settings; the
+    user boots any other machine before the confirmation.
     """
     if pid is None and requirement.metric != "latency":
         raise InputError(f"tune measures latency, not {requirement.metric}: write latency<=TIME")
@@ -137,7 +137,7 @@ def tune_plan(
     defaults = ({"probe": "watch", "pid": pid} if pid is not None else measured) | {
         "duration": f"{duration_ns}ns",
         "warm-up": f"{min(LONGEST_WASH_OUT_NS, duration_ns // WASH_OUT_SHARE)}ns",
-        # The idle states count too: the machine is measured as it is.
+        # Idle states count too, because the machine is measured as it is.
         "dma-latency": "off",
         "explain": True,
     }
@@ -177,12 +177,12 @@ def tune_plan(
 
 
 def plain(key: StepKey) -> StepKey:
-    """Return the step without its explanation, which costs time."""
+    """Return the step without its explanation, which takes time."""
     return key.with_parameters(explain=False)
 
 
 def resolution(wish: TuneWish, duration_ns: int) -> str:
-    """Return what the budget can resolve, as a sentence."""
+    """Return a sentence about the gain that the budget can resolve."""
     run_s = duration_ns / NS_PER_S
     tests = (wish.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
     side_s = BLOCK * run_s

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Judges records: a requirement and its verdict, and the decision flowchart with its advice."""
+"""Judges records: a requirement and its verdict, and a decision flowchart and its advice."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds out what a run covers: how its steps differ, and which CPUs and parts of the plan are missing."""
+"""Finds what a run covers: how its steps differ, and which CPUs and parts of the plan are missing."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FORBIDDEN = {
 }
 """The engine's reasons for leaving out a CPU that should be measured (docs/formats/stream.md).
 
-An offline CPU, or one that was not named, is not a gap.
+A CPU that is offline or was not named is not a gap.
 """
 
 
 def condition_of(key: StepKey) -> str:
-    """Return what all repeats of a step have in common."""
+    """Return a key that all repeats of a step share."""
     return key.id_without("repeat")
 
 
 def noun_of(keys: Sequence[StepKey]) -> str:
-    """Name a run's conditions by what differs between its steps: "load", "deployment", otherwise "step"."""
+    """Name a run's conditions after what differs between its steps: "load", "deployment", or else "step"."""
     conditions = list({condition_of(key): key for key in keys}.values())
     for noun in ("load", "deployment"):
         if len({key.id_without("repeat", noun) for key in conditions}) == 1:
@@ -37,7 +37,7 @@ def noun_of(keys: Sequence[StepKey]) -> str:
 
 
 def cpus_left_out(steps: Sequence[Step]) -> list[str]:
-    """Return the online CPUs that a step could not measure, and why: "CPU 3 (a cpuset forbids it)"."""
+    """Return the online CPUs that a step could not measure, with reasons: "CPU 3 (a cpuset forbids it)"."""
     reasons: dict[str, set[int]] = {}
     for step in steps:
         for entry in step.cpus_not_measured:
@@ -51,8 +51,8 @@ def cpus_left_out(steps: Sequence[Step]) -> list[str]:
 
 
 def left_out_of(run: Run) -> list[str]:
-    """Return the parts of its plan that a run did not measure, and why: "load network was not available
-    (...)".
+    """Return the parts of a run's plan that were not measured, with the reason: "load network was not
+    available (...)".
     """
     missing = [
         f"{item.what} was {'not available' if item.what.startswith('load ') else 'left out'} ({item.reason})"

@@ -19,15 +19,15 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
 MARGIN = Fraction(80, 100)
-"""A requirement is marginal if it holds, but would not hold at this share of its bound."""
+"""A requirement that holds is marginal if it would not hold at this share of its bound."""
 
 LEAST_FOR_EVERY = 10_000
-"""Fewer activations say nothing about "100 %": at 95 % confidence they do not rule out one violation in
+"""With fewer activations, "100 %" cannot be judged: at 95 % confidence they do not rule out one violation in
 3,333.
 """
 
 SAME_PERIOD = Fraction(1, 100)
-"""An interval this close to the required period needs no remark: 997 us for 1 ms."""
+"""If the interval is this close to the required period, no remark is made: 997 us for 1 ms."""
 LATENCY = "latency"
 _BY_LATENESS = {
     VerdictWord.HOLDS: "stays within",
@@ -45,18 +45,18 @@ class _Case:
     step: Step
     violations: Violations
     close: Violations
-    """The violations of the bound multiplied by `margin`."""
+    """The violations of `margin` times the bound."""
     maximum_ns: int | None
     series: int
     interval_ns: int | None
     margin: Fraction
     next: NextStep
     cpu: int | None
-    """The CPU that measured the maximum."""
+    """The CPU on which the maximum was measured."""
 
     def design_effect(self, violations: Violations) -> float:
-        """Return how many activations count as one independent activation, because violations come in
-        bursts.
+        """Return how many activations count as one independent activation, because violations come
+        in bursts.
         """
         return (
             1.0
@@ -65,7 +65,7 @@ class _Case:
         )
 
     def at_most(self, violations: Violations) -> float:
-        """Return the largest share of such violations that this measurement does not rule out."""
+        """Return the largest share of these violations that this measurement does not rule out."""
         effect = self.design_effect(violations)
         return upper_bound(
             violations.possible / effect, violations.activations / effect, float(self.requirement.confidence)
@@ -77,7 +77,7 @@ class _Case:
         return self.at_most(self.violations)
 
     def duration_ns(self, activations: int) -> int | None:
-        """Return how long this many activations take on all CPUs together; None if unknown or too long."""
+        """Return how long (ns) this many activations take on all CPUs; None if unknown or too long."""
         if self.interval_ns is None:
             return None
         duration_ns = -(-activations // max(1, self.series)) * self.interval_ns
@@ -85,7 +85,7 @@ class _Case:
 
     @cached_property
     def seen(self) -> str:
-        """The measured figures, in words."""
+        """Return the measured figures in words."""
         v, requirement, key = self.violations, self.requirement, self.step.key
         late = v.certain - v.missed
         parts = [plural(v.activations, "activation")]
@@ -108,7 +108,7 @@ class _Case:
 
     @cached_property
     def support(self) -> str:
-        """The statement of confidence that belongs to every verdict on a sample."""
+        """Return the statement of confidence that every verdict on a sample needs."""
         confidence, share = format_percent(self.requirement.confidence), format_share(self.supported)
         if self.violations.possible:
             return f"at {confidence} confidence at most {share} violate"
@@ -129,7 +129,7 @@ class _Case:
 
 
 def interval_remark(interval_ns: int | None, period_ns: int | None) -> str | None:
-    """Return a remark if a step was measured at another interval than the required period, otherwise None."""
+    """Return a remark if a step's interval differs from the required period, otherwise None."""
     if period_ns is None or interval_ns is None or abs(period_ns - interval_ns) <= SAME_PERIOD * period_ns:
         return None
     return f"measured every {format_duration(interval_ns)}, required every {format_duration(period_ns)}"
@@ -176,7 +176,7 @@ def _without_figures(
 
 
 def _for_every(case: _Case) -> Verdict:
-    """Judge hardness 100 %: one certain violation decides, and no sample ever proves that there is none."""
+    """Judge hardness 100 %. One certain violation decides, and no sample proves that there are none."""
     v, seen, support = case.violations, case.seen, case.support
     if v.certain:
         return case.verdict(VerdictWord.FAILS, seen, case.next.for_failure())
@@ -195,7 +195,7 @@ def _for_every(case: _Case) -> Verdict:
 
 
 def _too_short(case: _Case, reason: str, needed: int | None) -> Verdict:
-    """Return "cannot tell"; `needed`: how many activations would decide, None if no number does."""
+    """Return "cannot tell". `needed`: how many activations would decide; None if no number does."""
     duration = None if needed is None else case.duration_ns(needed)
     return case.verdict(
         VerdictWord.CANNOT_TELL,
@@ -207,7 +207,7 @@ def _too_short(case: _Case, reason: str, needed: int | None) -> Verdict:
 
 
 def _for_a_share(case: _Case) -> Verdict:
-    """Judge hardness below 100 %: what the sample supports, at the required confidence."""
+    """Judge hardness below 100 % by what the sample supports at the required confidence."""
     v, requirement, seen = case.violations, case.requirement, case.seen
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
     may = f"{format_share(allowed)} allowed"
@@ -234,7 +234,7 @@ def _for_a_share(case: _Case) -> Verdict:
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
-    """Return the series of that metric to judge: no parts of a response, and only the first role."""
+    """Return the series of the metric to judge: no parts of a response, and only the first role."""
     main_series = [
         summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels
     ]
@@ -252,10 +252,10 @@ def judge(
     margin: Fraction = MARGIN,
     done: Done | None = None,
 ) -> Verdict:
-    """Judge one step as `judge_metric` does. If the requirement is on jitter, the reason also says whether
-    the lateness stays within the bound.
+    """Judge one step as `judge_metric` does. For a requirement on jitter, the reason also says whether the
+    lateness stays within the bound.
 
-    A task that is always equally late has no jitter, so jitter alone may hide that it is late.
+    A task that is always equally late has no jitter, so jitter alone may hide the lateness.
     """
     judgement = judge_metric(requirement, step, windows, facts, margin=margin, done=done)
     if requirement.metric != "jitter" or not judged_series(step, LATENCY):
@@ -286,17 +286,17 @@ def judge_metric(
     margin: Fraction = MARGIN,
     done: Done | None = None,
 ) -> Verdict:
-    """Judge one step by the windows of its series of the requirement's metric.
+    """Judge one step by the windows of the series with the requirement's metric.
 
-    `facts`: the target's system.json. `done`: what the step's run measured, so that the advice goes beyond
-    it. The verdict is "cannot tell" if the step has an invalid mark, has no such series, or was measured on
-    an emulated machine. A doubtful mark allows at best "marginal", and is named, unless it concerns a series
-    of another metric; with `activations-unknown` on a judged series the verdict is "fails" or "cannot tell".
-    Hardness 100 % fails on any violation, and holds for a sample of at least LEAST_FOR_EVERY, whose size it
-    names. A share holds if the exact upper bound (Clopper and Pearson, one-sided, at the requirement's
-    confidence) on the share of violations is within the allowed one, fails if the lower bound is above it,
-    and otherwise cannot tell. "Holds" becomes "marginal" if the requirement would not hold at `margin` of the
-    bound.
+    `facts`: the target's system.json. `done`: what the step's run measured, so that the advice does not
+    repeat it. The verdict is "cannot tell" if the step has an invalid mark, has no such series, or was
+    measured on an emulated machine. A doubtful mark allows at best "marginal" and is named, unless it is on a
+    series of another metric. With `activations-unknown` on a judged series the verdict is "fails" or "cannot
+    tell". Hardness 100 % fails on any violation, and holds for a sample of at least LEAST_FOR_EVERY; the
+    reason names the sample's size. A share holds if the exact upper bound (Clopper and Pearson, one-sided, at
+    the requirement's confidence) on the share of violations is within the allowed one, fails if the lower
+    bound is above it, and otherwise cannot tell. "Holds" becomes "marginal" if the requirement would not hold
+    at `margin` of the bound.
     """
 
     facts, done = facts or Facts(), done or Done.of_step(step)
@@ -379,7 +379,7 @@ def judge_metric(
         named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
         word = VerdictWord.MARGINAL if verdict.word == VerdictWord.HOLDS else verdict.word
         following = next_for_mark(doubts[0]) if verdict.word == VerdictWord.HOLDS else verdict.next
-        # With this mark more than 1 % of the activations are missing: the series proves nothing.
+        # With this mark, more than 1 % of the activations are missing, so the series proves nothing.
         if unknown is not None and word == VerdictWord.MARGINAL:
             reason = f"{verdict.reason}; but {unknown.detail}"
             return verdict.model_copy(
@@ -396,5 +396,5 @@ def judge_metric(
 
 
 def _largest_of(summary: SeriesSummary) -> int:
-    """Return the largest absolute value, since being early by more than the bound also breaks it."""
+    """Return the largest absolute value, because being too early also breaks the bound."""
     return max(summary.max_ns or 0, -(summary.min_ns or 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Walks the flowchart from the measurements to a way of implementing the task, with its evidence."""
+"""Walks through a flowchart, from the measurements to a way of implementing the task, with its evidence."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 
 
 class Stage(Model):
-    """One way on the walk: its measurement, what that means, and the way that follows in the chart."""
+    """One way on the walk: its measurement, what this means, and the next way in the chart."""
 
     way: str
     name: str
-    margin: Margin | None = Field(description="None: it was not measured")
+    margin: Margin | None = Field(description="None: the way was not measured")
     why: str
     leads_to: str | None = Field(description="the next way; None: the walk ends here")
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
@@ -39,33 +39,31 @@ class Aside(Model):
 
 
 class Advice(Model):
-    """The answer and everything that it rests on."""
+    """The answer and everything that it is based on."""
 
     requirement: str
-    hardness: Hardness = Field(description="the branch of the chart: 100%, or 95% for every share below 100%")
+    hardness: Hardness = Field(description="the chart's branch: 100%, or 95% for every share below 100%")
     chart: str
     about_chart: str
-    differs: str | None = Field(description="how the chart differs from the paper's for this hardness")
+    differs: str | None = Field(description="how the chart differs from the paper's at this hardness")
     by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
     thresholds: dict[str, float]
-    use: str | None = Field(description="the way to take; None: not known yet")
+    use: str | None = Field(description="the way to take; None: not yet known")
     use_name: str | None
-    measured: bool = Field(description="whether the answer rests on a measurement of that way, under load")
+    measured: bool = Field(description="whether the way was measured under load")
     answer: str
     walk: list[Stage]
-    costs: list[str] = Field(description="the cost of this way, from the paper")
-    today: list[str] = Field(description="what has changed since the paper")
-    published: dict[str, list[int]] = Field(
-        description="the paper's measurement of that way: median, 95 %, 100 % (us)"
-    )
-    also_measured: list[Stage] = Field(description="measured ways that the chart does not ask about here")
+    costs: list[str] = Field(description="what this way costs, according to the paper")
+    today: list[str] = Field(description="what has changed since the paper was written")
+    published: dict[str, list[int]] = Field(description="what the paper measured: median, 95 %, 100 % (us)")
+    also_measured: list[Stage] = Field(description="measured ways that the chart does not ask for here")
     aside: list[Aside] = Field(description="steps that do not count as evidence")
-    not_measured: list[OpenQuestion] = Field(description="what was not measured and would change the answer")
-    next: str = Field(description="the next measurement: a command, or what must be done first")
+    not_measured: list[OpenQuestion] = Field(description="missing measurements that could change the answer")
+    next: str = Field(description="what to do next: a command for a measurement, or a preparation")
 
     @property
     def status(self) -> int:
-        """The exit status: 0 measured and good, 1 no software way is left, 4 not yet measured."""
+        """The exit status: 0 measured and good enough, 1 no software way is left, 4 not yet measured."""
         if self.measured:
             return EXIT_OK
         return EXIT_FAILS if self.walk and self.walk[-1].why == NO_SOFTWARE else EXIT_CANNOT_TELL
@@ -85,7 +83,7 @@ class _Case:
     by_way: dict[str, list[Evidence]]
 
     def worst(self, way: str) -> Evidence | None:
-        """Return the evidence that decides about a way; None if nothing was measured."""
+        """Return the evidence that decides about a way; None if the way was not measured."""
         return max(
             self.by_way.get(way, []),
             key=lambda evidence: (ORDER.index(evidence.margin), evidence.times_the_bound or 0.0),
@@ -100,7 +98,7 @@ def kernel_of(facts: Facts) -> str | None:
 
 
 def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
-    """Return why a step does not count as evidence; None if it does."""
+    """Return why a step does not count as evidence; None if it counts."""
     if not any(summary.metric == requirement.metric for summary in step.series):
         return f"it measured no {requirement.metric}"
     if step.tasks:
@@ -111,7 +109,7 @@ def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
 
 
 class _Sorted(NamedTuple):
-    """Way -> its evidence, and the steps that are not evidence."""
+    """Maps each way to its evidence; also the steps that are not evidence."""
 
     by_way: dict[str, list[Evidence]]
     aside: list[Aside]
@@ -240,7 +238,7 @@ def advise(
     chart: Chart,
     thresholds: Thresholds | None = None,
 ) -> Advice:
-    """Walk the chart with the evidence in the records. Raises RecordError for a damaged record."""
+    """Walk through the chart with the evidence in the records. Raises RecordError for a damaged record."""
     limits = thresholds or flowchart.thresholds
     by_way, aside = _sorted_out(requirement, records, flowchart, limits)
     hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"
@@ -298,8 +296,8 @@ def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bo
 
 
 def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
-    """Ask for the last way of the walk if it was not measured."""
-    # The presets of the other metrics already have the kernel-space steps.
+    """Ask for a measurement of the walk's last way, if it is missing."""
+    # The presets of other metrics already have the kernel-space steps.
     in_kernel = (
         ("--set space=kernel",) if way.space == "kernel" and case.requirement.metric == "latency" else ()
     )
@@ -314,8 +312,8 @@ def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
 
 
 def _by_the_paper(case: _Case) -> str | None:
-    """Return where the paper's own chart ends with the same evidence; None if this is that chart, or there is
-    none.
+    """Return where the paper's own chart ends with the same evidence; None if this is that chart or if there
+    is none.
     """
     paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
     if paper is None or paper.id == case.chart.id:

@@ -21,20 +21,20 @@ LARGEST = 1_000_000
 
 
 class Strict(BaseModel):
-    """Base of the models: keys have dashes, unknown keys are errors, and no value is converted."""
+    """Base of the models. Keys have dashes, unknown keys are errors, and no value is converted."""
 
     model_config = DASHED | ConfigDict(strict=True)
 
 
 class Thresholds(Strict):
-    """The highest ratios of lateness to bound that are in the black, marginal and in trouble."""
+    """The highest ratios of lateness to bound that count as in the black, marginal and in trouble."""
 
     black: float = Field(gt=0, le=1)
     """The highest ratio of lateness to bound that is clearly in the black."""
     marginal: float = Field(ge=1, le=LARGEST)
     """The highest ratio of lateness to bound that is marginal."""
     trouble: float = Field(ge=1, le=LARGEST)
-    """The highest ratio of lateness to bound that is in trouble; beyond it is off the map."""
+    """The highest ratio of lateness to bound that is in trouble; above it is off the map."""
 
     @model_validator(mode="after")
     def _rising(self) -> Thresholds:
@@ -44,34 +44,34 @@ class Thresholds(Strict):
 
 
 class Way(Strict):
-    """A way to implement the task, its costs, and what has changed since the paper."""
+    """A way to implement the task, its costs, and what has changed since the paper was written."""
 
     id: Id
-    """Its name in the charts."""
+    """The way's id in the charts."""
     name: Line
-    """Its name for the reader."""
+    """The way's name for the reader."""
     kernel: Literal["stock", "preempt-rt", "linux", "xenomai", "none"]
-    """The kernel that it needs; `linux` is stock or PREEMPT_RT, and `none` ends the chart."""
+    """The kernel that the way needs. `linux` is stock or PREEMPT_RT; `none` ends the chart."""
     space: Literal["user", "kernel", "none"]
-    """Together with `kernel` it says which steps are evidence."""
+    """The space of its task. With `kernel`, it tells which steps are evidence."""
     costs: list[Line]
-    """What it costs, in sentences."""
+    """What the way costs, in sentences."""
     today: list[Line] = Field(default_factory=list)
-    """What has changed since the paper."""
+    """What has changed since the paper was written."""
     published: dict[
         Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]
     ] = Field(default_factory=dict[Literal["response", "periodic"], list[int]])
-    """Median, 95 % and 100 % of the paper's tasks in us."""
+    """Median, 95 % and 100 % (us) of each of the paper's tasks."""
     get: Line | None = None
-    """How to get it."""
+    """How to install it."""
     instead: Line | None = None
-    """The command that measures it if rtgauge cannot."""
+    """A command that measures the way if rtgauge cannot."""
     about_instead: Line | None = None
-    """A sentence about that command."""
+    """A sentence about the command in `instead`."""
 
 
 class Branch(Strict):
-    """The ways that follow one that is not good enough."""
+    """The ways that follow a way that is not good enough."""
 
     hardness: Hardness
     """The hardness to which the branch applies."""
@@ -87,11 +87,11 @@ class Chart(Strict):
     """A flowchart of the ways."""
 
     id: Id
-    """Its name."""
+    """The chart's id."""
     name: Line
-    """Its name for the reader."""
+    """The chart's name for the reader."""
     about: Line
-    """What it is, in a sentence."""
+    """A sentence that describes the chart."""
     start: dict[Hardness, Id]
     """The first way at each hardness."""
     off_the_map: Id
@@ -99,10 +99,10 @@ class Chart(Strict):
     differs: dict[Hardness, Line] = Field(default_factory=dict[Hardness, str])
     """How the chart differs from the paper's, by hardness."""
     branch: list[Branch]
-    """Its branches."""
+    """The chart's branches."""
 
     def after(self, hardness: Hardness, at: str, word: str) -> str:
-        """Return the way after one that is not good enough: marginal, in trouble or off the map."""
+        """Return the way that follows a way that is not good enough: marginal, in trouble or off the map."""
         if word == "off the map":
             return self.off_the_map
         found = next(
@@ -114,7 +114,7 @@ class Chart(Strict):
 
 
 class Flowchart(Strict):
-    """The complete file."""
+    """A file with ways and charts."""
 
     thresholds: Thresholds
     way: list[Way] = Field(min_length=1, max_length=100)
@@ -122,7 +122,7 @@ class Flowchart(Strict):
 
     @model_validator(mode="after")
     def _whole(self) -> Flowchart:
-        """Check that every named way exists, every start is there, and no chart has a cycle."""
+        """Check that every named way exists, that every start is there, and that no chart has a cycle."""
         ways = {way.id: way for way in self.way}
         if len(ways) < len(self.way) or len({chart.id for chart in self.chart}) < len(self.chart):
             raise ValueError("two ways or two charts have the same id")
@@ -155,7 +155,7 @@ class Flowchart(Strict):
         return next(candidate for candidate in self.way if candidate.id == way)
 
     def measured_by(self, kernel: str, space: str) -> list[str]:
-        """Return the ways for which a step on this kernel (stock or preempt-rt), in this space, is
+        """Return the ways for which a step in this space, on this kernel (stock or preempt-rt), is
         evidence.
         """
         return [way.id for way in self.way if way.kernel in (kernel, "linux") and way.space == space]
@@ -173,7 +173,7 @@ class Flowchart(Strict):
 
 
 def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
-    """Raises ValueError if the chart has a cycle. `done`: the ways from which the chart is known to end."""
+    """Raise ValueError if the chart has a cycle. `done`: the ways from which the chart is known to end."""
     if at in before:
         raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
     if at == chart.off_the_map or at in done:
@@ -190,7 +190,7 @@ def with_thresholds(
     marginal: float | None = None,
     trouble: float | None = None,
 ) -> Thresholds:
-    """Replace the thresholds that are given. Raises InputError if they are not in rising order."""
+    """Replace the thresholds that are given. Raises InputError if they are not in ascending order."""
     changed = {
         name: value
         for name, value in (("black", black), ("marginal", marginal), ("trouble", trouble))
@@ -203,7 +203,7 @@ def with_thresholds(
 
 
 def parse_flowchart(text: str, what: str) -> Flowchart:
-    """Parse the flowchart in a TOML text. Raises InputError, calling it `what`, if it is not valid."""
+    """Parse the flowchart in a TOML text. `what` names it in errors. Raises InputError if it is invalid."""
     try:
         return Flowchart.model_validate(toml_of(text, what))
     except ValidationError as error:
@@ -211,14 +211,14 @@ def parse_flowchart(text: str, what: str) -> Flowchart:
 
 
 class Chosen(NamedTuple):
-    """A file of charts, and the chart that was chosen from it."""
+    """A file of charts, and the chart chosen from it."""
 
     flowchart: Flowchart
     chart: Chart
 
 
 def load_flowchart(source: str) -> Chosen:
-    """Load the chart with this id, or the last one of a .toml file. Raises InputError if that fails."""
+    """Load the chart with this id, or the last chart of a .toml file. Raises InputError if that fails."""
     if not source.endswith(".toml"):
         own = parse_flowchart(
             (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Forms the pairs of a gate's record: one value for each run of each series, or why a run does not count."""
+"""Forms the pairs of a gate's record: a value for each run of each series, or why a run does not count."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     from rtgauge.record.reader import Record
 
 NOT_AS_WANTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
-"""Marks of a run that was not measured in the requested deployment."""
+"""Marks that show that a run was not in the requested deployment."""
 
 
 class CannotGate(Exception):  # noqa: N818 - it is not a fault of the program
-    """The record cannot decide anything, however many pairs it has. The message says why and what to do."""
+    """The record cannot decide anything, with any number of pairs. The message gives reason and remedy."""
 
 
 @dataclass(frozen=True)
 class GatePair:
-    """One pair of a series; times in ns. `why_not`: why it does not count; None if it does."""
+    """One pair of a series, with times in ns. `why_not`: why the pair does not count; None if it counts."""
 
     number: int
     first: int
-    """The side measured first: 0 the baseline, 1 the candidate."""
+    """The side that was measured first: 0 the baseline, 1 the candidate."""
     values_ns: tuple[int | None, int | None]
-    """The quantile, or the largest value if a bound decides."""
+    """Each side's quantile, or the largest value if a bound decides."""
     why_not: str | None = None
     events: tuple[int, int] = (0, 0)
-    """Stretches of time in which a side exceeded the bound, if a bound decides."""
+    """How many stretches of time on each side exceeded the bound, if a bound decides."""
 
     @property
     def log_ratio(self) -> float:
-        """ln(candidate / baseline) of a pair that counts."""
+        """ln(candidate / baseline), for a pair that counts."""
         baseline, candidate = self.values_ns
         if not baseline or not candidate:
             raise ValueError(f"pair {self.number} has no values")
@@ -58,12 +58,12 @@ class GatePair:
 
 @dataclass
 class GateSeries:
-    """One series of a gate: the same step of the plan on both sides."""
+    """One series of a gate: the same planned step on both sides."""
 
     name: str
     pairs: list[GatePair] = field(default_factory=list[GatePair])
     steps: tuple[list[Step], list[Step]] = field(default_factory=lambda: (list["Step"](), list["Step"]()))
-    """The steps of each side in the pairs that count."""
+    """Each side's steps in the pairs that count."""
 
     @property
     def counted(self) -> list[GatePair]:
@@ -72,8 +72,8 @@ class GateSeries:
 
     @property
     def level(self) -> tuple[int, float]:
-        """The events and the mean logarithm of both sides together in the first pairs: how high both are, but
-        not which is higher.
+        """The events and the mean logarithm of both sides together in the first pairs. It shows how high both
+        are, but not which is higher.
         """
         first = self.counted[:BLOCK]
         logs = [math.log(ns) for pair in first for ns in pair.values_ns if ns and ns > 0]
@@ -81,9 +81,9 @@ class GateSeries:
 
 
 def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
-    """Return every series of the record with the pairs measured so far.
+    """Return every series of the record, with its measured pairs.
 
-    Raises CannotGate if the record can decide nothing.
+    Raises CannotGate if the record cannot decide anything.
     """
     alternation = alternation_of(record.run)
     if alternation is None:
@@ -125,7 +125,7 @@ def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
 
 
 def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
-    """Return the value (ns) of a record with one run, and why it does not count.
+    """Return the value (ns) of a record with one run, and the reason if it does not count.
 
     The series is the one that the wish names, or the only one. Raises CannotGate if it is missing or
     ambiguous.
@@ -145,7 +145,7 @@ def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
 
 
 def series_names(steps: Sequence[StepKey]) -> list[str]:
-    """Name the series of a plan, from the steps of one run: PROBE/METRIC/LOAD."""
+    """Return the series names of a plan, from the steps of one run: PROBE/METRIC/LOAD."""
     (conditions,) = _conditions(steps).values()
     return list(conditions)
 
@@ -235,7 +235,7 @@ def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, i
 
 
 def _events(record: Record, step: Step, requirement: Requirement) -> int:
-    """Count the stretches of time in which a run may have exceeded the bound; a burst within one stretch
+    """Count the stretches of time in which a run may have exceeded the bound. A burst within one stretch
     counts once.
     """
     series = [

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 SPARE = 3
 """A gate may measure one extra pair for this many requested pairs, to replace a pair that does not count."""
 TRIED = 3
-"""A gate stops if none of its first pairs, up to this many, counts."""
+"""A gate stops if none of its first pairs counts, up to this many."""
 
 
 class GateOutcome(StrEnum):
@@ -67,43 +67,41 @@ class PairFigures(Model):
     """One pair of a series."""
 
     pair: int
-    first: str = Field(description="baseline or candidate: which was measured first")
-    baseline_ns: int | None = Field(description="the quantile; if a bound decides, the largest value")
+    first: str = Field(description="which side was measured first: baseline or candidate")
+    baseline_ns: int | None = Field(description="its quantile; if a bound decides, its largest value")
     candidate_ns: int | None
     change: float | None = Field(
         description="candidate / baseline - 1; None: the pair does not count, or a bound decides"
     )
     baseline_events: int | None = Field(
-        default=None, description="stretches of time in which the bound was exceeded; None: no bound decides"
+        default=None, description="stretches of time in which it exceeded the bound; None: no bound decides"
     )
     candidate_events: int | None = None
     why_not: str | None = Field(default=None, description="why the pair does not count")
 
 
 class SeriesChange(Model):
-    """The change of one series. The primary series decides; the others are not corrected for multiple
+    """The change of one series. The primary series decides. The others are not corrected for multiple
     comparisons.
     """
 
     series: str
-    pairs: int = Field(description="pairs that count")
+    pairs: int = Field(description="how many pairs count")
     change: float | None = Field(
         description="relative change, from the geometric mean of the pairs: 0.1 is +10 %; if a bound "
-        "decides, the change of the rate of exceeding it (None: the baseline never exceeded it)"
+        "decides, the change of the rate of violations (None: the baseline had none)"
     )
-    low: float | None = Field(default=None, description="lower end of its 95 % interval over all looks")
+    low: float | None = Field(default=None, description="lower end of its 95 % interval, over all looks")
     high: float | None = None
     spread: float | None = Field(
         default=None,
-        description="relative standard deviation between the runs of a side; if a bound decides, that of "
-        "their rates (None below 5 events a run)",
+        description="relative standard deviation between a side's runs; if a bound decides, between their "
+        "rates (None below 5 events a run)",
     )
 
 
 class SideExposure(Model):
-    """How much of a side was measured in the pairs that count, and which rate of exceeding a bound that
-    excludes.
-    """
+    """How much of a side was measured in the pairs that count, and which rate of violations that excludes."""
 
     side: str
     bound_ns: int = Field(description="the requirement's bound, or the side's largest value")
@@ -111,11 +109,11 @@ class SideExposure(Model):
 
 
 class NewCulprit(Model):
-    """A culprit that made latencies large in some runs of the candidate, and in none of the baseline."""
+    """A culprit that delayed some runs of the candidate and no run of the baseline."""
 
     culprit: str
-    runs: int = Field(description="the candidate's runs in which it took the largest part of a latency")
-    explained_runs: int = Field(description="the candidate's explained runs")
+    runs: int = Field(description="candidate's runs with a latency in which it took the largest part")
+    explained_runs: int = Field(description="how many of the candidate's runs were explained")
     latencies: int
     worst_ns: int
 
@@ -124,7 +122,7 @@ class GateResult(Model):
     """The document of `rtgauge gate --json`."""
 
     outcome: GateOutcome
-    status: int = Field(description="the exit status")
+    status: int = Field(description="the exit status of the command")
     conclusion: str
     record: str
     baseline: str
@@ -132,39 +130,41 @@ class GateResult(Model):
     quantile: str
     larger_than: float
     max_pairs: int
-    require: str | None = Field(default=None, description="how often this bound is exceeded decides")
-    series: str | None = Field(default=None, description="the primary series, which decides")
+    require: str | None = Field(default=None, description="the bound; how often it is exceeded decides")
+    series: str | None = Field(default=None, description="name of the primary series, which decides")
     primary: SeriesChange | None = None
     found: float | None = Field(
-        default=None, description="the smallest change that this many pairs find in nine of ten cases"
+        default=None, description="smallest change that this many pairs detect in nine of ten cases"
     )
     pairs_needed: int | None = Field(
-        default=None, description="how many pairs find the wanted change in nine of ten cases; None: too many"
+        default=None,
+        description="how many pairs detect the wanted change in nine of ten cases; None: too many",
     )
     pairs: list[PairFigures] = Field(
         default_factory=list[PairFigures], description="the pairs of the primary series"
     )
     others: list[SeriesChange] = Field(default_factory=list[SeriesChange])
     events_needed: int | None = Field(
-        default=None, description="how many events of the candidate show that it is worse, if a bound decides"
+        default=None, description="if a bound decides: how many events of the candidate show that it is worse"
     )
     exposure: list[SideExposure] = Field(
-        default_factory=list[SideExposure], description="exposure in the primary series, the baseline's first"
+        default_factory=list[SideExposure],
+        description="each side's exposure in the primary series, the baseline first",
     )
     culprits: list[NewCulprit] = Field(
         default_factory=list[NewCulprit],
-        description="culprits that the baseline never had, from explanations",
+        description="culprits in the explanations that the baseline never had",
     )
     left_out: list[str] = Field(default_factory=list[str], description="what could not be measured, and why")
     accepted: str | None = Field(
-        default=None, description="why a change for the worse was accepted, or muted; the status is then 0"
+        default=None, description="why a change for the worse was accepted or muted; the status is then 0"
     )
-    next: str | None = Field(default=None, description="the command that would settle it")
+    next: str | None = Field(default=None, description="a command that would settle the question")
     next_pairs: int = Field(default=0, exclude=True)
 
     @staticmethod
     def of(record: Record) -> GateResult:
-        """Decide a gate from its record so far. Raises InputError if the record is not a gate's."""
+        """Decide a gate from its record, finished or not. Raises InputError if the record is not a gate's."""
         wish, alternation = wish_of(record.run), alternation_of(record.run)
         if wish is None or alternation is None:
             raise InputError(f"{record.path} is not the record of a gate")
@@ -208,7 +208,7 @@ class GateResult(Model):
 
     @property
     def endpoint(self) -> str:
-        """What decides: the quantile, or the bound."""
+        """What decides, in words: the quantile, or the bound."""
         return self.quantile if self.require is None else self.require
 
 
@@ -291,8 +291,8 @@ def _exposure(
 
 
 def _bound(series: GateSeries, steps: Sequence[Step], wish: GateWish) -> Requirement | None:
-    """Return the gate's bound, or the side's largest value. Larger values are rare with the same certainty as
-    for any other bound (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
+    """Return the gate's bound or, without one, the side's largest value. Larger values are as certainly rare
+    as for any other bound (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
     """
     if wish.require is not None:
         return parse_requirement(wish.require)
@@ -305,8 +305,8 @@ def _judged(record: Record, steps: Sequence[Step], requirement: Requirement) -> 
 
 
 def _keeps(record: Record, series: GateSeries, decision: gate.Decision, wish: GateWish) -> bool:
-    """Return whether the candidate certainly meets the requirement: by its share of violations, or without
-    any.
+    """Return whether the candidate certainly meets the requirement, by its share of violations or because it
+    has none.
     """
     if wish.require is None or decision.pairs < gate.BLOCK:
         return False

@@ -46,13 +46,13 @@ class _Entry(BaseModel):
 
 
 class Accepted(_Entry):
-    """A series (`*` stands for any text) that may grow by this much."""
+    """A series (`*` stands for any text) that may grow by a limited amount."""
 
     up_to: Annotated[float, BeforeValidator(_percent)] = Field(alias="up-to")
 
 
 class Muted(_Entry):
-    """A series that does not fail the gate until the end of this day."""
+    """A series that cannot fail the gate up to and including a date."""
 
     until: date
 
@@ -67,7 +67,7 @@ class KnownChanges(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> KnownChanges:
-        """Read the file. Raises InputError, with the place, if it is not valid."""
+        """Read the file. Raises InputError that names the place if it is invalid."""
         try:
             changes = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:
@@ -77,7 +77,7 @@ class KnownChanges(BaseModel):
         return changes
 
     def applied(self, result: GateResult, today: date) -> GateResult:
-        """Return the result; if its change for the worse is known, with status 0 and the reason."""
+        """Return the result. If its change for the worse is known, set status 0 and add the reason."""
         if result.outcome is not GateOutcome.WORSE or result.primary is None:
             return result
         change = result.primary.change

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Margin(StrEnum):
-    """The margins, from good to bad, and "cannot tell"."""
+    """The margins from good to bad, and "cannot tell"."""
 
     BLACK = "clearly in the black"
     MARGINAL = "marginal"
@@ -33,13 +33,13 @@ class Margin(StrEnum):
 
 
 ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
-"""If several steps are evidence for a way, the last margin in this order decides. A failure remains a
+"""The order of margins. If several steps are evidence for a way, the last one decides: a failure stays a
 failure.
 """
 
 
 class Evidence(Model):
-    """One step as evidence: its record, its verdict and its margin."""
+    """A step as evidence: its record, its verdict and its margin."""
 
     record: str
     step: str
@@ -57,7 +57,7 @@ class Evidence(Model):
 
 
 class _Lateness(NamedTuple):
-    """The lateness at the requirement's hardness, and its ratio to the bound; None if it is unbounded."""
+    """The lateness at the required hardness, and its ratio to the bound; None if it is unbounded."""
 
     ns: int | None
     times_the_bound: float | None
@@ -84,7 +84,7 @@ def _margin(word: VerdictWord, ratio: float | None, thresholds: Thresholds) -> M
         case VerdictWord.MARGINAL:
             return Margin.MARGINAL
         case VerdictWord.FAILS:
-            # A missed activation also fails, whatever its lateness: then the margin is at best marginal.
+            # A missed activation fails whatever its lateness. The margin is then marginal at best.
             if ratio is None or ratio > thresholds.trouble:
                 return Margin.OFF
             return Margin.MARGINAL if ratio <= thresholds.marginal else Margin.TROUBLE

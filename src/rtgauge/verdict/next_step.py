@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Proposes the next thing to try, as specifically as the record allows."""
+"""Proposes what to try next, as specifically as the record allows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 RUN_OPTIONS = frozenset(
     {"duration", "load", "deployment", "repeats", "target", "cpu", "interval", "policy", "priority"}
 )
-"""Parameters that are options of `rtgauge run`; a probe's other parameters need --set."""
+"""Parameters that are options of `rtgauge run`. A probe's other parameters need --set."""
 LOADED = ("cpu", "memory", "network")
-"""The loads to propose if only idle was measured."""
+"""Loads to propose if only idle was measured."""
 
 
 def round_up_duration(ns: int) -> str:
-    """Format a duration to measure for, rounded up to 10 s, minutes or hours."""
+    """Return a duration to measure for, rounded up to 10 s, minutes or hours."""
     for unit, limit in (
         (10 * 10**9, NS_PER_UNIT["min"]),
         (NS_PER_UNIT["min"], NS_PER_UNIT["h"]),
@@ -44,18 +44,18 @@ def round_up_duration(ns: int) -> str:
 
 
 MOST = 0.5
-"""A culprit with this share of the time is a more certain cause than a doubt about the measurement."""
+"""A culprit with this share of the time is a more likely cause than a doubt about the measurement."""
 LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
-"""Durations to propose if none is known: the first that is clearly longer than the measured one."""
+"""Durations to propose if the needed one is unknown: the first clearly longer than the measured one."""
 
 
 @dataclass(frozen=True)
 class Blame:
     """The culprit that took most of a step's explained latencies.
 
-    `name`: as in a list. `time_share`: its share of their time (0 to 1). `worst_ns`: its longest time in one
-    of them. `is_own_work`: whether the measured thread itself did it. `remedy`: the change against it; None
-    if there is none.
+    `name`: its name in lists. `time_share`: its share of their time (0 to 1). `worst_ns`: its longest time in
+    one latency. `is_own_work`: whether the measured thread itself was the culprit. `remedy`: what to change;
+    None if nothing is known.
     """
 
     name: str
@@ -67,9 +67,9 @@ class Blame:
 
 @dataclass(frozen=True)
 class Done:
-    """The command of the run and the loads of its steps, so that no advice repeats them.
+    """The run's command and its steps' loads, which no advice should repeat.
 
-    `blame` is for the step to judge; None if its latencies were not explained.
+    `blame`: of the step to judge; None if its latencies were not explained.
     """
 
     command: tuple[str, ...]
@@ -78,7 +78,7 @@ class Done:
 
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
-        """Return what the run measured. If the run was imported, `rtgauge run` is its command."""
+        """Return what the run measured. For an imported run, the command is `rtgauge run`."""
         command = (
             tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
         )
@@ -86,25 +86,25 @@ class Done:
 
     @classmethod
     def of_step(cls, step: Step) -> Done:
-        """Return what a step measured if its run is not known."""
+        """Return what a step measured, if its run is unknown."""
         target = step.key.targets.get("self", LOCAL)
         called = ("rtgauge", "run") if step.key.probe == DEFAULT else tuple(probe_of(step).called.split())
         return cls((*called, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load}))
 
     @property
     def is_run(self) -> bool:
-        """Return whether the command was `rtgauge run`, and not a single probe."""
+        """Return whether the command was `rtgauge run`, not a single probe."""
         return self.command[1:2] == ("run",)
 
 
 def quoted(argument: str) -> str:
-    """Quote an argument as a user types it: in double quotes if it needs quotes and they are enough."""
+    """Quote an argument as a user would: in double quotes, if it needs quotes and these are enough."""
     plain = shlex.quote(argument)
     return plain if plain == argument or set(argument) & set('"$`\\!') else f'"{argument}"'
 
 
 def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
-    """Remove these options from the command, whether written `--name=value` or `--set name=value`."""
+    """Remove these options from the command, written as `--name=value` or as `--set name=value`."""
     kept: list[str] = []
     rest = list(words)
     while rest:
@@ -119,7 +119,7 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
 
 
 def _measured_ns(step: Step) -> int:
-    """Return how long a step measured; an imported step has no times, so its activations decide."""
+    """Return how long a step measured. An imported step has no times, so its activations are used."""
     if step.start_ns is not None and step.end_ns is not None:
         return step.end_ns - step.start_ns
     interval = step.parameters.get("interval_ns")
@@ -129,17 +129,17 @@ def _measured_ns(step: Step) -> int:
 
 
 def _longer(step: Step) -> str | None:
-    """Return a duration clearly longer than the step's; None if it is already as long as anyone waits."""
+    """Return a duration clearly longer than the step's; None if nobody would wait longer."""
     return next((format_duration(ns) for ns in LONGER_NS if ns > 2 * _measured_ns(step)), None)
 
 
 def next_for_mark(mark: Mark) -> str:
-    """Say what to do about the cause of a mark."""
+    """Say how to remove the cause of a mark."""
     return mark.remedy or "remove the cause and measure again"
 
 
 HUGE, HUGE_SHARE = 20, 4
-"""A value this many times the 99th percentile, and times every other value, is a separate event."""
+"""A value that is this many times the 99th percentile and every other value is a separate event."""
 
 
 def _is_one_event(step: Step) -> bool:
@@ -174,7 +174,7 @@ class NextStep:
             | {"require"}
         )
         given = self.done.command
-        end = given.index("--") if "--" in given else len(given)  # The watched program comes after the `--`.
+        end = given.index("--") if "--" in given else len(given)  # The watched program comes after `--`.
         command = _without(given[:end], replaced)
         for name, value in options.items():
             direct = not self.done.is_run or name in RUN_OPTIONS
@@ -183,14 +183,14 @@ class NextStep:
         return " ".join(map(quoted, command))
 
     def with_more(self, duration_ns: int | None) -> str:
-        """Propose to measure longer; `duration_ns` is how long it takes, None if that is not known."""
+        """Propose to measure longer. `duration_ns`: how long is enough; None if unknown."""
         if duration_ns is None:
             longer = _longer(self.step) or format_duration(LONGER_NS[-1])
             return f"measure longer, e.g.: {self.again({'duration': longer})}"
         return f"measure longer: {self.again({'duration': round_up_duration(duration_ns)})}"
 
     def when_close(self) -> str:
-        """Propose the next step if the requirement holds only just."""
+        """Propose the next step if the requirement only just holds."""
         longer = _longer(self.step)
         if longer is None:
             return "look for what makes it late: rtgauge audit"
@@ -207,7 +207,7 @@ class NextStep:
         return f"measure for as long as the machine will run: {self.again({'duration': longer})}"
 
     def _against(self, blame: Blame) -> str | None:
-        """Propose a change against the culprit that took most of the time; None if there is none."""
+        """Propose a change against the culprit that took most of the time; None if no change is known."""
         again = self.again({})
         share = format_share(blame.time_share)
         if blame.is_own_work:
@@ -220,7 +220,7 @@ class NextStep:
         return f"{blame.remedy}, since {blame.name} took {share} of the largest times; then: {again}"
 
     def for_failure(self) -> str:
-        """Propose the first thing missing: priority, main culprit, disturbances, C-states, kernel, a CPU."""
+        """Propose the first that applies: priority, main culprit, disturbances, C-states, kernel, a CPU."""
         step, blame = self.step, self.done.blame
         keys = key_names(probe_of(step))
         if step.parameters.get("policy") == "other" and "policy" in keys:
@@ -234,7 +234,7 @@ class NextStep:
         if against_culprit is not None:
             return against_culprit
         dma_latency = step.parameters.get("dma_latency_us")
-        # The engine writes a negative number for `off`.
+        # The engine reports `off` as a negative number.
         if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys:
             return f"keep the CPUs out of deep C-states: {self.again({'dma-latency': '0'})}"
         if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):

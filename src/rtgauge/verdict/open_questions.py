@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lists what was not measured but would change an advice, each with the command that measures it."""
+"""Lists missing measurements that could change an advice, each with the command that measures it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OVER_GPIO = "--set path=gpio:/dev/gpiochip0:17,27"
 
 
 class OpenQuestion(Model):
-    """Something that was not measured, how it could change the answer, and how to measure it."""
+    """A missing measurement, how it could change the answer, and how to make it."""
 
     what: str
     changes: str
@@ -32,7 +32,7 @@ class OpenQuestion(Model):
 
 
 def measure_command(requirement: Requirement, *more: str, longer: bool = False) -> str:
-    """Return the command that measures the requirement, idle and loaded, and judges it."""
+    """Return the command that measures the requirement's metric, idle and loaded, and judges it."""
     measuring = preset_of(requirement.metric)
     words = [
         "rtgauge run",
@@ -72,7 +72,7 @@ def _rare(
 def questions(
     requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool
 ) -> list[OpenQuestion]:
-    """Return what `used` leaves open. `on_the_way`: the answer is a failure, so remedies count too."""
+    """Return the questions that `used` leaves open. `on_the_way`: after a failure, remedies count too."""
     return list(_open(requirement, records, used, on_the_way=on_the_way)) if used else []
 
 

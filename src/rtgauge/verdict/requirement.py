@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A requirement on a machine: `period=1ms latency<=200us hardness=100%`."""
+"""A requirement on a machine, such as `period=1ms latency<=200us hardness=100%`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_LIFE_SAFETY = (
     "rtgauge is not meant for that (Brown & Martin 2010, sec. 1.1); "
     "use hardware and software that are built and certified for it"
 )
-"""The refusal if lives or valuable property depend on a deadline."""
+"""The answer if lives or valuable property depend on a deadline."""
 
 _TERM = re.compile(
     r"\s*([A-Za-z_-]{1,40}|[pP][0-9]{1,3}(?:\.[0-9]{1,15})?)\s*(<=|=<|>=|<|>|==|=|≤)\s*([^\s,;<>=≤]+)\s*[,;]?"
@@ -31,10 +31,10 @@ _TERM = re.compile(
 
 @dataclass(frozen=True)
 class Requirement:
-    """A bound on one metric, within which a share of the activations must stay.
+    """A bound on one metric, which a share of the activations must not exceed.
 
-    `hardness`: that share, 1 for all of them. `confidence`: how certain a verdict on a share below 1 must be.
-    `period_ns`: None if the requirement names none.
+    `hardness`: that share; 1 for all. `confidence`: how certain a verdict on a share below 1 must be.
+    `period_ns`: None if the requirement gives no period.
     """
 
     metric: str
@@ -49,7 +49,7 @@ class Requirement:
         return 1 - self.hardness
 
     def __str__(self) -> str:
-        """Return the requirement as users write it; parsing the text returns an equal requirement."""
+        """Return the requirement as users write it. Parsing this text returns an equal requirement."""
         period = "" if self.period_ns is None else f"period={format_duration(self.period_ns)} "
         confidence = (
             "" if self.confidence == DEFAULT_CONFIDENCE else f" confidence={format_percent(self.confidence)}"
@@ -61,7 +61,7 @@ class Requirement:
 
 
 def format_percent(share: Fraction) -> str:
-    """Fraction(99999, 100000) -> `"99.999%"`: exact for a share that was written as a decimal number."""
+    """Return a share in percent, exact if it was a decimal number: Fraction(99999, 100000) -> `"99.999%"`."""
     percent = share * 100
     digits = 0
     while digits < 30 and (percent * 10**digits).denominator != 1:
@@ -106,10 +106,10 @@ def _duration(text: str, key: str, value: str) -> int:
 def parse_requirement(text: str) -> Requirement:
     """Parse `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in any order.
 
-    There must be a bound or a period. The default bound is `latency<=` half the period, as Brown and Martin
-    judge (2010, tables 4 to 9). Defaults are 100% for `hardness` and 95% for `confidence`. `p99.9<=TIME` is
-    short for `latency<=TIME hardness=99.9%`. Raises InputError with the fault and, for an unknown key, the
-    nearest one.
+    There must be a bound or a period. The default bound is `latency<=` half the period, as in Brown and
+    Martin (2010, tables 4 to 9). By default, `hardness` is 100% and `confidence` 95%. `p99.9<=TIME` is short
+    for `latency<=TIME hardness=99.9%`. Raises InputError that names the error and, for an unknown key, the
+    nearest key.
     """
     if len(text) > 1000:
         raise InputError(f"a requirement cannot have {len(text)} characters; write it like {EXAMPLE}")

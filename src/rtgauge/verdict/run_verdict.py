@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sums up the verdict on a whole run in a sentence, and checks whether a plan can answer a requirement."""
+"""Sums up the verdict on a whole run in one sentence, and checks whether a plan can answer a requirement."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.worst import ORDER, worst
 
 MOST_LEFT_OUT = 3
-"""How many of the things left out are named."""
+"""How many left-out parts of the plan are named."""
 _OTHERS = {
     VerdictWord.HOLDS: "hold",
     VerdictWord.MARGINAL: "marginal",
     VerdictWord.CANNOT_TELL: "cannot tell",
 }
 SHARE_METRICS = {"latency": "late", "response": "late"}
-"""What to call an activation that breaks a bound on these metrics; on other metrics, "beyond the bound"."""
+"""What a violation does, in words, for these metrics; for others it is "beyond the bound"."""
 
 
 def _counted(judged: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
-    """ "2 of 5 loads fail", with repeats "2 of 5 loads fail (3 of 15 steps)"."""
+    """Return "2 of 5 loads fail" or, with repeats, "2 of 5 loads fail (3 of 15 steps)"."""
     conditions: dict[str, set[VerdictWord]] = {}
     for step, verdict in judged:
         conditions.setdefault(condition_of(step.key), set()).add(verdict.word)
@@ -63,7 +63,7 @@ def _counted(judged: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
 
 
 def _figures(requirement: Requirement, verdict: Verdict) -> str:
-    """ "38.0 ms on CPU 0, 57 of 20,000 late"."""
+    """Return the figures: "38.0 ms on CPU 0, 57 of 20,000 late"."""
     evidence = verdict.evidence
     largest, cpu = evidence.get("max_ns"), evidence.get("max_cpu")
     where = f" on CPU {cpu}" if isinstance(cpu, int) else ""
@@ -117,7 +117,7 @@ def _sentence(
     judged: Sequence[tuple[Step, Verdict]],
     names: Mapping[str, str],
 ) -> str:
-    """Say how many steps hold or fail, which is the worst, with its figures, and the remarks on it."""
+    """Say how many steps hold or fail, which step is the worst, with its figures, and the remarks on it."""
     counted = _counted(judged, decisive.word)
     name = names.get(decisive.step or "", decisive.step or "")
     figures = decisive.reason if decisive.word == VerdictWord.CANNOT_TELL else _figures(requirement, decisive)
@@ -141,7 +141,7 @@ def _sentence(
 
 
 def nobody_to_blame(record: Record, step: Step) -> Blame | None:  # noqa: ARG001 - the default, if nothing was explained
-    """Return None: nothing was explained."""
+    """Return None, because nothing was explained."""
     return None
 
 
@@ -151,13 +151,13 @@ def judge_run(
     names: Mapping[str, str] | None = None,
     blame_of: Callable[[Record, Step], Blame | None] = nobody_to_blame,
 ) -> list[Verdict]:
-    """Return the verdict on the whole run (`step` None: that of its worst step), then one for each step that
-    measured the requirement's metric.
+    """Return the verdict on the whole run (`step` None; it is the worst step's), and then one for each step
+    that measured the requirement's metric.
 
-    If something was left out of a run, and the rest holds, the verdict is "cannot tell", unless the run
-    allows that (`allow_left_out`). `names`: step id -> its name. `blame_of`: finds the culprit with the
-    largest part of a step's latencies, for the advice. Steps of other metrics are ignored; if none is left,
-    the verdict is "cannot tell". Raises RecordError for a damaged record.
+    If a part of the plan was left out and the rest holds, the verdict is "cannot tell", unless the run allows
+    it (`allow_left_out`). `names`: step id -> name. `blame_of`: finds the culprit with the largest part of a
+    step's latencies, for the advice. Steps of other metrics are ignored; without other steps, the verdict is
+    "cannot tell". Raises RecordError for a damaged record.
     """
     measured = [
         step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)
@@ -202,8 +202,8 @@ def judge_run(
 
 
 def _with_left_out(whole: Verdict, run: Run) -> Verdict:
-    """Add what the run left out of its plan. Nobody knows what that would have shown, so a verdict "holds" on
-    the rest becomes "cannot tell". If the user allows leaving it out, it is only mentioned.
+    """Add the parts of the plan that were left out. Their result is unknown, so "holds" becomes "cannot
+    tell". If the user allows parts to be left out, they are only mentioned.
     """
     missing = left_out_of(run)
     if not missing:
@@ -223,7 +223,7 @@ def _with_left_out(whole: Verdict, run: Run) -> Verdict:
 
 
 def measuring_command(requirement: Requirement) -> str:
-    """Return the command that measures what the requirement bounds, and judges it."""
+    """Return a command that measures the requirement's metric and judges it."""
     measuring = preset_of(requirement.metric)
     if measuring is not None:
         return f'rtgauge run {measuring[1]} --require "{requirement}"'
@@ -237,8 +237,8 @@ def measuring_command(requirement: Requirement) -> str:
 
 
 def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: str) -> None:
-    """Raises InputError, naming a suitable command, if no step of the plan measures what the requirement
-    bounds.
+    """Raise InputError that names a suitable command, if no step of the plan measures the requirement's
+    metric.
 
     `plan`: the user's name for it, such as `quick` or `probe wakeup`.
     """
@@ -263,7 +263,7 @@ def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: s
 
 
 RAREST = 1e-15
-"""The rarest share to aim at."""
+"""The smallest share of violations that advice aims to exclude."""
 
 
 def exposure_of(
@@ -271,8 +271,8 @@ def exposure_of(
 ) -> Exposure | None:
     """Return the exposure of all judged steps together; None if they have no activations.
 
-    Violations in bursts count less, by each step's design effect. The excluded rate applies to this mix of
-    loads.
+    Violations in bursts count less, according to each step's design effect. The excluded rate applies to this
+    mix of loads.
     """
     counted = [(step, verdict.evidence) for step, verdict in judged if verdict.evidence.get("activations")]
     if not counted:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counts the activations of a step that broke a bound: certain violations, and possible ones."""
+"""Counts a step's activations that broke a bound: certain violations, and possible ones."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MOST_STRETCHES = 1_000
 
 @dataclass(frozen=True)
 class Violations:
-    """Among `activations` (measured and missed), `certain` ones broke the bound, and at most `possible` ones
-    did, which includes the certain ones.
+    """Of `activations` (measured and missed), `certain` ones broke the bound, and at most `possible` ones,
+    which include the certain ones.
 
-    They differ if the bound lies inside a bin, if a foreign histogram does not show how late its overflow
-    was, or if the figures are coarser than 1 ns. Both include `missed` ones: a missed activation breaks any
-    bound.
+    The two differ if the bound is inside a bin, if a foreign histogram does not show how late its overflow
+    was, or if figures are coarser than 1 ns. Both include `missed` ones, because a missed activation breaks
+    any bound.
     """
 
     activations: int
@@ -32,11 +32,11 @@ class Violations:
     possible: int
     missed: int
     by_window: tuple[IntArray, IntArray] | None = field(default=None, compare=False, repr=False)
-    """Possible violations and activations in each stretch of time, in order; at most MOST_STRETCHES."""
+    """Possible violations and activations in each stretch of time, in order, at most MOST_STRETCHES."""
 
 
 def _without_signs(low: int | None, high: int | None) -> tuple[int | None, int | None]:
-    """Return the extremes of a window's absolute values; the smallest is known only if none is negative."""
+    """Return the extremes of a window's absolute values. The smallest is known only if none is negative."""
     if low is None or low >= 0:
         return low, high
     return -high if high is not None and high < 0 else None, max(high if high is not None else 0, -low)
@@ -47,9 +47,9 @@ def count_violations(
 ) -> Violations:
     """Count the activations of these series (None: all) in the measured phase that are later than `bound_ns`.
 
-    Each window is counted by itself, since its exact extremes tell more than its bins: none is late if the
-    maximum is not, all are late if the minimum is. `resolution_ns`: a figure v in the record stands for v ...
-    v + resolution - 1. Values too early by more than the bound break it too.
+    Each window is counted separately, because its exact extremes show more than its bins: none is late if the
+    maximum is not, and all are late if the minimum is. `resolution_ns`: a recorded figure v stands for v ...
+    v + resolution - 1. Values that are early by more than the bound break it too.
     """
     chosen = windows.are_of(series)
     missed, count = int(windows.missed[chosen].sum()), int(windows.count[chosen].sum())
@@ -78,7 +78,7 @@ def count_violations(
         surely = int(counts[lower_ns(bins) > bound_ns].sum())
         maybe = int(counts[(ends > bound_ns) | (bins >= OVERFLOW_BIN)].sum())
         unplaced = own - int(counts.sum())
-        # The maximum is known: if it is late and its bin does not show this, one violation is certain.
+        # The maximum is exact: if it is late and its bin does not show this, one violation is certain.
         if (
             top is not None
             and top > bound_ns

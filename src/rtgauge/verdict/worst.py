@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the worst of several verdicts, and the exit status of a run."""
+"""Finds the worst of several verdicts, and a run's exit status."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ ORDER = (VerdictWord.HOLDS, VerdictWord.MARGINAL, VerdictWord.CANNOT_TELL, Verdi
 
 
 def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
-    """Return the sort key of a verdict: the largest decides.
+    """Return the sort key of a verdict; the largest decides.
 
-    Of two failures the worse one has the larger lateness or, below hardness 100 %, the larger share of
-    violations. Of two verdicts "cannot tell", the worse one takes longer to decide.
+    Of two failures, the worse has the larger lateness or, below hardness 100 %, the larger share of
+    violations. Of two verdicts "cannot tell", the worse takes longer to decide.
     """
     evidence = verdict.evidence
     activations = int(evidence.get("activations") or 0)
     share = int(evidence.get("violations_certain") or 0) / activations if activations else 0.0
     largest = evidence.get("max_ns")
-    # An overflow of a foreign histogram is later than any known value.
+    # The overflow of a foreign histogram is later than any known value.
     lateness = float(largest) if isinstance(largest, int) else math.inf if share else 0.0
     order = ORDER.index(verdict.word)
     if verdict.word == VerdictWord.CANNOT_TELL:
@@ -37,15 +37,15 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """Return the verdict that decides: fails, cannot tell, marginal, holds, and the worst among equals; None
-    if there is none.
+    """Return the verdict that decides: fails, then cannot tell, marginal, holds; of equal ones, the worst.
+    None if there is none.
     """
     return max(verdicts, key=_badness, default=None)
 
 
 def exit_status(verdicts: Sequence[Verdict], steps: Sequence[Step]) -> int:
-    """Return 0 if the requirement holds or there is none, 1 if it fails, 3 if a measurement is invalid, 4 if
-    the verdict is "marginal" or "cannot tell".
+    """Return the exit status: 0 if the requirement holds or none was given, 1 if it fails, 3 if a measurement
+    is invalid, 4 if the verdict is "marginal" or "cannot tell".
 
     A measured failure comes first.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Analyses tire records: real-fast curves, hard and soft maps, the cost model."""
+"""Analyses records of the tire: real-fast curves, hard and soft maps, the cost model."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides
 
 FAST_SHARE = 5
-"""A real-fast run is shorter than a paced one by this factor: it needs a mean, not every late step."""
+"""How much shorter a real-fast run is than a paced one: it only needs a mean, not every late step."""
 SHORTEST_NS = 100_000_000
 SIZES = (400, 1600, 6400)
 POLICIES = ("fifo", "rr", "other")
@@ -25,7 +25,7 @@ POLICIES = ("fifo", "rr", "other")
 
 @dataclass(frozen=True)
 class Aims:
-    """The configurations that a study measures. `threads`: numbers and words; `rest`: other parameters."""
+    """What a study will measure. `threads`: numbers and words. `rest`: other parameters."""
 
     solvers: tuple[str, ...] = SOLVERS
     threads: tuple[str, ...] = THREAD_WORDS
@@ -38,22 +38,22 @@ class Aims:
 
     @property
     def fast_duration(self) -> str:
-        """The duration of a real-fast run."""
+        """The duration of a real-fast run, as text."""
         return format_duration(max(SHORTEST_NS, self.duration_ns // FAST_SHARE))
 
     @property
     def paced_duration(self) -> str:
-        """The duration of a paced run, in whole periods."""
+        """The duration of a paced run, as text; it lasts whole periods."""
         return format_duration(-(-self.duration_ns // self.period_ns) * self.period_ns)
 
     @property
     def bisections(self) -> int:
-        """The number of bisections of a search, and of runs that confirm its result."""
+        """How many bisections a search makes, and how many runs confirm its result."""
         return self.repeats if self.repeats is not None else 5
 
     @property
     def several(self) -> tuple[str, ...]:
-        """The thread counts other than one."""
+        """The thread counts above one."""
         return tuple(word for word in self.threads if word not in ("1", "one"))
 
 
@@ -128,12 +128,12 @@ DEFAULTS = {
     TIRE_SEARCH: Aims(repeats=5),
     GARRE2014: Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400)),
 }
-"""The defaults of each study that searches for the largest tire."""
+"""The default aims of each study that searches for the largest tire."""
 
 
 def aims_of_study(name: str, overrides: Overrides) -> Aims:
-    """Return the aims of the study `name`. Raises InputError if a value is invalid, or a search is given
-    nodes.
+    """Return the aims of the study `name`. Raises InputError if a value is invalid, or if nodes are given to
+    a search.
     """
     aims = aims_of(overrides, DEFAULTS[name], name)
     if name == TIRE_SEARCH and aims.sizes != SIZES:
@@ -142,7 +142,7 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
 
 
 def searched_policies(name: str, aims: Aims) -> tuple[str, ...]:
-    """Return the policies whose frontier is searched: for garre2014 only the first, because its maps show the
-    others.
+    """Return the policies whose frontier is searched. garre2014 searches only for the first, because maps
+    show the others.
     """
     return aims.policies[:1] if name == GARRE2014 else aims.policies

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Fits the cost model of a step (Garre et al. 2014, eq. 2); its terms come from differences.
+"""Fits the cost model of a step (Garre et al. 2014, eq. 2). Its terms are found from differences.
 
 T_s = N_switch T_switch + 4 e T_ipc + (2e + 1) T_spring + e T_mass, with e nodes per thread. All terms except
-the first are proportional to n, so one regression cannot separate them. Each is the slope over n of the
-difference between two series of runs on one thread that differ only in that term: a step with and without
-springs, with and without integration, with and without a semaphore per node.
+the first are proportional to n, so one regression cannot separate them. Each is the slope over n of a
+difference between two series of runs on one thread. The two differ only in that term: with and without
+springs, integration, or a semaphore per node.
 """
 
 from __future__ import annotations
@@ -28,58 +28,60 @@ from rtgauge.tire.analysis.runs import (
 )
 
 LOCKS_PER_NODE = 4
-"""In the paper's algorithm, a thread reads three neighbours and writes the node itself."""
+"""In the paper's algorithm, a thread reads three neighbours and writes the node."""
 PAPER_NS = {"T_mass": 80.0, "T_spring": 400.0}
-"""The paper's values (sec. 4.5), for its machine of 2014."""
+"""The paper's values (sec. 4.5), measured on a machine of 2014."""
 
 LineKey = tuple[str, str, str, int]
-"""(solver, policy, without, threads)."""
+"""Identifies a line: (solver, policy, without, threads)."""
 
 
 class SolverLine(Model):
-    """The line fitted to one solver's step time as a function of n."""
+    """The line that fits one solver's step time as a function of n."""
 
     solver: str
     policy: str
     without: str
     threads: int
-    time: str = Field(description="cpu or wall")
-    slope_ns: Estimate = Field(description="for each node")
-    intercept_ns: Estimate = Field(description="for each step")
-    nodes: list[int] = Field(description="sizes that were measured")
-    residuals: list[float] = Field(description="measured minus fitted at each size, by the step time")
+    time: str = Field(description="which time was fitted: cpu or wall")
+    slope_ns: Estimate = Field(description="time per node")
+    intercept_ns: Estimate = Field(description="time per step")
+    nodes: list[int] = Field(description="the measured sizes")
+    residuals: list[float] = Field(
+        description="measured minus fitted time at each size, as a share of the fitted"
+    )
     scatter: float = Field(description="standard deviation of the residuals")
 
 
 class Term(Model):
-    """One term of the model (ns); `missing` says why there is no estimate."""
+    """One term of the model (ns). `missing` says why there is no estimate."""
 
-    name: str = Field(description="T_mass, T_spring, T_rest, T_ipc, T_step, T_switch")
+    name: str = Field(description="T_mass, T_spring, T_rest, T_ipc, T_step or T_switch")
     solver: str
     policy: str
-    how: str = Field(description="the difference that gives it")
-    per: str = Field(description="node, spring, lock, step, switch")
+    how: str = Field(description="the difference that the term comes from")
+    per: str = Field(description="what the term counts: node, spring, lock, step or switch")
     estimate: Estimate | None
     missing: str | None = None
     paper_ns: float | None = None
 
 
 class Synchronisation(Model):
-    """The time that several threads add to each step: their intercept minus the intercept on one thread."""
+    """The time that several threads add to each step: their intercept minus one thread's intercept."""
 
     solver: str
     policy: str
     threads: int
     extra_ns: Estimate
     barrier_ns: float | None = Field(
-        description="mean time of a step that a thread spends at the barrier, including waiting"
+        description="mean time per step that a thread spends at the barrier, including waiting"
     )
     voluntary_per_step: float | None
     involuntary_per_step: float | None
 
 
 class CostModel(Model):
-    """Everything that was fitted."""
+    """The fitted model."""
 
     lines: list[SolverLine]
     parts: list[Term]
@@ -87,7 +89,7 @@ class CostModel(Model):
 
 
 def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """Return a line for each solver, policy, `without` and threads with enough measured sizes."""
+    """Return a line for each solver, policy, `without` and thread number with enough measured sizes."""
     groups: dict[LineKey, list[FastRun]] = {}
     for run in runs:
         configuration = run.configuration
@@ -103,8 +105,8 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
 
 
 def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
-    """Return the lines of CPU time on one thread: the model's terms are computation, without the
-    scheduler.
+    """Return lines of CPU time on one thread, because the model's terms are computation without
+    scheduling.
     """
     timed = [run for run in runs if run.cpu_ns is not None and run.step_cpu_ns is not None]
     with_cpu_time = [replace(run, wall_ns=run.cpu_ns) for run in timed if run.cpu_ns is not None]
@@ -119,7 +121,7 @@ def _term(
     summands: Sequence[tuple[float, Line | None]],
     divisor: float,
 ) -> Term:
-    """Return the slope over n of a sum of lines, each with its factor, divided by `divisor`."""
+    """Return a term: the slope over n of a sum of lines, each times its factor, divided by `divisor`."""
     measured = [(factor / divisor, line) for factor, line in summands if line is not None]
     line = combine(measured) if len(measured) == len(summands) else None
     return Term(
@@ -160,13 +162,13 @@ def _terms_of(
 
 
 def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> Term:
-    """Return semaphore minus serial, without the springs that only one of them computes."""
+    """Return the term T_ipc: semaphore minus serial, without the springs that only semaphore computes."""
     serial, bare = lines.get((SERIAL, policy, WHOLE, 1)), lines.get((SERIAL, policy, SPRINGS, 1))
     more = springs_per_node[SEMAPHORE] / springs_per_node[SERIAL] - 1
     how = f"semaphore minus serial, over {LOCKS_PER_NODE} locks per node"
     if not more:
         return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1, serial)], LOCKS_PER_NODE)
-    # more * (serial - bare) are the springs that the semaphore solver computes twice.
+    # more * (serial - bare) is the cost of the springs that the semaphore solver computes twice.
     how += ", minus the springs that it computes twice"
     parts: list[tuple[float, Line | None]] = [(1, whole), (-1 - more, serial), (more, bare)]
     return _term("T_ipc", (SEMAPHORE, policy), "lock", how, parts, LOCKS_PER_NODE)
@@ -213,8 +215,8 @@ def cost_model(
 ) -> CostModel | None:
     """Return the terms of eq. 2 from real-fast runs; None if no line can be fitted.
 
-    `switch_ns`: the microbenchmark's cost of a task switch, by policy; `springs_per_node`: spring forces that
-    each solver computes per node.
+    `switch_ns`: the cost of a task switch from the microbenchmark, by policy. `springs_per_node`: how many
+    spring forces each solver computes per node.
     """
     wall = lines_of(runs)
     if not wall:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes estimates with confidence intervals: means, ratios, and lines fitted by weighted least squares."""
+"""Computes estimates with confidence intervals: means, ratios, and lines by weighted least squares."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ CONFIDENCE = 0.95
 
 
 class Estimate(Model):
-    """A number with its 95 % confidence interval, `low` to `high` (None: too few measurements)."""
+    """A number with a 95 % confidence interval from `low` to `high` (None: too few measurements)."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    measurements: int = Field(default=1, description="the number of measurements behind it")
+    measurements: int = Field(default=1, description="how many measurements it is based on")
 
     @property
     def differs_from_zero(self) -> bool:
-        """Whether zero lies outside the interval; false without an interval."""
+        """Whether zero is outside the interval; false without an interval."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 def student(dof: float) -> float:
     """Return the two-sided 95 % quantile of Student's t with `dof` degrees of freedom."""
-    from scipy.special import stdtrit  # scipy.stats takes a second to import
+    from scipy.special import stdtrit  # importing scipy.stats takes a second
 
     return float(stdtrit(dof, 0.5 + CONFIDENCE / 2))
 
 
 def with_error(value: float, variance: float, dof: float, measurements: int) -> Estimate:
-    """Return an estimate from its variance with `dof` degrees of freedom; without an interval if there are
-    none.
+    """Return an estimate from its variance with `dof` degrees of freedom; without an interval if
+    `dof` is 0.
     """
     if dof <= 0:
         return Estimate(value=value, measurements=measurements)
@@ -68,14 +68,14 @@ def moments(values: Sequence[float]) -> tuple[float, float, int]:
 
 
 def mean_of(values: Sequence[float]) -> Estimate:
-    """Return the mean of independent repeats, with an interval by Student's t."""
+    """Return the mean of independent repeats, with an interval from Student's t."""
     mean, variance, dof = moments(values)
     return with_error(mean, variance, dof, len(values))
 
 
 def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
-    """Return the ratio of two means of positive values, with an interval by their logarithms (Welch); never
-    below zero.
+    """Return the ratio of two means of positive values. Its interval comes from their logarithms (Welch), and
+    is never below zero.
     """
     top, bottom = (moments(list(map(math.log, values))) for values in (above, below))
     dof = combined_dof([top[1:], bottom[1:]])
@@ -97,8 +97,8 @@ class Uncertain:
 
 
 def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements: int) -> Estimate | None:
-    """Return above / below with an interval by Fieller's theorem (1954); None if either is not above zero, no
-    interval if `below` may be zero.
+    """Return above / below with an interval from Fieller's theorem (1954). None if either is not above zero;
+    without an interval if `below` may be zero.
     """
     if above.value <= 0 or below.value <= 0:
         return None
@@ -118,15 +118,15 @@ def quotient(above: Uncertain, below: Uncertain, covariance: float, measurements
 
 
 PASSES = 5
-"""How often the weights are recomputed from the fitted line; they converge much earlier."""
+"""How often the weights are recomputed from the fitted line. They converge much earlier."""
 LEAST_SIZES = 3
 
 
 @dataclass(frozen=True)
 class Line:
-    """y = intercept + slope * n, fitted with weights 1/y², because step times scatter in proportion to their
-    size. `covariance`, shape (2, 2): of (intercept, slope). `means` (ns) at `nodes`, and `residuals` relative
-    to the fitted values: shape (n,).
+    """A line y = intercept + slope * n, fitted with weights 1/y², because step times scatter in proportion to
+    their size. `covariance`: of (intercept, slope), shape (2, 2). `means` (ns) at `nodes`, and `residuals`
+    relative to the fitted values, have shape (n,).
     """
 
     intercept_ns: float
@@ -145,7 +145,7 @@ class Line:
 
     @property
     def intercept(self) -> Estimate:
-        """The time per step (ns) that does not depend on its size."""
+        """The part of a step's time (ns) that does not depend on the size."""
         return with_error(self.intercept_ns, float(self.covariance[0, 0]), self.dof, self.measurements)
 
     @property
@@ -161,8 +161,8 @@ class Line:
 def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
     """Fit a line through the means of at least three sizes; None if there are fewer. Times must be positive.
 
-    Repeats of a size are averaged first, so that a bend of the line (at the end of a cache, say) widens the
-    intervals, and more repeats do not hide it.
+    Repeats of a size are averaged first. So if the line bends, for example at the end of a cache, the
+    intervals get wider, and more repeats cannot hide this.
     """
     every = np.asarray(nodes, dtype=np.float64)
     x, where = np.unique(every, return_inverse=True)
@@ -171,17 +171,17 @@ def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
     y = np.bincount(where, weights=np.asarray(step_ns, dtype=np.float64)) / np.bincount(where)
     line = _weighted(x, y, y, len(every))
     for _ in range(PASSES):
-        # A line below zero at small n gives no weight there.
+        # Where a line is below zero, at small n, it gives no weight.
         line = _weighted(x, y, np.maximum(line.intercept_ns + line.slope_ns * x, y.min() / 10), len(every))
     return line
 
 
 def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
-    """Fit a line through a sum of lines' means, each with its factor, at the sizes that all share; None if
-    there are fewer than three.
+    """Fit a line to a sum of lines' means, each with its factor, at their common sizes; None if there are
+    fewer than three.
 
-    The weights are the first line's. A bend that all share (at the end of a cache) cancels at each size,
-    which it would not in a sum of slopes.
+    The weights come from the first line. A bend that all lines share (at the end of a cache) cancels at each
+    size. It would not cancel in a sum of slopes.
     """
     common = [size for size in terms[0][1].nodes.tolist() if all(size in line.nodes for _, line in terms)]
     if len(common) < LEAST_SIZES:
@@ -195,7 +195,7 @@ def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
 def _weighted(
     x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], scale: npt.NDArray[np.float64], measurements: int
 ) -> Line:
-    """Fit by least squares with errors proportional to `scale`."""
+    """Fit by least squares. Errors are proportional to `scale`."""
     coefficients, covariance = np.polyfit(x, y, 1, w=1 / scale, cov=True)
     slope, intercept = (float(value) for value in coefficients)
     residuals = (y - intercept - slope * x) / scale

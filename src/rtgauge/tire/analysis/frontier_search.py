@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Searches for the largest tire in hard real time: several bisections, then a confirmation.
+"""Searches for the largest tire in hard real time, with several bisections and a confirmation.
 
-Its functions are pure: they take the runs so far and give the next runs. Near the frontier a run of a given n
-sometimes misses a deadline and sometimes does not, so one bisection ends at random. Several independent ones
-give a range, and the smallest of their results must then keep every deadline in several further runs.
+Its functions are pure: they take the finished runs and return the next ones. Near the frontier, a run with a
+given n misses a deadline only sometimes, so one bisection ends at random. Several independent bisections give
+a range. The smallest result must then keep every deadline in several further runs.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from rtgauge.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE
 from rtgauge.tire.probe import MOST_NODES
 
 FIRST_FACTOR = 1.25
-"""The factor of the first step away from the start; each further factor is the square of the last."""
+"""The factor of the first step away from the start. Each later factor is the square of the previous one."""
 
 
 def whole_nodes(nodes: float, least: int = LEAST_NODES, most: int = MOST_NODES) -> int:
-    """Return the nearest number of nodes that a tire can have, between limits that are themselves such
+    """Return the nearest number of nodes that a tire can have, within limits that are themselves possible
     numbers.
     """
     return min(most, max(least, NODES_MULTIPLE * round(nodes / NODES_MULTIPLE)))
 
 
 def least_nodes(threads: int) -> int:
-    """Return the smallest tire for this many threads. Each needs a pair of opposite nodes."""
+    """Return the smallest tire for this many threads. Each thread needs a pair of opposite nodes."""
     return NODES_MULTIPLE * max(1, math.ceil(2 * threads / NODES_MULTIPLE))
 
 
 @dataclass(frozen=True)
 class Search:
-    """One search on `threads` threads, from `start` nodes, to within `resolution` (a share of n)."""
+    """A search on `threads` threads, from `start` nodes until it is within `resolution` (a share of n)."""
 
     threads: int
     start: int
@@ -48,13 +48,13 @@ class Search:
 
     @property
     def least(self) -> int:
-        """The smallest n to try."""
+        """The smallest n that the search tries."""
         return least_nodes(self.threads)
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """The result of a bisection: the largest n that held and the smallest that missed, or None."""
+    """A bisection's result: the largest n that held and the smallest n that missed a deadline, or None."""
 
     holds: int | None
     misses: int | None
@@ -62,18 +62,18 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The number of deadlines of one run, and how many were missed."""
+    """How many deadlines a run had, and how many it missed."""
 
     deadlines: int
     missed: int
 
 
 Trial = tuple[int, int]
-"""(nodes, repeat) of a run of one search."""
+"""Identifies a run of one search: (nodes, repeat)."""
 
 
 def bisection(search: Search) -> Generator[int, bool, Bracket]:
-    """Yield n to try, receive whether it held, and return the bracket. No n comes twice."""
+    """Yield an n to try, receive whether it held, and in the end return the bracket. No n is tried twice."""
     holds: int | None = None
     misses: int | None = None
     nodes, factor = whole_nodes(search.start, search.least, search.most), FIRST_FACTOR
@@ -103,33 +103,31 @@ class Frontier(Model):
     """The result of a search. `nodes` is None if even the smallest tire missed a deadline."""
 
     threads: int
-    nodes: int | None = Field(description="the largest n that held in all its runs, also when confirmed")
-    runs: int = Field(description="runs of `nodes`, all without a miss")
-    deadlines: int = Field(description="deadlines of those runs")
-    share_at_most: float | None = Field(description="upper bound at 95 % of the share of missed deadlines")
-    misses: int | None = Field(
-        description="the smallest n tried that missed a deadline; None: none did up to the limit"
-    )
-    low: int = Field(description="the smallest result of a bisection; 0: not even the smallest tire held")
-    high: int = Field(description="the largest result of a bisection")
+    nodes: int | None = Field(description="largest n that held in all its runs, even when confirmed")
+    runs: int = Field(description="number of runs with `nodes`, all without a miss")
+    deadlines: int = Field(description="number of deadlines in these runs")
+    share_at_most: float | None = Field(description="95 % upper bound on the share of missed deadlines")
+    misses: int | None = Field(description="smallest n with a missed deadline; None: none up to the limit")
+    low: int = Field(description="smallest result of a bisection; 0: even the smallest tire missed")
+    high: int = Field(description="largest result of a bisection")
     bisections: int
     coverage: float = Field(
-        description="confidence that `low` to `high` contains the median of the results of such bisections, "
+        description="confidence that the median result of such bisections is between `low` and `high`, "
         "whatever their distribution"
     )
-    at_limit: bool = Field(description="every bisection held at the largest n that was allowed")
+    at_limit: bool = Field(description="whether every bisection held at the largest n that was allowed")
 
 
 @dataclass(frozen=True)
 class State:
-    """The state of a search: the next runs, or the frontier if it is finished."""
+    """The state of a search: the next runs or, when it is finished, the frontier."""
 
     wanted: list[Trial]
     frontier: Frontier | None
 
 
 def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bracket | int:
-    """Return the bracket of one bisection, or its next n."""
+    """Return one bisection's bracket, or its next n."""
     running = bisection(search)
     nodes = next(running)
     while True:
@@ -143,7 +141,7 @@ def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bra
 
 
 def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
-    """Return the state of a search after `trials`; the same trials always lead to the same state."""
+    """Return the state of a search after `trials`. The same trials always lead to the same state."""
     brackets: list[Bracket] = []
     wanted: list[Trial] = []
     for repeat in range(1, search.bisections + 1):

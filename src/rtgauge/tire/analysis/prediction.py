@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes the speed-up of several threads, and predicts their steps and frontier from the cost model."""
+"""Computes the speed-up of several threads, and predicts step times and the frontier from the cost model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rtgauge.tire.analysis.runs import SERIAL, WHOLE, FastRun
 
 
 class SpeedPoint(Model):
-    """One configuration, its repeats pooled."""
+    """One configuration, with its repeats pooled."""
 
     solver: str
     policy: str
@@ -25,8 +25,8 @@ class SpeedPoint(Model):
     step_ns: Estimate
     step_max_ns: int | None = Field(description="the longest step of all repeats")
     speed_up: Estimate | None = Field(
-        description="step time of the same solver on one thread, divided by this one; None: not "
-        "measured on one thread"
+        description="step time on one thread with the same solver, divided by this one's; None: not measured "
+        "on one thread"
     )
     efficiency: Estimate | None = Field(description="speed-up per thread")
     switches_per_step: float | None
@@ -34,7 +34,7 @@ class SpeedPoint(Model):
 
     @property
     def node_steps_per_s(self) -> float:
-        """The number of nodes times steps per second."""
+        """The number of nodes times the steps per second."""
         return self.nodes * 1e9 / self.step_ns.value
 
 
@@ -44,7 +44,7 @@ def _per_thread(speed_up: Estimate, threads: int) -> Estimate:
 
 
 def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
-    """Return a point for each configuration with a complete step, by solver, policy, threads and nodes."""
+    """Return a point per configuration of complete steps, sorted by solver, policy, threads and nodes."""
     groups: dict[tuple[str, str, bool, int, int], list[FastRun]] = {}
     for run in runs:
         own = run.configuration
@@ -80,8 +80,8 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
 def against_serial(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun]
 ) -> dict[tuple[str, str, int, int], Estimate]:
-    """Return how many times as fast as the serial solver each (solver, policy, threads, nodes) is, if
-    measured.
+    """Return how many times as fast as the serial solver each (solver, policy, threads, nodes) is, if both
+    were measured.
     """
     steps: dict[tuple[str, str, int, int], list[float]] = {}
     for run in runs:
@@ -99,7 +99,7 @@ def against_serial(
 
 
 class Prediction(Model):
-    """A configuration's step time, as predicted from runs on one thread and as measured."""
+    """A configuration's measured step time, and its prediction from runs on one thread."""
 
     solver: str
     policy: str
@@ -115,8 +115,8 @@ class Prediction(Model):
 
 
 class PredictedFrontier(Model):
-    """The n at which a step takes a whole period according to the model, for the mean step and with the
-    longest delay.
+    """The n at which the model predicts that a step takes a whole period, for the mean step and for one with
+    the longest delay.
     """
 
     solver: str
@@ -126,27 +126,27 @@ class PredictedFrontier(Model):
     mean: Estimate | None
     worst: Estimate | None
     delay_ns: float | None = Field(
-        description="the largest difference between the longest step of a real-fast run and its mean"
+        description="largest difference between the longest step and the mean step of a real-fast run"
     )
 
 
 def rounds(threads: int, cpus: int) -> int:
-    """Return the number of threads on the busiest CPU."""
+    """Return how many threads run on the busiest CPU."""
     return math.ceil(threads / cpus)
 
 
 def busiest_share(nodes: int, threads: int, cpus: int) -> float:
-    """Return the number of nodes that the busiest CPU computes in a step."""
+    """Return how many nodes the busiest CPU computes in a step."""
     return rounds(threads, cpus) * math.ceil(nodes / threads)
 
 
 def predictions(
     points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int
 ) -> list[Prediction]:
-    """Return each measured configuration with its prediction: the slope on one thread times the busiest CPU's
+    """Return each measured configuration with its prediction: one thread's slope times the busiest CPU's
     nodes, plus the intercept for its number of threads.
 
-    Each involuntary switch counted costs T_switch, shared by the running CPUs.
+    Each counted involuntary switch costs T_switch, divided by the number of running CPUs.
     """
     lines = lines_of(runs)
     predicted: list[Prediction] = []
@@ -207,7 +207,7 @@ def _frontier(line: Line, single: Line, budget_ns: float, threads: int, cpus: in
 
 
 def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:
-    """Return the n at which a step takes a period, for each solver, policy and threads measured real-fast."""
+    """Return the n at which a step takes a period, for each solver, policy and threads that ran real-fast."""
     lines = lines_of(runs)
     frontiers: list[PredictedFrontier] = []
     for (solver, policy, without, threads), line in lines.items():

@@ -36,7 +36,7 @@ from rtgauge.tire.analysis.runs import (
 
 
 class Cell(Model):
-    """One configuration, with its repeats added up."""
+    """One configuration, summed over its repeats."""
 
     nodes: int
     threads: int
@@ -57,28 +57,25 @@ class Cell(Model):
 
     @property
     def share_at_most(self) -> float:
-        """The 95 % upper bound of the share of missed deadlines (Clopper-Pearson, independent steps)."""
+        """The 95 % upper bound on the share of missed deadlines (Clopper-Pearson, steps independent)."""
         return upper_bound(self.missed, self.deadlines) if self.deadlines else 1.0
 
 
 class Edge(Model):
-    """The frontier for one number of threads, from the map's points."""
+    """The frontier for one number of threads, as the map's points show it."""
 
     threads: int
     holds: int | None = Field(
-        description="the largest measured n up to which every deadline was kept; None: not even "
-        "at the smallest"
+        description="largest measured n up to which no deadline was missed; None: the smallest n missed one"
     )
-    misses: int | None = Field(
-        description="the smallest measured n at which a deadline was missed; None: none was"
-    )
+    misses: int | None = Field(description="smallest measured n with a missed deadline; None: there is none")
     held_beyond: int | None = Field(
-        description="the largest n above `misses` that still missed no deadline; None: the border is sharp"
+        description="largest n above `misses` without a missed deadline; None: the border is sharp"
     )
 
 
 class RealTimeMap(Model):
-    """All configurations of one solver under one policy with one period."""
+    """All configurations of one solver, policy and period."""
 
     solver: str
     policy: str
@@ -89,12 +86,12 @@ class RealTimeMap(Model):
 
     @property
     def threads(self) -> list[int]:
-        """Every number of threads, in ascending order."""
+        """The numbers of threads, in ascending order."""
         return sorted({cell.threads for cell in self.cells})
 
     @property
     def deadlines(self) -> int:
-        """The number of deadlines in all cells."""
+        """The number of deadlines in all cells together."""
         return sum(cell.deadlines for cell in self.cells)
 
 
@@ -110,16 +107,14 @@ def edge(cells: Sequence[Cell], threads: int) -> Edge:
 
 
 def _order(group: tuple[tuple[int, str, str, bool], object]) -> tuple[object, ...]:
-    """Return the sort key: longest period first, the paper's solver first, then the usual order of
-    solvers.
-    """
+    """Return the sort key: longest period first, then the paper's solver, then the usual order of solvers."""
     period, solver, policy, free_running = group[0]
     rank = SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS)
     return period, solver != SEMAPHORE, rank, policy, free_running
 
 
 def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
-    """Return a map for each solver, policy and period, longest period first."""
+    """Return a map for each solver, policy and period, the longest period first."""
     groups: dict[tuple[int, str, str, bool], dict[tuple[int, int], list[PacedRun]]] = {}
     for run in runs:
         configuration = run.configuration
@@ -177,8 +172,8 @@ class Searched(Model):
 
 
 class FrontierRow(Model):
-    """The largest tire in hard real time by the model, the map and the search; None for each that gives
-    none.
+    """The largest tire in hard real time according to the model, the map and the search; None if one gives no
+    answer.
     """
 
     solver: str
@@ -194,31 +189,33 @@ class FrontierRow(Model):
 
 
 class TireResults(Model):
-    """One system under one load in one deployment."""
+    """The tire's results on one system under one load in one deployment."""
 
     record: str
     name: str
     target: str
     load: str
     deployment: str
-    cpus: int = Field(description="CPUs over which the threads were spread")
+    cpus: int = Field(description="the CPUs on which the threads were spread")
     points: list[SpeedPoint]
     too_short: int = Field(
-        description="real-fast runs that computed for less than a millisecond, and are in no figure"
+        description="number of real-fast runs shorter than a millisecond, which no figure shows"
     )
     against_serial: list[AgainstSerial]
     cost: CostModel | None
-    switch_ns: dict[str, Estimate] = Field(description="policy -> cost of a task switch, by the probe switch")
+    switch_ns: dict[str, Estimate] = Field(
+        description="policy -> mean cost of a task switch, from the probe switch"
+    )
     predictions: list[Prediction]
     maps: list[RealTimeMap]
     frontiers: list[FrontierRow]
     meanings: dict[str, int] = Field(
-        description="word for a number of threads (cores, ...) -> that number here"
+        description="word for a number of threads (cores, ...) -> its number on this machine"
     )
 
 
 def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
-    """Return the mean cost of a task switch between two tasks by the probe `switch`, for each policy."""
+    """Return the mean cost of a switch between two tasks for each policy, from the probe `switch`."""
     means: dict[str, list[float]] = {}
     for step in steps:
         of_two = step.key.probe == "switch" and step.key.parameters.get("tasks") == 2
@@ -230,7 +227,7 @@ def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
 def frontier_rows(
     predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]
 ) -> list[FrontierRow]:
-    """Return prediction, map and search together, for each solver, policy, period and number of threads."""
+    """Return prediction, map and search together for each solver, policy, period and number of threads."""
     model = {(each.solver, each.policy, each.period_ns, each.threads): each for each in predicted}
     paced = [plot for plot in maps if not plot.free_running]
     mapped = {
@@ -242,7 +239,7 @@ def frontier_rows(
         (each.solver, each.policy, each.period_ns, each.frontier.threads): each.frontier for each in searched
     }
     rows: list[FrontierRow] = []
-    # A map with a period other than the searches', such as the pretest's, does not reach its frontier.
+    # A map with another period than the searches, such as the pretest's, does not reach its frontier.
     longest = max((period_ns for _, _, period_ns, _ in mapped), default=0)
     periods = {period_ns for _, _, period_ns, _ in search} or {longest}
 
@@ -270,8 +267,8 @@ def frontier_rows(
 
 
 def meanings(steps: Sequence[Step]) -> dict[str, int]:
-    """Return the number of threads that each word (cores, ...) means, from the steps whose plan has the
-    word.
+    """Return the number of threads that each word (cores, ...) means, from the steps planned with
+    the word.
     """
     numbers: dict[str, int] = {}
     for step in steps:
@@ -319,16 +316,16 @@ def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]
 
 
 Condition = tuple[str, str, str]
-"""Target, load and deployment."""
+"""Identifies a system: target, load and deployment."""
 
 
 def condition_of(step: Step) -> Condition:
-    """Return (target, load, deployment) of a step."""
+    """Return the (target, load, deployment) of a step."""
     return next(iter(step.key.targets.values()), "local"), step.key.load, step.key.deployment
 
 
 def tire_results(record: Record, searched: Mapping[Condition, Sequence[Searched]]) -> list[TireResults]:
-    """Return a result for each target, load and deployment under which a tire was run.
+    """Return a result for each target, load and deployment with runs of the tire.
 
     `searched`: the finished searches of each. Raises RecordError if a step is damaged.
     """

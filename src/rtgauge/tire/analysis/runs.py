@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads runs of the tire, fast or paced, from a record (docs/probes/tire.md, `result`)."""
+"""Reads the tire's runs, fast or paced, from a record (docs/probes/tire.md, `result`)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rtgauge.record.model import Result, Severity, Step
 from rtgauge.tire.probe import PROBE
 
 STOPPED_EARLY = ("stopped", "died")
-"""Ends of steps that ran for less time than planned; they are repeated when the record is continued."""
+"""End reasons of steps that ran shorter than planned. A continued record repeats them."""
 SHORTEST_RUN_NS = 1_000_000
-"""A shorter computation (such as for a picture of the fall) does not show the time of a step."""
+"""A shorter computation, for example for a picture of the fall, does not show a step's time."""
 WHOLE = "none"
 """The value of `without` for a complete step."""
 SPRINGS, INTEGRATION = "springs", "integration"
 SERIAL, HALO, SEMAPHORE = "serial", "halo", "semaphore"
 SOLVERS = (SERIAL, SEMAPHORE, HALO)
-"""Solvers in the order of the tables: without threads, the paper's, the fast one."""
+"""The solvers in the order of the tables: the one without threads, the paper's, the fast one."""
 SPRINGS_PER_NODE = {SERIAL: 2.0, SEMAPHORE: 2.0, HALO: 1.5}
-"""The spring forces that a solver computes per node: eq. 2 has 2e + 1 for e nodes, because a spoke is
+"""How many spring forces a solver computes per node. Eq. 2 has 2e + 1 for e nodes, because a spoke is
 computed at both ends.
 """
 NODES_MULTIPLE = 4
@@ -31,7 +31,7 @@ LEAST_NODES = 4
 
 @dataclass(frozen=True)
 class Configuration:
-    """What was simulated and how; `free_running`: the paper's exact algorithm, without a barrier."""
+    """The simulated configuration. `free_running`: the paper's exact algorithm, without a barrier."""
 
     solver: str
     nodes: int
@@ -43,9 +43,9 @@ class Configuration:
 
 @dataclass(frozen=True)
 class FastRun:
-    """A real-fast run: `steps` simulated steps took `wall_ns`.
+    """A real-fast run, in which `steps` simulated steps took `wall_ns`.
 
-    `step_max_ns`: the longest step. Switches are over all threads. None means unknown.
+    `step_max_ns`: the longest step. Switches are summed over all threads. None means unknown.
     """
 
     configuration: Configuration
@@ -61,19 +61,19 @@ class FastRun:
 
     @property
     def step_cpu_ns(self) -> float | None:
-        """The mean CPU time of a step on one thread, without the scheduler's time; None on several threads,
-        which wait for each other.
+        """The mean CPU time of a step on one thread, without the scheduler's time. None on several threads,
+        because they wait for each other.
         """
         return self.cpu_ns / self.steps if self.cpu_ns and self.configuration.threads == 1 else None
 
     @property
     def step_ns(self) -> float:
-        """The mean time of a step."""
+        """The mean time of a step (ns)."""
         return self.wall_ns / self.steps
 
     @property
     def switches_per_step(self) -> float | None:
-        """Task switches of either kind per step, over all threads."""
+        """Task switches of both kinds per step, summed over all threads."""
         if self.voluntary_switches is None or self.involuntary_switches is None:
             return None
         return (self.voluntary_switches + self.involuntary_switches) / self.steps
@@ -81,7 +81,7 @@ class FastRun:
 
 @dataclass(frozen=True)
 class PacedRun:
-    """A real-time run of `deadlines` steps, one per period; `missed` steps were late."""
+    """A real-time run of `deadlines` steps, one per period; `missed` of them were late."""
 
     configuration: Configuration
     period_ns: int
@@ -97,7 +97,7 @@ class PacedRun:
 
 
 def is_tire(step: Step) -> bool:
-    """Return whether a step is of this probe."""
+    """Return whether a step ran the probe tire."""
     return step.key.probe == PROBE.name
 
 
@@ -132,7 +132,7 @@ def _configuration(step: Step, result: Result) -> Configuration:
 
 
 def _longest(result: Result, mean_ns: float) -> int | None:
-    """Return the longest step (ns). If blocks have only means, one late step is assumed per block."""
+    """Return the longest step (ns). If blocks have only means, assume one late step per block."""
     longest, block = _optional(result, "step_max_ns"), _optional(result, "block") or 1
     return None if longest is None else round(mean_ns + max(0.0, longest - mean_ns) * block)
 
@@ -166,9 +166,7 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
 
 
 def too_short(steps: Sequence[Step]) -> int:
-    """Return the number of real-fast runs that computed for less than a millisecond and are left out of
-    figures.
-    """
+    """Return how many real-fast runs computed for less than a millisecond. Figures leave them out."""
     number = 0
     for step in steps:
         result = _result(step) if is_tire(step) and not step.key.parameters.get("state") else None
@@ -178,8 +176,8 @@ def too_short(steps: Sequence[Step]) -> int:
 
 
 def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[PacedRun]:
-    """Return every real-time run with a deadline. Raises RecordError for a damaged result. `whole_only`:
-    without runs stopped early.
+    """Return every real-time run with a deadline. `whole_only`: leave out runs that stopped early. Raises
+    RecordError for a damaged result.
     """
     runs: list[PacedRun] = []
     for step in steps:

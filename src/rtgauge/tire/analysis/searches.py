@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds the searches for the largest tire in a record: where each begins, and its progress."""
+"""Finds the searches for the largest tire in a record: where each begins, and how far it is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def steps_on(record: Record, target: str) -> list[Step]:
 
 
 def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
-    """Return the wanted thread counts as distinct numbers, without words that no step has tried."""
+    """Return the wanted thread counts as distinct numbers, leaving out words that no step has tried."""
     known = {"one": 1, **meanings(steps)}
     counts = {int(word) if word.isdigit() else known.get(word) for word in aims.threads}
     return sorted(count for count in counts if count is not None)
@@ -35,7 +35,7 @@ def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """One search with its solver, policy and period."""
+    """A wanted search: its solver, policy and period."""
 
     solver: str
     policy: str
@@ -51,15 +51,13 @@ def _fits(run: PacedRun, wanted: Wanted) -> bool:
 
 
 def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
-    """Return the runs that count for a search."""
+    """Return the runs that belong to a search."""
     fitting = [run for run in paced if _fits(run, wanted)]
     return {(run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed) for run in fitting}
 
 
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
-    """Return the largest tire that fits into half of the target's memory, judged by the memory of earlier
-    runs.
-    """
+    """Return the largest tire that fits into half of the target's memory, judging by earlier runs."""
     target = steps[0].key.targets.get("self", "") if steps else ""
     total = record.system(target).memory.total_bytes
     own = [step for step in steps if is_tire(step) and step.key.parameters.get("solver") == solver]
@@ -74,7 +72,7 @@ def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
 
 
 def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
-    """Return every search of one target, each starting at the frontier that the cost model predicts."""
+    """Return all searches on one target. Each starts at the frontier that the cost model predicts."""
     fast = fast_runs(steps)
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
     frontiers = predicted_frontiers(fast, aims.period_ns, cpus)
@@ -115,8 +113,8 @@ def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[
 
 
 def searched(record: Record) -> dict[Condition, list[Searched]]:
-    """Return the finished searches for each target, load and deployment; empty without a study of the
-    tire.
+    """Return the finished searches for each target, load and deployment; empty if no study of the tire made
+    the record.
     """
     study = study_of(record.run)
     if study is None or study.name not in DEFAULTS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names and orders the things in the tire's chapter."""
+"""Names and orders solvers, policies, threads and periods in the tire's chapter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rtgauge.tire.analysis.runs import SOLVERS
 from rtgauge.units import format_duration, plural
 
 SIMULATED_STEPS = 6000
-"""The paper's figures 5 to 7 show the time for 60 s of simulation, in steps of 10 ms."""
+"""Number of steps in 60 s of simulation, in steps of 10 ms, as in the paper's figures 5 to 7."""
 SIMULATED_S = 60
 MEANING_WORDS = {
     "one": "one",
@@ -26,12 +26,12 @@ def solver_name(solver: str, *, free_running: bool = False) -> str:
 
 
 def policy_name(policy: str) -> str:
-    """Return the policy in upper case: "fifo" -> "FIFO"."""
+    """Return a policy's name in upper case: "fifo" -> "FIFO"."""
     return policy.upper()
 
 
 def threads_name(threads: int, results: TireResults) -> str:
-    """Return a name like "2 threads (one per core)", with the first known meaning of the number on this
+    """Return a name like "2 threads (one per core)", with the number's first known meaning on this
     machine.
     """
     fitting = (text for word, text in MEANING_WORDS.items() if results.meanings.get(word) == threads)

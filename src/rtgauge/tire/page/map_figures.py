@@ -24,18 +24,18 @@ SMALL_ROW = 26
 CLASSES = ["none", "to 0.1 %", "to 1 %", "to 10 %", "to 50 %", "more"]
 LIMITS = [0.0, 0.001, 0.01, 0.1, 0.5, 1.0]
 COLOURS = ["#2f6db5", "#3aa6b0", "#8fc65c", "#f0c93a", "#e8853a", "#b8322a"]
-"""Blue (every deadline kept) to red, as in the paper; legible on a light and on a dark page."""
+"""From blue (every deadline kept) to red, as in the paper. Legible on a light and on a dark page."""
 TEXT_ROOM = 14
-"""Rows with more cells have no numbers in them."""
+"""The most cells in a row whose numbers are shown."""
 
 
 def share_class(share: float) -> str:
-    """Return the legend's class of a share of missed deadlines."""
+    """Return the legend's class for a share of missed deadlines."""
     return next(name for name, limit in zip(CLASSES, LIMITS, strict=True) if share <= limit)
 
 
 def bounds(nodes: Sequence[int]) -> list[tuple[float, float]]:
-    """Return the drawn range of each of these ascending sizes: to the geometric mean between neighbours."""
+    """Return the range that each of these ascending sizes covers, up to the geometric mean with the next."""
     if len(nodes) == 1:
         return [(nodes[0] / 1.2, nodes[0] * 1.2)]
     middles = [math.sqrt(low * high) for low, high in itertools.pairwise(nodes)]
@@ -87,7 +87,7 @@ def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
 
 
 def _chosen(test: str, value: object, otherwise: object) -> vega.Part:
-    """Return a value in a channel for the rows that pass a test, and another for the rest."""
+    """Return one value in a channel for rows that pass a test, and another for the others."""
     return {"condition": {"test": test, "value": value}, "value": otherwise}
 
 
@@ -142,7 +142,7 @@ def _description(plot: RealTimeMap, results: TireResults) -> str:
 
 
 def map_title(plot: RealTimeMap) -> str:
-    """Return the title of a map: solver, policy and period."""
+    """Return a map's title: solver, policy and period."""
     solver = solver_name(plot.solver, free_running=plot.free_running).capitalize()
     return f"{solver}, {policy_name(plot.policy)}, a step every {period_name(plot.period_ns)}"
 
@@ -154,7 +154,7 @@ FRONTIER_NOTE = (
 
 
 def hard_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Return a chart per map of whether any deadline was missed; None if no map was measured."""
+    """Return a chart per map that shows whether a deadline was missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=True) for plot in results.maps}
     title = "Hard real time: was any deadline missed? (form of fig. 8 to 10)"
     notes = ["A square: at least one deadline was missed.", FRONTIER_NOTE]
@@ -162,7 +162,7 @@ def hard_figure(results: TireResults, suffix: str) -> Figure | None:
 
 
 def soft_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Return a chart per map of how many deadlines were missed; None if no map was measured."""
+    """Return a chart per map that shows how many deadlines were missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=False) for plot in results.maps}
     title = "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)"
     shares = "Share of the deadlines that were missed; cells show their number if there is room."
@@ -172,7 +172,7 @@ def soft_figure(results: TireResults, suffix: str) -> Figure | None:
 LEAST_FRAMES = 4
 MOST_NODES = 2000
 DIGITS = 4
-"""Decimals of a metre: a tenth of a millimetre is much less than a pixel."""
+"""Decimals of a position in metres: a tenth of a millimetre is much less than a pixel."""
 WIDTH = 320
 MARGIN = 0.08
 """The margin around the drawing (m)."""
@@ -180,10 +180,10 @@ MARGIN = 0.08
 
 @dataclass(frozen=True)
 class Drop:
-    """Pictures of a falling tire, in order.
+    """Pictures of a falling tire, in time order.
 
-    `frames`: steps, and the nodes' positions as x0, y0, x1, y1, ... (m). The other fields are the limits over
-    all frames (m).
+    `frames`: for each picture, the number of steps, and the nodes' positions as x0, y0, x1, y1, ... (m). The
+    other fields are the limits over all frames (m).
     """
 
     nodes: int
@@ -206,17 +206,17 @@ class Drop:
         return self.frames[-1][0] * STEP_S
 
     def as_data(self) -> dict[str, object]:
-        """Return the pictures for the page's script."""
+        """Return the pictures in the form that the page's script reads."""
         return {"step_s": STEP_S, "frames": [{"steps": steps, "at": at} for steps, at in self.frames]}
 
 
 def _family(step: Step) -> str:
-    """Return a key that all pictures of one fall share: every parameter except the number of steps."""
+    """Return a key that all pictures of a fall share: every parameter except the number of steps."""
     return step.key.id_without("repeat", "steps")
 
 
 def drop_of(record: Record) -> Drop | None:
-    """Return the fall with the most pictures; None if there are too few for a film.
+    """Return the fall with the most pictures; None if these are too few for a film.
 
     Raises RecordError for a damaged state.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presents the tire: a chapter in the paper's order, with figures and tables of each system."""
+"""Presents the tire in a chapter in the paper's order, with figures and tables for each system."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from rtgauge.tire.page.step_table import steps_in_short, terminal_grids, tire_gr
 from rtgauge.tire.page.time_figures import frontier_figure, model_figure, threads_figure, time_figure
 
 FEW = 12
-"""If there are more configurations, they are folded."""
+"""If a system has more configurations than this, they are folded."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the chapter: paragraphs, then figures by name, then tables."""
+    """A part of the chapter: paragraphs, then the names of figures, then tables."""
 
     title: str
     words: list[str] = field(default_factory=list[str])
@@ -38,13 +38,13 @@ class Section:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to show."""
+        """Whether the section has nothing to show."""
         return not (self.words or self.figures or self.tables)
 
 
 @dataclass(frozen=True)
 class SystemChapter:
-    """One system. `title`: what distinguishes it in the record; empty if it is the only one."""
+    """One system. `title`: what distinguishes it in the record; empty if there is no other system."""
 
     title: str
     results: TireResults
@@ -52,7 +52,7 @@ class SystemChapter:
 
 
 def results_of(record: Record) -> list[TireResults]:
-    """Return the results of the tire in a record, possibly none. Raises RecordError for a damaged record."""
+    """Return the tire's results in a record, if any. Raises RecordError for a damaged record."""
     return tire_results(record, searched(record)) if any(is_tire(step) for step in record.steps) else []
 
 
@@ -61,7 +61,7 @@ def _suffixes(every: list[TireResults]) -> list[str]:
 
 
 def figures_of(every: list[TireResults]) -> list[Figure]:
-    """Return all figures in order; if there are several systems, names and titles say which."""
+    """Return all figures in order. If there are several systems, names and titles contain the system."""
     figures: list[Figure] = []
     for results, suffix in zip(every, _suffixes(every), strict=True):
         drawn = [
@@ -123,7 +123,7 @@ def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[
 
 
 def chapters(record: Record, drawn: Container[str]) -> list[SystemChapter]:
-    """Return a chapter for each system; `drawn`: the names of the figures on the page."""
+    """Return a chapter for each system. `drawn`: the names of the page's figures."""
     every = results_of(record)
     return [
         SystemChapter(_title(results) if len(every) > 1 else "", results, _sections(results, drawn, suffix))
@@ -133,7 +133,7 @@ def chapters(record: Record, drawn: Container[str]) -> list[SystemChapter]:
 
 @dataclass(frozen=True)
 class TireContent:
-    """The content for the template: the number of steps, the fall, and a chapter for each system."""
+    """The content for the template: the number of steps, the fall, and the systems' chapters."""
 
     steps: int
     drop: Drop | None
@@ -144,7 +144,7 @@ class TirePresenter(Presenter):
     """Presents the tire as section 4 of Garre et al. (2014) does."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """Return the largest tire that a search found, the missed deadlines, or the speed."""
+        """Return the largest tire that a search found, or else the missed deadlines or the speed."""
         rows = [(results, row) for results in results_of(view.record) for row in results.frontiers]
         searched = [(results, row, row.searched.nodes) for results, row in rows if row.searched is not None]
         held = [(nodes, results, row) for results, row, nodes in searched if nodes is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes the chapter's prose in the order of the paper's section 4, with this machine's numbers."""
+"""Writes the chapter's text in the order of the paper's section 4, with this machine's numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SOLVERS = {
 
 
 def model_words(results: TireResults) -> list[str]:
-    """Return sections 4.1 and 4.2: the model, and the solvers that ran."""
+    """Return the text of sections 4.1 and 4.2: the model, and the solvers that ran."""
     run = dict.fromkeys([point.solver for point in results.points] + [plot.solver for plot in results.maps])
     names = [SOLVERS[name] for name in SOLVERS if name in run]
     known = results.meanings
@@ -70,7 +70,7 @@ def _gain(results: TireResults, solver: str, policy: str) -> str | None:
 
 
 def fast_words(results: TireResults) -> list[str]:
-    """Return section 4.3: the speed-up by threads, with solvers and schedulers compared."""
+    """Return the text of section 4.3: the speed-up by threads, and a comparison of solvers and schedulers."""
     policies = sorted({point.policy for point in results.points})
     policies = ["fifo"] if "fifo" in policies else policies
     solvers = [solver for solver in SOLVERS if any(point.solver == solver for point in results.points)]
@@ -93,7 +93,7 @@ def fast_words(results: TireResults) -> list[str]:
 
 
 def _schedulers(results: TireResults) -> str | None:
-    """Compare OTHER with FIFO at the same configuration, by the mean step."""
+    """Compare OTHER with FIFO in the same configuration, by the mean step."""
     steps = {
         (point.solver, point.threads, point.nodes, point.policy): point
         for point in results.points
@@ -132,7 +132,7 @@ def _schedulers(results: TireResults) -> str | None:
 
 
 MANY_THREADS = 4
-"""A map with more thread counts is a pretest of how many are too many, like fig. 8."""
+"""A map with more thread numbers than this is a pretest of how many are too many, like fig. 8."""
 
 
 def _many_words(plot: RealTimeMap) -> str:
@@ -173,12 +173,12 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
 
 
 def real_time_words(results: TireResults) -> list[str]:
-    """Return section 4.4: which configurations keep every deadline, and the frontier."""
+    """Return the text of section 4.4: which configurations keep every deadline, and the frontier."""
     return [_map_words(plot, results) for plot in results.maps]
 
 
 def search_words(results: TireResults) -> list[str]:
-    """Return the result of each search, in a sentence."""
+    """Return a sentence with the result of each search."""
     sentences: list[str] = []
     for row in results.frontiers:
         frontier = row.searched
@@ -205,7 +205,7 @@ def search_words(results: TireResults) -> list[str]:
 
 
 def cost_words(results: TireResults) -> list[str]:
-    """Return section 4.5: the terms of a step's cost, and how well they predict."""
+    """Return the text of section 4.5: the terms of a step's cost, and how well they predict step times."""
     if results.cost is None:
         return []
     known = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes the chapter's tables, with the same numbers on the page and in the terminal."""
+"""Makes the chapter's tables. Page and terminal show the same numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MARKED = "* marked doubtful or invalid: read it with care"
 
 
 def figure(value: float) -> str:
-    """Return a number with three significant digits, never in powers of ten."""
+    """Return a number with three significant digits, without an exponent."""
     magnitude = abs(value)
     if magnitude >= 100:
         return f"{value:,.0f}"
@@ -38,7 +38,7 @@ def figure(value: float) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """Return a value like "8.1 (7.9 … 8.3)"; without brackets if there is no interval; a dash for None."""
+    """Return a value like "8.1 (7.9 … 8.3)", without brackets if it has no interval; a dash for None."""
     if estimate is None:
         return NONE
     if estimate.low is None or estimate.high is None:
@@ -73,7 +73,7 @@ SPEED_COLUMNS = [
 
 
 def short_note(runs: int) -> str:
-    """Return the note on runs left out of figures."""
+    """Return the note about runs that the figures leave out."""
     verb = "is" if runs == 1 else "are"
     return (
         f"{plural(runs, 'run')} computed for less than a millisecond, too little for the time of a "
@@ -82,8 +82,8 @@ def short_note(runs: int) -> str:
 
 
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Table | None:
-    """Return step time, speed-up and efficiency of real-fast runs, a row per configuration; None without
-    any.
+    """Return step time, speed-up and efficiency of real-fast runs, with a row per configuration; None without
+    runs.
     """
     if not points:
         return None
@@ -99,7 +99,7 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
 
 
 def largest_points(results: TireResults) -> list[SpeedPoint]:
-    """Return the largest tire of each solver, policy and threads: a step's fixed cost matters least there."""
+    """Return each solver's, policy's and thread number's largest tire, where a fixed cost matters least."""
     largest: dict[tuple[str, str, bool, int], SpeedPoint] = {}
     for point in results.points:
         key = (point.solver, point.policy, point.free_running, point.threads)
@@ -118,7 +118,7 @@ def _term_row(term: Term, estimate: Estimate) -> list[str]:
 
 
 def cost_grid(results: TireResults) -> Table | None:
-    """Return the terms of eq. 2 with their intervals; None if nothing was fitted."""
+    """Return the terms of eq. 2 with their intervals; None if no term was fitted."""
     if results.cost is None:
         return None
     notes = [
@@ -148,7 +148,7 @@ def cost_grid(results: TireResults) -> Table | None:
 
 
 def lines_grid(results: TireResults) -> Table | None:
-    """Return the lines behind the terms: slope, intercept, scatter; None if there are none."""
+    """Return the lines behind the terms (slope, intercept, scatter); None without lines."""
     if results.cost is None:
         return None
     rows: list[list[str]] = []
@@ -166,7 +166,7 @@ def lines_grid(results: TireResults) -> Table | None:
 
 
 def synchronisation_grid(results: TireResults) -> Table | None:
-    """Return the time that several threads add to each step; None if only one was measured."""
+    """Return how much time several threads add to each step; None if only one thread number was measured."""
     if results.cost is None or not results.cost.synchronisation:
         return None
     rows: list[list[str]] = []
@@ -216,7 +216,7 @@ FRONTIER_COLUMNS = [
 
 
 UNSEARCHED = 5
-"""The number of columns without results of a search."""
+"""The number of columns if no search was made."""
 
 
 def frontier_grid(results: TireResults) -> Table | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes tables of the tire's steps for the page, and of its results for the terminal."""
+"""Makes tables of the tire's steps for the page, and tables of its results for the terminal."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PROBE = TIRE.name
 
 
 def tire_values(step: Step) -> dict[str, Any] | None:
-    """Return the values of the step's result; None if it is not a tire step, or computed nothing."""
+    """Return the values of a step's result; None if it is not a step of the tire, or computed nothing."""
     named = (dict(result.values) for result in step.results if result.name == PROBE)
     values = next(named, None) if step.key.probe == PROBE else None
     return values if values is not None and values["steps"] else None
 
 
 def _rate(per_s: float) -> str:
-    """Return node-steps per second with three digits: 461043681 -> "461 M"."""
+    """Return node-steps per second with three digits and a unit: 461043681 -> "461 M"."""
     for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if per_s >= scale:
             return f"{per_s / scale:.3g} {letter}"
@@ -92,7 +92,7 @@ def _row(step: Step, values: dict[str, Any]) -> list[str]:
 
 
 def tire_grid(steps: Sequence[Step]) -> Table | None:
-    """Return one step in full, or a row per step; None without any."""
+    """Return one step in full, or a row per step if there are several; None without steps."""
     computed = [(step, values) for step in steps if (values := tire_values(step)) is not None]
     if not computed:
         return None
@@ -107,7 +107,7 @@ def tire_grid(steps: Sequence[Step]) -> Table | None:
 
 
 def steps_in_short(steps: Sequence[Step]) -> str | None:
-    """Return a clause like "57 of 1,000 deadlines missed", or the fastest step's speed; None without
+    """Return a clause like "57 of 1,000 deadlines missed", or the speed of the fastest step; None without
     steps.
     """
     values = [values for step in steps if (values := tire_values(step)) is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws step times: speed-up and efficiency, the cost model with its residuals, and the frontier."""
+"""Draws step times, speed-up and efficiency, the cost model with its residuals, and the frontier."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ COLUMNS = "threads solver nodes:Q value:Q low:Q high:Q"
 
 
 def nodes_axis(field: str, nodes: Sequence[float]) -> vega.Part:
-    """Return a logarithmic axis of n that ends slightly beyond the measured sizes."""
+    """Return a logarithmic axis of n that reaches slightly beyond the measured sizes."""
     low, high = min(nodes) / 1.15, max(nodes) * 1.15
     return vega.log_axis(field, low, high, "nodes", labelExpr=NODES_LABEL)
 
 
 def colours(results: TireResults) -> vega.Part:
-    """Return a colour per number of threads, the same in every figure of the chapter."""
+    """Return a colour for each number of threads, the same in all figures of the chapter."""
     order = [threads_name(number, results) for number in sorted({point.threads for point in results.points})]
     legend = {"title": None, "symbolType": "circle", "symbolOpacity": 1}
     return vega.kinds("threads:N", order, legend=legend)
@@ -88,8 +88,8 @@ def _summary(results: TireResults, points: Sequence[SpeedPoint]) -> str:
 
 
 def time_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Return a chart per solver and policy: the time for 60 s of simulation over n, a curve per thread
-    count.
+    """Return a chart per solver and policy of the time for 60 s of simulation over n, with a curve per thread
+    number.
     """
     charts: dict[str, vega.Part] = {}
     for policy in sorted({point.policy for point in results.points}, reverse=True):
@@ -153,8 +153,8 @@ def _threads_chart(
 
 
 def threads_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Return speed-up and efficiency over n for each policy; None without a solver on one and several
-    threads.
+    """Return speed-up and efficiency over n for each policy; None if no solver ran both on one thread and on
+    several.
     """
     charts: dict[str, vega.Part] = {}
     fast = [point for point in results.points if point.speed_up is not None and not point.free_running]
@@ -231,7 +231,7 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Return predicted and measured step times over n with residuals, for each solver and policy; None if
+    """Return predicted and measured step times over n, with residuals, for each solver and policy; None if
     empty.
     """
     charts: dict[str, vega.Part] = {}
@@ -271,7 +271,7 @@ def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tu
 
 
 def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Return a chart for each policy and period: the largest n by the model, the map and the search."""
+    """Return a chart for each policy and period with the largest n by the model, the map and the search."""
     charts: dict[str, vega.Part] = {}
     for policy, period_ns in sorted({(row.policy, row.period_ns) for row in results.frontiers}):
         rows = [row for row in results.frontiers if (row.policy, row.period_ns) == (policy, period_ns)]
