@@ -17,8 +17,8 @@ static void usage(FILE *out)
 }
 
 /*
- * Opens closed standard streams: otherwise the next file would get their number, and output would go into
- * it. Input is then at its end, and output fails.
+ * Opens closed standard streams. Otherwise the next file would get a stream's number, and output would go
+ * into the file. Input is then at its end, and output fails.
  */
 static void fill_standard_streams(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Differences between kernels, from 6.1 on; with Xenomai from 5.10 on, with RTAI from 5.4 on. */
+/* Differences between kernels, from 6.1 on; with Xenomai from 5.10 on, and with RTAI from 5.4
+   on. */
 #ifndef RTGAUGE_COMPAT_H
 #define RTGAUGE_COMPAT_H
 
@@ -34,17 +35,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* A lock that is taken while Linux itself may be interrupted, with the processor's interrupts off.
- */
+/* A lock that may be taken while Linux itself is interrupted, with the processor's interrupts
+   off. */
 #ifdef CONFIG_IRQ_PIPELINE
 #define RTGAUGE_SPINLOCK hard_spinlock_t
 #else
 #define RTGAUGE_SPINLOCK raw_spinlock_t
 #endif
 
-/* Of the processor, also where Linux's own are only marked as off (Dovetail's interrupt pipeline,
- * the I-pipe).
- */
+/* Off in the processor, even where Linux's own interrupts are only marked as off (Dovetail's
+ * interrupt pipeline, the I-pipe). */
 static inline unsigned long rtgauge_irqs_off(void)
 {
 	unsigned long flags;

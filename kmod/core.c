@@ -24,8 +24,8 @@
 #define MAP_BYTES_MAX (1UL << 30)
 
 /*
- * The user can overwrite all that it maps: the kernel keeps its own counts and reads only the tails
- * from there.
+ * The user can overwrite everything that is mapped, so the kernel keeps its own counts and reads
+ * only the tails from there.
  */
 struct ring {
 	struct rtgauge_ring *shared;
@@ -156,9 +156,9 @@ void rtgauge_end(struct rtgauge_device *device, enum rtgauge_reason reason)
 	if (!rtgauge_running(device))
 		return;
 	WRITE_ONCE(device->reason, reason);
-	/* Any context: it takes no lock. */
+	/* Callable from any context, because it takes no lock. */
 	WRITE_ONCE(device->end_ns, ktime_get_mono_fast_ns());
-	/* Whoever sees the end sees all samples. */
+	/* Anyone who sees the end sees all samples. */
 	smp_store_release(&device->state, RTGAUGE_STATE_ENDED);
 }
 EXPORT_SYMBOL_GPL(rtgauge_end);
@@ -211,20 +211,20 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Copies samples of one ring to the user; returns the number of bytes, or an error. */
+/* Copies samples of one ring to the user. Returns the number of bytes, or an error. */
 static ssize_t read_ring(struct rtgauge_rings *rings, struct ring *ring, char __user *buffer,
 			 size_t room)
 {
 	struct rtgauge_ring *shared = ring->shared;
-	/* Pairs with the release in rtgauge_keep(). The page's own head is not used: users can
-	 * write it. */
+	/* Pairs with the release in rtgauge_keep(). The page's own head is not used, because
+	 * users can write it. */
 	u64 head = smp_load_acquire(&ring->head);
 	u64 tail = READ_ONCE(shared->tail);
 	size_t done = 0;
 
 	/*
-	 * The user can write both. A distance above the capacity is impossible; the samples of a
-	 * whole ring are then copied, whatever they are.
+	 * The user can write both. A distance above the capacity is impossible; then a whole
+	 * ring of samples is copied, whatever they are.
 	 */
 	if (head - tail > rings->capacity)
 		tail = head - rings->capacity;
@@ -539,7 +539,7 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 	descriptor = gpiod_get(device->misc.this_device, end, output ? GPIOD_OUT_LOW : GPIOD_IN);
 	gpiod_remove_lookup_table(table);
 	if (IS_ERR(descriptor)) {
-		/* No such chip: the kernel expects it to appear later. */
+		/* The chip does not exist; the kernel expects it to appear later. */
 		if (PTR_ERR(descriptor) == -EPROBE_DEFER)
 			rtgauge_refuse(device, "there is no GPIO chip '%s'", line->chip);
 		else
@@ -564,7 +564,7 @@ struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct r
 }
 EXPORT_SYMBOL_GPL(rtgauge_line_get);
 
-/* Older kernels, which Xenomai has, do not let a module choose a priority. */
+/* Older kernels, on which Xenomai runs, do not let a module choose a priority. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
 struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data,
 				   int cpu, unsigned int priority)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by the modules: a character device for one user, its rings of samples, the state of its
- * measurement, GPIO lines and kernel threads.
+ * Shared by the modules: a character device for one user, with its rings of samples, the state
+ * of its measurement, GPIO lines and kernel threads.
  */
 #ifndef RTGAUGE_CORE_H
 #define RTGAUGE_CORE_H
@@ -25,8 +25,8 @@ struct rtgauge_ops {
 	size_t parameters_size; /* at most RTGAUGE_PARAMETERS_MAX */
 	/* Called with the device's lock held. */
 	int (*start)(struct rtgauge_device *device, const void *parameters);
-	void (*stop)(struct rtgauge_device *device); /* releases whatever start() acquired */
-	/* Commands of this device only; may be NULL. */
+	void (*stop)(struct rtgauge_device *device); /* releases everything that start() acquired */
+	/* Commands of only this device; may be NULL. */
 	long (*command)(struct rtgauge_device *device, unsigned int command,
 			unsigned long argument);
 };
@@ -66,10 +66,10 @@ struct rtgauge_device {
 int rtgauge_register(struct rtgauge_device *device);
 void rtgauge_unregister(struct rtgauge_device *device);
 
-/* Writes a sample to the ring of this CPU, or counts it as lost. Any context except NMI. */
+/* Writes a sample to this CPU's ring, or counts it as lost. Any context except NMI. */
 void rtgauge_keep(struct rtgauge_device *device, struct rtgauge_sample *sample);
 
-/* Ends the measurement; stop() is called later. Any context. */
+/* Ends the measurement. stop() is called later. Any context. */
 void rtgauge_end(struct rtgauge_device *device, enum rtgauge_reason reason);
 
 static inline bool rtgauge_running(const struct rtgauge_device *device)
@@ -77,7 +77,7 @@ static inline bool rtgauge_running(const struct rtgauge_device *device)
 	return READ_ONCE(device->state) == RTGAUGE_STATE_RUNNING;
 }
 
-/* Check parameters that tasks have in common; 0, or -EINVAL with a line in the log. */
+/* Check parameters that tasks share. Return 0, or -EINVAL with a line in the log. */
 int rtgauge_check_abi(const struct rtgauge_device *device, u32 abi, const u32 *reserved,
 		      size_t count);
 int rtgauge_check_cpu(const struct rtgauge_device *device, s32 cpu);
@@ -90,7 +90,7 @@ int rtgauge_check_priority(const struct rtgauge_device *device, u32 priority, bo
 struct gpio_desc *rtgauge_line_get(struct rtgauge_device *device, const struct rtgauge_line *line,
 				   bool output);
 
-/* Creates a FIFO kernel thread on `cpu`; the caller wakes it. */
+/* Creates a FIFO kernel thread on `cpu`. The caller wakes it. */
 struct task_struct *rtgauge_thread(struct rtgauge_device *device, int (*run)(void *), void *data,
 				   int cpu, unsigned int priority);
 

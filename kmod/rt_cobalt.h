@@ -59,21 +59,21 @@ static inline int rt_timer_init(struct rt_timer *timer, rt_expired_t expired, in
 	return 0;
 }
 
-/* By the timer's thread. */
+/* Called by the timer's thread. */
 static inline void rt_timer_arm(struct rt_timer *timer, s64 time_ns)
 {
 	if (rtdm_timer_start(&timer->timer, time_ns, 0, RTDM_TIMERMODE_ABSOLUTE))
 		rtdm_timer_start(&timer->timer, 1, 0, RTDM_TIMERMODE_RELATIVE);
 }
 
-/* From any CPU. */
+/* Called from any CPU. */
 static inline int rt_timer_arm_on(struct rt_timer *timer, s64 time_ns, int cpu)
 {
 	rt_timer_arm(timer, time_ns);
 	return 0;
 }
 
-/* Its handler does not run after this. */
+/* The handler does not run after this. */
 static inline void rt_timer_cancel(struct rt_timer *timer)
 {
 	rtdm_timer_stop(&timer->timer);
@@ -93,7 +93,7 @@ static inline void rt_thread_main(void *argument)
 	thread->run(thread);
 }
 
-/* As rtdm_task_init(), on one CPU. */
+/* Like rtdm_task_init(), on one CPU. */
 static inline int rt_thread_start(struct rt_thread *thread, struct rtgauge_device *device,
 				  void (*run)(struct rt_thread *thread), int cpu,
 				  unsigned int priority)
@@ -123,7 +123,7 @@ static inline void rt_thread_wake(struct rt_thread *thread)
 	rtdm_event_signal(&thread->woken);
 }
 
-/* Called in the thread: waits until *woken is not 0 and returns it; 0: it has to stop. */
+/* Called in the thread. Waits until *woken is not 0, and returns it; 0: the thread has to stop. */
 static inline s64 rt_thread_wait(struct rt_thread *thread, const struct rt_timer *timer,
 				 const s64 *woken)
 {
@@ -143,7 +143,7 @@ static inline bool rt_thread_should_stop(const struct rt_thread *thread)
 	return rtdm_task_should_stop();
 }
 
-/* The last call of the thread. */
+/* The thread's last call. */
 static inline void rt_thread_end(void)
 {
 }
@@ -157,7 +157,7 @@ static inline void rt_thread_stop(struct rt_thread *thread)
 	thread->there = false;
 }
 
-/* An interrupt of the pipeline (Dovetail), which Cobalt takes as it takes a device's. */
+/* An interrupt of the pipeline (Dovetail), which Cobalt handles like a device's. */
 struct rt_irq {
 	unsigned int number;
 	struct rt_irq *__percpu *mine;
@@ -195,13 +195,13 @@ static inline int rt_irq_init(struct rt_irq *irq, void (*handler)(void))
 	return error;
 }
 
-/* On this CPU, in hard-irq context of Linux. */
+/* Called on this CPU, in Linux's hard-irq context. */
 static inline void rt_irq_raise(struct rt_irq *irq)
 {
 	irq_inject_pipeline(irq->number);
 }
 
-/* Nobody raises it after this. */
+/* After this, nobody raises it. */
 static inline void rt_irq_destroy(struct rt_irq *irq)
 {
 	if (!irq->mine)
@@ -213,8 +213,8 @@ static inline void rt_irq_destroy(struct rt_irq *irq)
 }
 
 /*
- * Linux's GPIO lines cannot be used while Linux itself is interrupted. A line is one of the
- * wire's, whose interrupts Cobalt takes, on the CPU of the edge.
+ * Linux's GPIO lines cannot be used while Linux itself is interrupted. So a line is one of the
+ * wire's. Cobalt handles the wire's interrupts on the CPU of the edge.
  */
 #define RT_LINE struct pin
 
@@ -263,13 +263,13 @@ static inline void rt_line_set(RT_LINE *line, int level)
 	rt_wire->put(line, level);
 }
 
-/* Called after it was set and its time taken: the interrupt at the other end. */
+/* Called after the line was set and its time was taken: raises the interrupt at the other end. */
 static inline void rt_line_raise(RT_LINE *line)
 {
 	rt_wire->raise(line);
 }
 
-/* The handler runs at each edge, in hard-irq context; NULL: no longer. */
+/* The handler runs at each edge, in Linux's hard-irq context. NULL: it no longer runs. */
 static inline int rt_line_listen(RT_LINE *line, void (*handler)(void))
 {
 	if (!IS_ERR_OR_NULL(line))
@@ -277,7 +277,7 @@ static inline int rt_line_listen(RT_LINE *line, void (*handler)(void))
 	return 0;
 }
 
-/* Whether the interrupt of a line is Linux's, and is requested and moved as such. */
+/* Whether a line's interrupt is Linux's, and is requested and moved as such. */
 static inline bool rt_line_irqs(void)
 {
 	return false;
@@ -293,7 +293,7 @@ static inline int rt_line_irq_move(int irq, const struct cpumask *cpus)
 	return -ENXIO;
 }
 
-/* Whether a timer can run a handler, without a thread. */
+/* Whether a timer can run a handler without a thread. */
 static inline bool rt_has_handlers(void)
 {
 	return true;

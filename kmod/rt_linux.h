@@ -48,7 +48,7 @@ static inline int rt_timer_init(struct rt_timer *timer, rt_expired_t expired, in
 	return 0;
 }
 
-/* By the timer's thread. */
+/* Called by the timer's thread. */
 static inline void rt_timer_arm(struct rt_timer *timer, s64 time_ns)
 {
 	hrtimer_start(&timer->timer, ns_to_ktime(time_ns), HRTIMER_MODE_ABS_PINNED_HARD);
@@ -61,14 +61,14 @@ static inline void rt_timer_arm_here(void *argument)
 	rt_timer_arm(timer, timer->first_ns);
 }
 
-/* From any CPU. */
+/* Called from any CPU. */
 static inline int rt_timer_arm_on(struct rt_timer *timer, s64 time_ns, int cpu)
 {
 	timer->first_ns = time_ns;
 	return smp_call_function_single(cpu, rt_timer_arm_here, timer, true);
 }
 
-/* Its handler does not run after this. */
+/* The handler does not run after this. */
 static inline void rt_timer_cancel(struct rt_timer *timer)
 {
 	hrtimer_cancel(&timer->timer);
@@ -108,7 +108,7 @@ static inline void rt_thread_wake(struct rt_thread *thread)
 	wake_up_process(thread->task);
 }
 
-/* Called in the thread: waits until *woken is not 0 and returns it; 0: it has to stop. */
+/* Called in the thread. Waits until *woken is not 0, and returns it; 0: the thread has to stop. */
 static inline s64 rt_thread_wait(struct rt_thread *thread, const struct rt_timer *timer,
 				 const s64 *woken)
 {
@@ -131,7 +131,7 @@ static inline bool rt_thread_should_stop(const struct rt_thread *thread)
 	return kthread_should_stop();
 }
 
-/* The last call of the thread: kthread_stop() needs a thread that still exists. */
+/* The thread's last call. kthread_stop() needs a thread that still exists. */
 static inline void rt_thread_end(void)
 {
 	for (;;) {
@@ -167,13 +167,13 @@ static inline int rt_irq_init(struct rt_irq *irq, void (*handler)(void))
 	return 0;
 }
 
-/* On this CPU, in hard-irq context. */
+/* Called on this CPU, in hard-irq context. */
 static inline void rt_irq_raise(struct rt_irq *irq)
 {
 	irq_work_queue(&irq->work);
 }
 
-/* Nobody raises it after this. */
+/* After this, nobody raises it. */
 static inline void rt_irq_destroy(struct rt_irq *irq)
 {
 	if (irq->handler)
@@ -229,7 +229,7 @@ static inline int rt_line_irq_move(int irq, const struct cpumask *cpus)
 	return irq_set_affinity(irq, cpus);
 }
 
-/* Whether a timer can run a handler, without a thread. */
+/* Whether a timer can run a handler without a thread. */
 static inline bool rt_has_handlers(void)
 {
 	return true;

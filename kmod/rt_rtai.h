@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* rt.h on RTAI's scheduler, without an interrupt that a task raises, and without lines. Only rt.h
- * includes it. */
+/* rt.h on RTAI's scheduler, without an interrupt that a task raises, and without lines. Only
+ * rt.h includes it. */
 #ifndef RTGAUGE_RT_RTAI_H
 #define RTGAUGE_RT_RTAI_H
 
@@ -11,9 +11,10 @@
 
 #define RT_SUFFIX "_rtai"
 #define RT_STACK 8192
-#define RT_LOWEST 99 /* of the priorities in use: 0 is RTAI's highest */
+#define RT_LOWEST 99 /* among the priorities in use; 0 is RTAI's highest */
 
-/* RTAI has timers only for its tasks: this one only keeps the time until which the task sleeps. */
+/* RTAI has timers only for its tasks, so this timer only keeps the time until which the task
+   sleeps. */
 struct rt_timer {
 	s64 time_ns;
 };
@@ -25,8 +26,8 @@ struct rt_thread {
 };
 
 /*
- * The processor's counter, in which RTAI counts, from a reading of CLOCK_MONOTONIC on: Linux may
- * be writing its own clock when the task interrupts it.
+ * The processor's counter, in which RTAI counts, from a reading of CLOCK_MONOTONIC on. Linux's
+ * clock cannot be used, because Linux may be writing it when the task interrupts it.
  */
 static struct {
 	s64 begun_ns;
@@ -96,8 +97,8 @@ static inline void rt_thread_wake(struct rt_thread *thread)
 {
 }
 
-/* Called in the thread: waits until the timer's time; 0: it has to stop. There is no handler that
- * sets *woken. */
+/* Called in the thread. Waits until the timer's time; 0: the thread has to stop. No handler sets
+ * *woken. */
 static inline s64 rt_thread_wait(struct rt_thread *thread, const struct rt_timer *timer,
 				 const s64 *woken)
 {
@@ -111,18 +112,19 @@ static inline bool rt_thread_should_stop(const struct rt_thread *thread)
 	return READ_ONCE(thread->stop);
 }
 
-/* The last call of the thread. */
+/* The thread's last call. */
 static inline void rt_thread_end(void)
 {
 }
 
-/* Called by Linux. The task sleeps, or is about to: then it is woken at the next try. */
+/* Called by Linux. The task is asleep or about to sleep; in the second case, the next try wakes
+   it. */
 static inline void rt_thread_stop(struct rt_thread *thread)
 {
 	if (!thread->there)
 		return;
 	WRITE_ONCE(thread->stop, true);
-	/* Pairs with the release at its end. */
+	/* Pairs with the release at the task's end. */
 	while (!smp_load_acquire(&thread->ended)) {
 		rt_task_wakeup_sleeping(&thread->task);
 		usleep_range(1000, 2000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
  * The interface of rtgauge's kernel modules: parameters, samples and results
- * (docs/formats/kmod.md). All times and durations are ns; times are on CLOCK_MONOTONIC.
+ * (docs/formats/kmod.md). All times and durations are in ns; times are on CLOCK_MONOTONIC.
  */
 #ifndef RTGAUGE_KMOD_H
 #define RTGAUGE_KMOD_H
@@ -9,7 +9,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* rtgauge's own, and dkms.conf's. */
+/* The version of rtgauge, also in dkms.conf. */
 #define RTGAUGE_KMOD_VERSION "0.1.0"
 
 /* Incremented with every incompatible change. */
@@ -20,12 +20,12 @@
 #define RTGAUGE_NO_LINE 0xffff
 #define RTGAUGE_ANY_CPU (-1)
 
-/* The answer of every device: its identity, and the layout of its rings. */
+/* Every device's answer: its identity, and the layout of its rings. */
 struct rtgauge_info {
 	__u32 abi;
 	__u32 sample_size;
 	__u32 rings;	/* one for each possible CPU */
-	__u32 capacity; /* samples a ring holds */
+	__u32 capacity; /* number of samples in a ring */
 	__u64 map_size; /* size for mmap() */
 	char module[32];
 };
@@ -50,7 +50,7 @@ struct rtgauge_sample {
 #define RTGAUGE_RESPONSE_IRQ 0 /* entry of the top half; 0 if the kernel made a thread of it */
 #define RTGAUGE_RESPONSE_THREAD                                                                    \
 	1 /* entry of the threaded handler, or the kernel thread runs; 0 in context irq */
-#define RTGAUGE_RESPONSE_DONE 2	    /* the answer is out */
+#define RTGAUGE_RESPONSE_DONE 2	    /* the answer is made */
 #define RTGAUGE_RESPONSE_STIMULUS 3 /* without a line: the interrupt is raised */
 
 /* Time stamps of rtgauge_wire */
@@ -59,15 +59,14 @@ struct rtgauge_sample {
 #define RTGAUGE_WIRE_HANDLED 2 /* its hard-irq handlers are done */
 
 /* Flags of a sample */
-#define RTGAUGE_SAMPLE_HIGH (1 << 0) /* the level after the edge */
-#define RTGAUGE_SAMPLE_MERGED                                                                      \
-	(1 << 1) /* wire: the interrupt of the edge before was not raised yet */
-#define RTGAUGE_SAMPLE_NO_IRQ (1 << 2) /* wire: nobody waits for this edge */
+#define RTGAUGE_SAMPLE_HIGH (1 << 0)   /* the level after the edge */
+#define RTGAUGE_SAMPLE_MERGED (1 << 1) /* wire: the previous edge's interrupt was still due */
+#define RTGAUGE_SAMPLE_NO_IRQ (1 << 2) /* wire: nobody is waiting for this edge */
 #define RTGAUGE_SAMPLE_HARD (1 << 3)   /* response: answered in hard-irq context */
 
 /*
- * A GPIO line: the chip's label as gpioinfo shows it, and the line's number; an empty label is no
- * line.
+ * A GPIO line: the chip's label as gpioinfo shows it, and the line's number. An empty label
+ * means no line.
  */
 struct rtgauge_line {
 	char chip[RTGAUGE_LABEL_SIZE];
@@ -86,13 +85,13 @@ enum rtgauge_context {
 	RTGAUGE_CONTEXT_IRQ_DEFAULT = 3, /* response: a plain handler, on PREEMPT_RT a thread */
 };
 
-/* Reserved words are 0. `cpu`: of the timer or of the kernel thread. */
+/* Reserved words are 0. `cpu`: the CPU of the timer or of the kernel thread. */
 struct rtgauge_periodic {
 	__u32 abi;
 	__u32 context;	 /* irq, thread */
-	__u64 period_ns; /* from one toggle to the next: the half-period of the signal */
-	__u64 count;	 /* of activations; 0: until stopped */
-	__s64 start_ns;	 /* of activation 0; 0: soon */
+	__u64 period_ns; /* time from one toggle to the next, which is the signal's half-period */
+	__u64 count;	 /* number of activations; 0: until stopped */
+	__s64 start_ns;	 /* time of activation 0; 0: soon */
 	__s32 cpu;
 	__u32 priority; /* FIFO, 1 to 99; 0 in context irq */
 	struct rtgauge_line out;
@@ -102,15 +101,15 @@ struct rtgauge_periodic {
 struct rtgauge_response {
 	__u32 abi;
 	__u32 context;
-	__u64 count;	/* of edges, answered or missed; 0: until stopped */
-	__s32 cpu;	/* of the kernel thread; RTGAUGE_ANY_CPU in every other context */
-	__s32 irq_cpu;	/* of the interrupt; RTGAUGE_ANY_CPU: as it is */
+	__u64 count;	/* number of edges, answered or missed; 0: until stopped */
+	__s32 cpu;	/* CPU of the kernel thread; RTGAUGE_ANY_CPU in every other context */
+	__s32 irq_cpu;	/* CPU of the interrupt; RTGAUGE_ANY_CPU: leave it where it is */
 	__u32 priority; /* FIFO, 1 to 99; 0 without a kernel thread */
 	__u32 reserved0;
 	struct rtgauge_line
-		in; /* none: the module makes stimuli itself, and only takes time stamps */
-	struct rtgauge_line out; /* follows `in`; none: the edge is only recorded */
-	/* Without a line: the time from one stimulus to the next is drawn, from and to; else 0. */
+		in; /* no line: the module makes stimuli itself, and only takes time stamps */
+	struct rtgauge_line out; /* follows `in`; no line: the edge is only recorded */
+	/* Without a line: bounds of the random time from one stimulus to the next; otherwise 0. */
 	__u64 interval_min_ns;
 	__u64 interval_max_ns;
 	__u64 seed;
@@ -120,7 +119,7 @@ struct rtgauge_response {
 struct rtgauge_wire {
 	__u32 abi;
 	__u32 reserved0;
-	__u64 count; /* of samples; 0: until stopped */
+	__u64 count; /* number of samples; 0: until stopped */
 	__u32 reserved[8];
 };
 
@@ -134,33 +133,33 @@ enum rtgauge_reason {
 	RTGAUGE_REASON_NONE = 0,
 	RTGAUGE_REASON_STOPPED = 1,
 	RTGAUGE_REASON_COUNT = 2,
-	RTGAUGE_REASON_OVERLOAD = 3, /* activations left no time to the CPU */
+	RTGAUGE_REASON_OVERLOAD = 3, /* activations left no time on the CPU */
 };
 
 struct rtgauge_status {
 	__u32 state;
 	__u32 reason;
-	__u64 samples;	/* taken: in a ring, read or lost */
-	__u64 missed;	/* periodic: activations that passed; response: edges that came before the
-			 * last was answered;   wire: edges that raised no interrupt of their own
-			 */
+	__u64 samples;	/* samples that were taken: still in a ring, read or lost */
+	__u64 missed;	/* periodic: activations that were missed; response: edges that came before
+			 * the   last one was answered; wire: edges that raised no interrupt of their
+			 * own */
 	__u64 lost;	/* samples for which a ring had no room */
-	__s64 start_ns; /* periodic: of activation 0; else when it was started */
-	__s64 end_ns;	/* 0: it is running */
+	__s64 start_ns; /* periodic: time of activation 0; otherwise the start */
+	__s64 end_ns;	/* 0: the measurement is running */
 	__s32 irq;	/* response: the interrupt's number; 0: none */
-	__s32 thread;	/* the kernel thread; 0: none */
+	__s32 thread;	/* pid of the kernel thread; 0: none */
 	__u32 reserved[8];
 };
 
 /* A line of rtgauge_wire. */
 struct rtgauge_wire_line {
 	__u32 offset; /* which */
-	__u32 peer;   /* the joined line, or RTGAUGE_NO_LINE */
-	__u32 output; /* else an input */
+	__u32 peer;   /* the line to which it is joined, or RTGAUGE_NO_LINE */
+	__u32 output; /* otherwise an input */
 	__u32 level;
 	__u64 edges;   /* edges that it saw as an input */
-	__u64 merged;  /* of these: before the previous edge's interrupt was raised */
-	__u64 ignored; /* of these: without a waiting task */
+	__u64 merged;  /* how many of these came before the previous edge's interrupt was raised */
+	__u64 ignored; /* how many of these came without a waiting task */
 };
 
 struct rtgauge_wire_ends {
@@ -181,9 +180,9 @@ struct rtgauge_wire_ends {
 #define RTGAUGE_IOC_LINE _IOWR(RTGAUGE_IOC, 0xa9, struct rtgauge_wire_line)
 
 /*
- * What mmap() shows: this header, then `rings` rings of `stride` bytes each from `first`. The
- * user reads `head` with acquire, reads samples[tail % capacity] up to it, and writes `tail` with
- * release.
+ * What mmap() shows: this header, and from `first` on, `rings` rings of `stride` bytes each. The
+ * user reads `head` with acquire, reads samples[tail % capacity] up to it, and writes `tail`
+ * with release.
  */
 #define RTGAUGE_MAP_MAGIC 0x67757472 /* "rtug" */
 #define RTGAUGE_CAPACITY_MIN 16
@@ -204,7 +203,7 @@ struct rtgauge_ring {
 	__u64 head; /* samples written since the start */
 	__u64 lost;
 	__u64 reserved[6];
-	__u64 tail; /* samples read; the reader's */
+	__u64 tail; /* samples that the reader has read; the reader writes this */
 	__u64 reserved1[7];
 	struct rtgauge_sample samples[];
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The periodic task in kernel space (Brown and Martin 2010, sec. 3.5; Adam et al. 2021, algorithm
- * A2): a high-resolution timer in hard-irq context, or a FIFO kernel thread that it wakes, toggles
- * a line or only takes time stamps. On Cobalt too, and a task of RTAI (rt.h).
+ * The periodic task in kernel space (Brown and Martin 2010, sec. 3.5; Adam et al. 2021,
+ * algorithm A2). A high-resolution timer in hard-irq context, or a FIFO kernel thread that it
+ * wakes, toggles a line or only takes time stamps. Also runs on Cobalt, and as a task of RTAI
+ * (rt.h).
  */
 #include <linux/err.h>
 #include <linux/module.h>
@@ -15,8 +16,8 @@
 #define START_AFTER_NS (10 * NSEC_PER_MSEC)
 #define START_MOST_NS (60ULL * NSEC_PER_SEC)
 /*
- * After this many consecutive activations that each made the next one late, the task ends: it
- * leaves no time to the CPU.
+ * After this many consecutive activations that each delayed the next one, the task ends, because
+ * it leaves no time on the CPU.
  */
 #define OVERLOAD 5000
 
@@ -34,7 +35,7 @@ static struct {
 	bool level;
 } task;
 
-/* Runs one activation; returns false after the last one. */
+/* Runs one activation. Returns false after the last one. */
 static bool activate(s64 irq_ns, s64 thread_ns)
 {
 	struct rtgauge_sample sample = {
@@ -56,7 +57,7 @@ static bool activate(s64 irq_ns, s64 thread_ns)
 	if (task.out)
 		rt_line_raise(task.out);
 
-	/* As in the user-space probes: a latency L means (L - 1) / period missed activations. */
+	/* As in the user-space probes, a latency L means (L - 1) / period missed activations. */
 	late_ns = done_ns > task.expected_ns ? done_ns - task.expected_ns : 1;
 	missed = div64_u64(late_ns - 1, task.parameters.period_ns);
 	/* Activations after the last one do not count. */
@@ -89,7 +90,7 @@ static bool timer_expired(s64 *next_ns)
 	return true;
 }
 
-/* Waits for the timer; returns 0 if the task has to end. */
+/* Waits for the timer. Returns 0 if the task has to end. */
 static s64 thread_wait(struct rt_thread *thread)
 {
 	task.irq_ns = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The response task in kernel space (Brown and Martin 2010, sec. 3.4; Adam et al. 2021, algorithm
- * A1): the interrupt of an input sets an output to the input's level, from the top half, from a
- * threaded handler or from a FIFO kernel thread. Each step is time-stamped. Without a line a timer
- * of Linux raises an interrupt of the module's own, and the answer is a time stamp. On Cobalt too
- * (rt.h).
+ * The response task in kernel space (Brown and Martin 2010, sec. 3.4; Adam et al. 2021,
+ * algorithm A1). An input's interrupt sets an output to the input's level, from the top half,
+ * from a threaded handler or from a FIFO kernel thread. Each step is time-stamped. Without a
+ * line, a Linux timer raises an interrupt of the module's own, and the answer is only a time
+ * stamp. Also runs on Cobalt (rt.h).
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -38,12 +38,12 @@ static struct {
 	cpumask_var_t affinity_before;
 	bool moved;
 	struct edge {
-		s64 stimulus_ns; /* 0: not known */
+		s64 stimulus_ns; /* 0: unknown */
 		s64 irq_ns;
 	} edge[SLOTS];
 	s64 woken;    /* the thread has been woken, and has not looked yet */
 	u64 arrived;  /* edges that the top half saw */
-	u64 answered; /* of these, answered or missed */
+	u64 answered; /* how many of these were answered or missed */
 	u64 number;
 } task;
 
@@ -74,8 +74,8 @@ static void answer(const struct edge *edge, s64 thread_ns)
 }
 
 /*
- * The whole response in one handler. PREEMPT_RT can run it in a thread; its time stamp is then that
- * of a thread.
+ * The whole response in one handler. PREEMPT_RT may run the handler in a thread; its time stamp
+ * is then the thread's.
  */
 static irqreturn_t answer_in_handler(int irq, void *unused)
 {
@@ -96,8 +96,8 @@ static void arrive(void)
 }
 
 /*
- * Returns the number of edges so far. The caller answers the last one; those before it that were
- * not answered are counted as missed.
+ * Returns the number of edges up to now. The caller answers the last one. Earlier ones that were
+ * not answered count as missed.
  */
 static u64 take_edges(void)
 {
@@ -152,7 +152,7 @@ static void thread_run(struct rt_thread *thread)
 		s64 now_ns = rt_now_ns();
 		u64 arrived;
 
-		/* A full barrier: an edge after this wakes it again. */
+		/* A full barrier: an edge after this point wakes the thread again. */
 		xchg(&task.woken, 0);
 		arrived = take_edges();
 		if (arrived != before)
@@ -162,8 +162,8 @@ static void thread_run(struct rt_thread *thread)
 }
 
 /*
- * The interrupt that the module raises itself, and on Cobalt that of a line, whose stimulus is not
- * known here.
+ * The interrupt that the module raises itself, and on Cobalt a line's interrupt, whose stimulus
+ * is unknown here.
  */
 static void own_interrupt(void)
 {
@@ -233,7 +233,7 @@ static int irq_take(void)
 	case RTGAUGE_CONTEXT_IRQ_DEFAULT:
 		return request_irq(task.irq, answer_in_handler, flags, name, &task);
 	case RTGAUGE_CONTEXT_IRQ_THREAD:
-		/* With IRQF_ONESHOT the first handler is a top half on PREEMPT_RT, too. */
+		/* With IRQF_ONESHOT, the first handler is a top half on PREEMPT_RT too. */
 		return request_threaded_irq(task.irq, arrive_for_handler,
 					    answer_in_threaded_handler, flags | IRQF_ONESHOT, name,
 					    &task);
@@ -259,7 +259,7 @@ static int irq_move(int cpu)
 
 static void irq_back(void)
 {
-	/* This fails if those CPUs went offline; the affinity then stays. */
+	/* This fails if these CPUs went offline; the affinity then stays. */
 	if (task.moved)
 		rt_line_irq_move(task.irq, task.affinity_before);
 	task.moved = false;
@@ -332,7 +332,7 @@ static void task_stop(struct rtgauge_device *unused)
 	stimuli_end();
 	rt_line_listen(task.in, NULL);
 	if (task.irq > 0) {
-		/* free_irq() waits for running handlers, the threaded one included. */
+		/* free_irq() waits for running handlers, including the threaded one. */
 		free_irq(task.irq, &task);
 		irq_back();
 	}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lines without hardware, any two of which can be joined. An input sees the output to which it is
- * joined, and an edge raises the input's interrupt. Every edge is time-stamped when it is made,
- * and when its interrupt is raised. A front (wire.h) makes the lines usable for users and tasks
- * in the kernel.
+ * Lines without hardware, any two of which can be joined. An input sees the output to which it
+ * is joined, and an edge raises the input's interrupt. Every edge is time-stamped when it is
+ * made, and when its interrupt is raised. A front (wire.h) makes the lines usable, for users and
+ * for tasks in the kernel.
  */
 #include <linux/irq.h>
 #include <linux/module.h>
@@ -25,12 +25,12 @@ MODULE_PARM_DESC(join, "lines that are joined from the beginning: 0-1,2-3");
 struct line wire_line[WIRE_LINES_MAX];
 
 static struct {
-	/* Protects all that follows and the lines; nests inside an interrupt's own lock. */
+	/* Protects everything below and the lines. It nests inside an interrupt's own lock. */
 	RTGAUGE_SPINLOCK lock;
 	bool recording;
 	u64 edges; /* since the recording began */
 	u64 kept;
-	u64 count; /* samples after which the recording ends; 0: never */
+	u64 count; /* number of samples after which the recording ends; 0: never */
 } wire;
 
 unsigned long wire_lock(void)
@@ -49,8 +49,8 @@ void wire_unlock(unsigned long flags)
 	rtgauge_irqs_back(flags);
 }
 
-/* Called with the lock held: returns whether its interrupt still has to be raised, which the
- * caller then does. */
+/* Called with the lock held. Returns whether the edge's interrupt still has to be raised, which
+ * the caller then does. */
 static bool take_due(struct line *line)
 {
 	bool due = line && line->due;
@@ -65,7 +65,7 @@ void wire_unlock_raise(struct line *line, unsigned long flags)
 	struct line *peer = line->peer;
 	bool own = take_due(line), peers = take_due(peer);
 
-	/* The handlers run without the lock; nothing comes between. */
+	/* The handlers run without the lock. Nothing comes in between. */
 	__acquire(&wire.lock);
 	raw_spin_unlock(&wire.lock);
 	if (own)
@@ -97,7 +97,7 @@ void wire_interrupt(struct line *line)
 	unsigned long flags = wire_lock();
 
 	sample = line->sample;
-	/* From here on, the next edge raises its own interrupt. */
+	/* From here on, the next edge raises an interrupt of its own. */
 	line->pending = false;
 	wire_unlock(flags);
 
@@ -110,7 +110,7 @@ void wire_interrupt(struct line *line)
 	wire_unlock(flags);
 }
 
-/* Called with the lock held: records an edge without an interrupt. */
+/* Called with the lock held. Records an edge without an interrupt. */
 static void keep_without_irq(struct rtgauge_sample *sample, unsigned int why)
 {
 	sample->flags |= why;
@@ -128,7 +128,8 @@ bool wire_level(const struct line *line)
 	return line->pull_up;
 }
 
-/* Called with the lock held: the level of a line may have changed at `out_ns`; returns whether. */
+/* Called with the lock held. A line's level may have changed at `out_ns`. Returns whether it
+   did. */
 static bool update(struct line *line, s64 out_ns)
 {
 	bool level = wire_level(line);
@@ -161,7 +162,7 @@ static bool update(struct line *line, s64 out_ns)
 	return true;
 }
 
-/* Called with the lock held: the line or its peer has changed. */
+/* Called with the lock held. The line or its peer has changed. */
 static void update_both(struct line *line, s64 now_ns)
 {
 	update(line, now_ns);
@@ -169,7 +170,7 @@ static void update_both(struct line *line, s64 now_ns)
 		update(line->peer, now_ns);
 }
 
-/* An edge that no line sees is recorded too. */
+/* An edge that no line sees is also recorded. */
 void wire_put(struct line *line, bool value)
 {
 	struct rtgauge_sample sample = {
@@ -260,7 +261,7 @@ static int ends_cut(unsigned int a, unsigned int b)
 		wire_line[b].peer = NULL;
 		update(&wire_line[a], now_ns);
 		update(&wire_line[b], now_ns);
-		/* They are no longer peers. */
+		/* The two lines are no longer peers. */
 		other = &wire_line[b];
 	}
 	wire_unlock_raise(&wire_line[a], flags);
@@ -343,7 +344,7 @@ static void wire_stop(struct rtgauge_device *unused)
 {
 	unsigned long flags;
 
-	/* Samples are written with the lock held: after this, nobody writes to the rings. */
+	/* Samples are written with the lock held, so after this nobody writes to the rings. */
 	flags = wire_lock();
 	wire.recording = false;
 	wire_unlock(flags);
@@ -407,7 +408,7 @@ static int __init wire_init(void)
 	error = join_first();
 	if (error)
 		return error;
-	/* Nobody can open it until its lines are there. */
+	/* Nobody can open the device before its lines exist. */
 	set_bit(0, &wire_device.opened);
 	error = rtgauge_register(&wire_device);
 	if (error)

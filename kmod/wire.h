@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The wire: lines, any two of which can be joined, and the time of every edge (wire.c). A front
- * makes them usable: a GPIO chip of Linux (wire_chip.c) or, on Cobalt, RTDM's GPIO devices
+ * makes the lines usable: a Linux GPIO chip (wire_chip.c) or, on Cobalt, RTDM's GPIO devices
  * (wire_rtdm.c).
  */
 #ifndef RTGAUGE_WIRE_H
@@ -24,7 +24,7 @@ struct line {
 	/* The interrupt */
 	bool unmasked;
 	unsigned int type; /* IRQ_TYPE_EDGE_* */
-	bool pending;	   /* the edge below waits for its interrupt */
+	bool pending;	   /* the edge below waits for its interrupt, */
 	bool due;	   /* which is not raised yet */
 	struct rtgauge_sample sample;
 	/* Counts */
@@ -37,13 +37,13 @@ extern struct rtgauge_device wire_device;
 extern struct line wire_line[WIRE_LINES_MAX];
 extern unsigned int wire_lines;
 
-/* A line and its peer are read and changed only between these two, with interrupts off. */
+/* A line and its peer are read and changed only between these two calls, with interrupts off. */
 unsigned long wire_lock(void);
 /* If the line made an edge, wire_raise_due() must follow. */
 void wire_unlock(unsigned long flags);
-/* Raises the interrupts of edges that the line made, of its own or of its peer. */
+/* Raises the interrupts of the line's edges, on the line itself or on its peer. */
 void wire_raise_due(struct line *line);
-/* Both at once. */
+/* Both calls in one. */
 void wire_unlock_raise(struct line *line, unsigned long flags);
 
 /* Called with the lock held. */
@@ -53,14 +53,14 @@ void wire_make_input(struct line *line);
 void wire_make_output(struct line *line, bool value);
 void wire_pull(struct line *line, bool up);
 
-/* The interrupt of a line, in hard-irq context, on the interrupt's CPU. */
+/* The interrupt of a line. Called in hard-irq context, on the interrupt's CPU. */
 void wire_interrupt(struct line *line);
 
 /* The front: */
 void wire_front_prepare(void);
 int wire_front_add(void);
 void wire_front_remove(void);
-/* Lets wire_interrupt() be called. Runs on the CPU of the edge, with its interrupts off. */
+/* Causes a call of wire_interrupt(). Runs on the CPU of the edge, with its interrupts off. */
 void wire_front_raise(struct line *line);
 /* Runs the handlers of the line. */
 void wire_front_handle(struct line *line);

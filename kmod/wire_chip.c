@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The wire as a GPIO chip of Linux. An edge raises the input's interrupt on the CPU of that
- * interrupt's affinity: by irq_work if this is the CPU of the edge, otherwise by an inter-processor
- * interrupt.
+ * The wire as a Linux GPIO chip. An edge raises the input's interrupt on the CPU of the
+ * interrupt's affinity: with irq_work if this is the CPU of the edge, otherwise with an
+ * inter-processor interrupt.
  */
 #include <linux/gpio/driver.h>
 #include <linux/irq_work.h>
@@ -44,7 +44,7 @@ static void call_interrupt(void *data)
 	struct pin *pin = data;
 
 	/*
-	 * A polling idle CPU runs this function without an interrupt, in its idle task; the
+	 * A polling idle CPU runs this function in its idle task without an interrupt, but the
 	 * handlers need one.
 	 */
 	if (in_hardirq())
@@ -58,7 +58,7 @@ void wire_front_raise(struct line *line)
 	struct pin *pin = &front.pin[line->offset];
 	int cpu = READ_ONCE(pin->cpu);
 
-	/* If that CPU went offline, raise it on this one. */
+	/* If that CPU went offline, raise the interrupt on this one. */
 	if (cpu == smp_processor_id() || smp_call_function_single_async(cpu, &pin->call))
 		irq_work_queue(&pin->work);
 }
@@ -244,7 +244,7 @@ static void settle(void)
 	unsigned int i;
 
 	/*
-	 * Calls run in order: after this one, all earlier ones are done or have queued their
+	 * Calls run in order. After this one, all earlier calls are done or have queued their
 	 * irq_work.
 	 */
 	on_each_cpu(do_nothing, NULL, true);

@@ -28,8 +28,8 @@ struct pin {
 	bool has_direction;
 	bool stamped;
 	void (*handler)(void); /* of a task in the kernel */
-	/* Edges that were not read yet; there are some if the event is set. nklock protects all
-	 * of them. */
+	/* Edges that were not read yet. If there are some, the event is set. nklock protects all
+	 * of this. */
 	rtdm_event_t event;
 	struct edge {
 		s64 time_ns;
@@ -55,7 +55,7 @@ static struct pin *pin_of(struct rtdm_fd *fd)
 	return container_of(rtdm_fd_device(fd), struct pin, device);
 }
 
-/* If nobody reads, the oldest is lost. */
+/* If nobody reads, the oldest edge is lost. */
 static void keep_edge(struct pin *pin, bool level)
 {
 	s64 now_ns = rtdm_clock_read_monotonic();
@@ -69,7 +69,7 @@ static void keep_edge(struct pin *pin, bool level)
 	cobalt_atomic_leave(flags);
 }
 
-/* Returns false if there is none. */
+/* Takes an edge. Returns false if there is none. */
 static bool take_edge(struct pin *pin, struct edge *edge)
 {
 	spl_t flags;
@@ -79,7 +79,7 @@ static bool take_edge(struct pin *pin, struct edge *edge)
 	any = pin->arrived != pin->read;
 	if (any)
 		*edge = pin->edge[pin->read++ % EDGES];
-	/* The wait has cleared it. */
+	/* The wait has already cleared it. */
 	if (pin->arrived == pin->read)
 		rtdm_event_clear(&pin->event);
 	else
@@ -98,7 +98,7 @@ static void forget_edges(struct pin *pin)
 	cobalt_atomic_leave(flags);
 }
 
-/* In hard-irq context, out of band. */
+/* Called in hard-irq context, out of band. */
 void wire_front_handle(struct line *line)
 {
 	struct pin *pin = &front.pin[line->offset];
@@ -124,8 +124,9 @@ static irqreturn_t injected(int number, void *due)
 void wire_front_raise(struct line *line)
 {
 	/*
-	 * In one of Cobalt's handlers, of a timer or another interrupt, an interrupt would wait
-	 * until after the handler and after the scheduler has looked: nobody would look again.
+	 * In one of Cobalt's handlers, of a timer or another interrupt, an injected interrupt
+	 * would wait until the handler is over and the scheduler has looked. Nobody would look
+	 * again.
 	 */
 	if (running_oob() && oob_irqs_disabled()) {
 		wire_interrupt(line);
@@ -170,11 +171,11 @@ static void nothing(void *unused)
 {
 }
 
-/* Called by Linux: no handler of the line runs when this returns. */
+/* Called by Linux. When this returns, no handler of the line runs. */
 static void silence(struct pin *pin)
 {
 	set_interrupt(pin, 0);
-	/* They run with interrupts off: after every CPU has answered this, none runs. */
+	/* Handlers run with interrupts off, so after every CPU has answered this, none runs. */
 	on_each_cpu(nothing, NULL, true);
 	WRITE_ONCE(pin->handler, NULL);
 }
@@ -244,11 +245,11 @@ static int pin_ioctl(struct rtdm_fd *fd, unsigned int request, void __user *argu
 		return 0;
 	case GPIO_RTIOC_REQS:
 	case GPIO_RTIOC_RELS:
-		return 0; /* an open line is requested */
+		return 0; /* an open line is always requested */
 	case GPIO_RTIOC_TS_MONO:
 		pin->stamped = value;
 		return 0;
-	default: /* GPIO_RTIOC_TS_REAL too: all times are on CLOCK_MONOTONIC */
+	default: /* GPIO_RTIOC_TS_REAL too, because all times are on CLOCK_MONOTONIC */
 		return -EINVAL;
 	}
 }

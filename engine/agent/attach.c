@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Joins a connection that may break to a guard that outlives it: the host's words go into the guard's FIFO,
- * and the file that the program writes goes to the host. It wakes only if there is something to copy,
- * because it runs during a measurement.
+ * Joins a connection that may break to a guard that outlives it. The host's words go into the guard's
+ * FIFO, and the file that the program writes goes to the host. The verb wakes only if there is something
+ * to copy, because it runs during a measurement.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include "base/json.h"
 #include "base/verbs.h"
 
-#define PIECE 4096 /* PIPE_BUF: if poll reports room, this much can be written without waiting */
+#define PIECE 4096 /* PIPE_BUF: if poll reports room, this much fits without waiting */
 #define STATUS_MAX (1 << 20)
 #define NO_PIDFD_MS 250
 #define KILLED 137
@@ -35,7 +35,7 @@
 struct attach {
 	int input, output, status, notify, end; /* end: a pidfd, -1 if the kernel has none */
 	pid_t pid;
-	int64_t start; /* of that process; -1: it has ended */
+	int64_t start; /* the lock of that process; -1: it has ended */
 	int64_t idle_ns, heard;
 	bool drained;
 	char line[PIECE];
@@ -50,7 +50,7 @@ static int open_in(int dir, const char *name, int flags)
 	return openat(dir, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 }
 
-/* Opens the files of the folder. Returns 0, or the exit status after the error line. */
+/* Opens the files of the folder. Returns 0, or the exit status after an `error` line. */
 static int open_all(struct attach *a, const char *folder)
 {
 	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,7 +94,7 @@ static void watch(struct attach *a, const char *folder)
 		inotify_add_watch(a->notify, path, IN_MODIFY);
 }
 
-/* A word of the host: `end` is for the guard, everything else goes to its input. */
+/* Handles a word from the host: `end` is for the guard; all other words go to its input. */
 static void take_line(struct attach *a)
 {
 	size_t len = a->used;
@@ -111,7 +111,7 @@ static void take_line(struct attach *a)
 		return;
 	}
 	a->line[len] = '\n';
-	/* A guard whose FIFO is full does not read: it is ending. */
+	/* A guard whose FIFO is full does not read, because it is ending. */
 	if (write(a->input, a->line, len + 1) < 0)
 		return;
 }
@@ -135,7 +135,7 @@ static bool take_input(struct attach *a)
 	return n > 0;
 }
 
-/* Reads the next piece of the output if the last one is written. */
+/* Reads the next piece of the output, if the last piece is written. */
 static void fill(struct attach *a)
 {
 	ssize_t n;
@@ -163,7 +163,7 @@ static bool over(const struct attach *a)
 	return a->start < 0 || !process_lives(a->pid, a->start);
 }
 
-/* The exit status that the guard's last event names. */
+/* Returns the exit status that the guard's last event names. */
 static int told_status(const struct attach *a)
 {
 	static const char event[] = "\"event\":\"ended\"", member[] = "\"status\":";
@@ -190,7 +190,7 @@ static int timeout_ms(const struct attach *a)
 	return (int)(ms < longest ? ms : longest);
 }
 
-/* Distinguishes this verb's own words from the program's: they are the first line of all, and the last one
+/* Distinguishes this verb's own words from the program's. They are the very first line, and the last one
  * on standard error. */
 static void say(FILE *out, const char *event, int status)
 {
@@ -206,7 +206,7 @@ static void say(FILE *out, const char *event, int status)
 	json_line(&j);
 }
 
-/* Runs until the guard has ended and all of its output is copied, or the host is gone. Returns the exit
+/* Runs until the guard has ended and all its output is copied, or until the host is gone. Returns the exit
  * status. */
 static int carry(struct attach *a)
 {
@@ -214,7 +214,7 @@ static int carry(struct attach *a)
 	bool ended = false;
 
 	for (;;) {
-		/* Whether it has ended comes first, then its output: nothing can follow. */
+		/* Ask first whether it has ended, and then read its output: nothing can follow. */
 		ended = ended || over(a);
 		fill(a);
 		if (ended && a->drained && a->piece_done == a->piece_len) {
@@ -245,7 +245,7 @@ static int carry(struct attach *a)
 
 static int verb_attach(int argc, char **argv)
 {
-	/* Large, so not initialised here: it would be stored in the program's file. */
+	/* Large, and therefore not initialised here, because the program's file would then contain it. */
 	static struct attach a;
 	const char *folder = NULL;
 	int64_t pid = 0, from = 0;

@@ -29,7 +29,7 @@ bool cgroup_is(const char *dir)
 	return !statfs(dir, &fs) && ((long)fs.f_type == MAGIC_V1 || (long)fs.f_type == MAGIC_V2);
 }
 
-/* Version 1 moves single threads, so threads of the process in another group stay there. */
+/* Version 1 moves single threads, so threads of the process in other groups stay there. */
 static char *members(const char *dir)
 {
 	char *path = NULL;
@@ -63,7 +63,7 @@ int cgroup_put(const char *dir, pid_t task)
 	return error;
 }
 
-/* One pass over the list; adds the number of moved tasks to *moved. */
+/* Passes over the list once; adds the number of moved tasks to *moved. */
 static void move_listed(const char *list, const char *to, struct cgroup_moved *result)
 {
 	result->refused = 0;
@@ -76,7 +76,7 @@ static void move_listed(const char *list, const char *to, struct cgroup_moved *r
 			break;
 		at = *end ? end + 1 : end;
 		if (task <= 0)
-			continue; /* not of this pid namespace */
+			continue; /* not in this PID namespace */
 		error = put(to, (pid_t)task);
 		if (!error) {
 			result->moved++;
@@ -97,7 +97,7 @@ int cgroup_move_all(const char *from, const char *to, struct cgroup_moved *resul
 	struct bytes list;
 
 	*result = (struct cgroup_moved){0};
-	/* Each move waits for the kernel once; hundreds of tasks on a loaded machine take minutes. */
+	/* Each move waits once for the kernel: hundreds of tasks on a loaded machine take minutes. */
 	(void)setpriority(PRIO_PROCESS, 0, -20);
 	for (int pass = 0; pass < PASSES && !error; pass++) {
 		size_t before = result->moved;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Control groups of version 1 and 2: makes and removes groups, and moves tasks between them. */
+/* Makes and removes control groups of version 1 and 2, and moves tasks between them. */
 #ifndef RTGAUGE_CGROUP_H
 #define RTGAUGE_CGROUP_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The folder is on a file system of control groups. */
+/* Returns whether the folder is on a file system of control groups. */
 bool cgroup_is(const char *dir);
 
 /* Moves a task (0: the calling process) into the group. Returns 0 or an errno. */
@@ -19,10 +19,10 @@ struct cgroup_moved {
 	int last_errors[64];
 };
 
-/* Moves all tasks of a group into another, and repeats until no more arrive. Returns 0 or an errno. */
+/* Moves all tasks of a group into another, again until no more arrive. Returns 0 or an errno. */
 int cgroup_move_all(const char *from, const char *to, struct cgroup_moved *result);
 
-/* Removes a group; its tasks move to its parent. Returns 0 or an errno. */
+/* Removes a group, whose tasks move to its parent. Returns 0 or an errno. */
 int cgroup_remove(const char *dir);
 
 #endif

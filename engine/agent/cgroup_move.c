@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Moves the tasks of a control group into a new group below it. Restore removes that group, and moves the
- * tasks back. */
+/* Moves the tasks of a control group into a new group below it. `restore` removes the new group, and moves
+ * the tasks back. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/verbs.h"
 
-/* The journal knows this group as one that the run made. */
+/* Returns whether the journal knows this group as one that the run made. */
 static bool is_made_by(const char *dir, const char *run, const char *group)
 {
 	struct journal journal;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Runs a program in a control group, or on some CPUs only. */
+/* Runs a program in a control group, or only on some CPUs. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #define CPUS "cpus:"
 
-/* Parses a control group (*cpus is then empty) or CPUs; returns false for anything else. */
+/* Parses a control group (*cpus is then empty) or CPUs. Returns false for any other text. */
 static bool parse_place(const char *place, struct cpuset *cpus)
 {
 	cpuset_clear(cpus);

@@ -52,7 +52,7 @@ int file_read(const char *path, size_t max_len, struct bytes *bytes)
 	int fd, error;
 
 	bytes->data = NULL;
-	/* Checked before opening, because opening a device may have an effect. */
+	/* Check before opening, because opening a device may have an effect. */
 	if (stat(path, &st))
 		return errno;
 	if (!S_ISREG(st.st_mode))

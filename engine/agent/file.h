@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads whole files, also in /proc and /sys, where the size is 0. Never blocks on a FIFO or a device. */
+/* Reads whole files, even in /proc and /sys, where their size is 0. Never blocks on a FIFO or a device. */
 #ifndef RTGAUGE_FILE_H
 #define RTGAUGE_FILE_H
 

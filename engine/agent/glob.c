@@ -26,8 +26,8 @@ static int add(struct glob_paths *paths, const char *path)
 }
 
 /*
- * `done` is the part of the path that was found; `rest` is the pattern after it. The recursion is as deep
- * as the pattern has parts.
+ * `done` is the part of the path that was already found; `rest` is the pattern after it. The recursion is
+ * as deep as the pattern has parts.
  */
 static int walk(const char *done, const char *rest, struct glob_paths *paths)
 {
@@ -43,8 +43,8 @@ static int walk(const char *done, const char *rest, struct glob_paths *paths)
 		free(part);
 		return ENOMEM;
 	}
-	/* A part without a pattern, or an empty one after a last slash, needs no listing: the directory may
-	 * not be readable. */
+	/* A part without a pattern, or an empty part after a last slash, needs no listing. The directory
+	 * may not be readable. */
 	if (!strpbrk(part, "*?[\\")) {
 		if (asprintf(&next, "%s%s", base, part) < 0)
 			error = ENOMEM;

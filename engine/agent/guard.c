@@ -117,7 +117,7 @@ static void json_known(struct json *j, const char *name, int64_t value, bool kno
 		json_null(j, name);
 }
 
-/* Writes the members of the event `waiting` and of the error `locked`. */
+/* Writes the members that the event `waiting` and the error `locked` share. */
 static void write_holder(struct json *j, const struct guard *guard, const struct holder *holder)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), lease_end_ns = holder->heard_ns + holder->lease_ns;
@@ -229,14 +229,14 @@ static int prepare(struct guard *guard)
 	if (guard->signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1))
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "the guard cannot start: %s",
 				  errname(errno));
-	/* Leaves the terminal or connection, which may close; fails only if it already leads a process
-	 * group. */
+	/* Leaves the terminal or connection, which may close. This fails only if the process already leads
+	 * a process group. */
 	if (guard->detach)
 		setsid();
 	return 0;
 }
 
-/* The descriptor for events, never a program's standard output. */
+/* Returns the descriptor for events, which is never a program's standard output. */
 static FILE *open_events(const struct wish *wish)
 {
 	if (wish->status_fd >= 0) {
@@ -247,8 +247,8 @@ static FILE *open_events(const struct wish *wish)
 }
 
 /*
- * Restores everything and releases the lock before it writes a word, so that a slow or dead reader cannot
- * delay that.
+ * Restores all settings and releases the lock before it writes a word, so that a slow or dead reader
+ * cannot delay this.
  */
 static int finish(struct guard *guard, const struct wish *wish, const char *dir, FILE *events)
 {

@@ -10,11 +10,11 @@
 #include "agent/machine_lock.h"
 #include "base/clock.h"
 
-#define LINE_MAX_LEN 4096 /* PIPE_BUF: a shorter line goes into a pipe as a whole, or not at all */
+#define LINE_MAX_LEN 4096 /* PIPE_BUF: a shorter line goes into a pipe whole or not at all */
 
 enum phase {
 	PHASE_RUN,
-	PHASE_CLOSED, /* the program's standard input is closed: programs that read it end now */
+	PHASE_CLOSED, /* the program's standard input is closed: a program that reads it ends now */
 	PHASE_TERM,   /* SIGTERM was sent to all processes */
 	PHASE_KILL,
 };
@@ -35,31 +35,31 @@ struct guard {
 
 	enum phase phase;
 	int64_t lease_end, phase_end;	/* CLOCK_MONOTONIC */
-	bool input_over, exited, asked; /* asked: by a signal */
+	bool input_over, exited, asked; /* asked by a signal to end */
 	char line[LINE_MAX_LEN];
 	size_t used;
 	bool too_long;
 
 	/* its last report */
 	const char *reason; /* exit, lease, eof, signal, stop or exec; NULL: it has not ended */
-	int status, signal; /* of the program */
+	int status, signal; /* how the program ended */
 	size_t killed;	    /* processes that SIGKILL was sent to */
 	size_t remaining;   /* processes that survived SIGKILL */
-	size_t dropped;	    /* lines that the program did not read */
+	size_t dropped;	    /* lines that the program has not read */
 };
 
-/* Starts the program in its own session; sets program and program_in, or start_error. */
+/* Starts the program in its own session. Sets program and program_in, or start_error. */
 void guard_start(struct guard *guard, char **program);
 
 /*
- * Takes the lock, or waits for it at most wait_ns as long as the host renews. Returns 0 or an errno;
- * EWOULDBLOCK if another process still holds it. Calls tell with the holder when it begins to wait, and for
- * each later holder.
+ * Takes the lock. Waits for it at most wait_ns, as long as the host renews. Returns 0 or an errno;
+ * EWOULDBLOCK if another process still holds it. Calls tell with the holder when it begins to wait, and
+ * for each later holder.
  */
 int guard_take_lock(struct guard *guard,
 		    void (*tell)(const struct guard *guard, const struct holder *holder));
 
-/* Runs until the program and all its descendants are gone, or a session has to end. */
+/* Runs until the program and all its descendants are gone, or until a session has to end. */
 void guard_loop(struct guard *guard);
 
 #endif

@@ -20,10 +20,10 @@
 #include "base/cpuset.h"
 #include "base/options.h"
 
-#define KILL_NS (5 * NS_PER_S) /* a process that survives SIGKILL for this long hangs in the kernel */
+#define KILL_NS (5 * NS_PER_S) /* a process that survives SIGKILL this long hangs in the kernel */
 #define KILL_STEP_MS 10
 #define WAITING_LEASE_NS (60 * NS_PER_S)
-#define LOOK_NS (5 * NS_PER_S / 2) /* between two looks at the holder, which may change without notice */
+#define LOOK_NS (5 * NS_PER_S / 2) /* time between two looks at the holder, which may change unnoticed */
 
 static _Noreturn void become(char **program, int in, int report, int noted, pid_t parent)
 {
@@ -35,7 +35,7 @@ static _Noreturn void become(char **program, int in, int report, int noted, pid_
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
-	/* The program ends if the guard is killed with -9, which may have happened before this call. */
+	/* If the guard is killed with -9, maybe before this call, the kernel ends the program. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent || read(noted, &word, 1) != 1)
 		_exit(127);
@@ -67,13 +67,13 @@ void guard_start(struct guard *guard, char **program)
 	close(in[0]);
 	close(report[1]);
 	close(noted[0]);
-	/* The journal has it before it runs. Without the word it ends. */
+	/* The program runs only after the journal has it. Without the word, it ends. */
 	if (child > 0)
 		guard->note_error = program_note(guard->journal, guard->self.run, child);
 	if (child > 0 && !guard->note_error && write(noted[1], "", 1) != 1)
 		guard->note_error = errno;
 	close(noted[1]);
-	/* The pipe closes without a word if exec worked. */
+	/* If exec worked, the pipe closes without a word. */
 	while (child > 0 && read(report[0], &error, sizeof(error)) < 0 && errno == EINTR)
 		;
 	close(report[0]);
@@ -118,7 +118,7 @@ static void begin_end(struct guard *guard, const char *reason)
 	enter_phase(guard, guard->exited ? PHASE_TERM : PHASE_CLOSED);
 }
 
-/* Nothing is lost if it ends while it waits for the lock, so its lease is no longer than this. */
+/* If it ends while it waits for the lock, nothing is lost, so its lease need not be longer than this. */
 static void renew(struct guard *guard)
 {
 	int64_t lease_ns = guard->lease_ns;
@@ -219,7 +219,7 @@ static void take_signals(struct guard *guard)
 	while (read(guard->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD || (info.ssi_signo == SIGHUP && guard->detach))
 			continue;
-		/* The second request: do not wait for slow processes. */
+		/* This is the second request, so do not wait for slow processes. */
 		if (guard->asked && guard->phase != PHASE_RUN && guard->phase < PHASE_KILL)
 			enter_phase(guard, PHASE_KILL);
 		guard->asked = true;
@@ -248,15 +248,15 @@ static void let_run_anywhere(pid_t pid)
 		closedir(tasks);
 }
 
-/* Sends SIGKILL to all processes that still live, and counts each one once. */
+/* Sends SIGKILL to all processes that still live, and counts each of them once. */
 static size_t kill_all(struct guard *guard, pid_t **before, size_t count_before)
 {
 	pid_t *pids;
 	size_t count;
 
 	count = process_tree_list(getpid(), &pids);
-	/* To the whole group at once: it cannot fork out of that. Nobody else can get the group's number
-	 * while its leader is not reaped. */
+	/* Signal the whole group at once, because a process cannot escape this by forking. No other
+	 * process can get the group's number before its leader is reaped. */
 	if (guard->program && !guard->exited)
 		kill(-guard->program, SIGKILL);
 	for (size_t i = 0; i < count; i++) {
@@ -283,7 +283,7 @@ static int wait_ms(const struct guard *guard)
 		return KILL_STEP_MS;
 	if (left <= 0)
 		return 0;
-	/* Rounded up, so that it does not spin in the last millisecond; a long lease is checked once an
+	/* Round up, so that the loop does not spin in the last millisecond. Check a long lease once an
 	 * hour. */
 	return left > 3600 * NS_PER_S ? 3600000 : (int)((left + 999999) / 1000000);
 }
@@ -303,8 +303,8 @@ static void wait_for_more(struct guard *guard, int timeout_ms)
 		take_input(guard);
 }
 
-/* Whether the lease is over. What waits to be read counts as heard: the guard itself may have had no CPU for
- * longer than the lease. */
+/* Returns whether the lease is over. Unread input counts as heard, because the guard itself may have had
+ * no CPU for longer than the lease. */
 static bool lease_is_over(struct guard *guard)
 {
 	struct pollfd input = {.fd = guard->input_over ? -1 : STDIN_FILENO, .events = POLLIN};
@@ -378,7 +378,7 @@ static bool all_gone(const struct guard *guard)
 	return !count;
 }
 
-/* Processes that could not be ended may still use what the run has set. */
+/* Processes that could not be ended may still use the run's settings. */
 static void note_remaining(const struct guard *guard, const pid_t *pids, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

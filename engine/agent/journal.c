@@ -53,7 +53,7 @@ static int make_dirs(const char *dir)
 			*slash = '/';
 	}
 	free(path);
-	/* A part on a read-only disk, or in somebody else's folder, may already exist. */
+	/* A part that cannot be made, on a read-only disk or in somebody else's folder, may already exist. */
 	return error && access(dir, F_OK) ? error : 0;
 }
 
@@ -79,8 +79,8 @@ static int lock(int fd)
 	return ETIMEDOUT;
 }
 
-/* Opens the file at this path, locked; another file may replace it (see compact) while this waits for the
- * lock. */
+/* Opens and locks the file at this path. While it waits for the lock, another file may replace this one
+ * (see compact). */
 static int open_locked(struct journal *journal, bool create)
 {
 	struct stat opened, named;
@@ -96,7 +96,7 @@ static int open_locked(struct journal *journal, bool create)
 		error = lock(journal->fd);
 		if (!error && fstat(journal->fd, &opened))
 			error = errno;
-		/* Root obeys the contents: nobody else may be able to write the file. */
+		/* Root obeys the content, so nobody else may be able to write the file. */
 		if (!error && (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
 			       opened.st_mode & 022 || opened.st_nlink > 1))
 			error = EPERM;
@@ -223,7 +223,7 @@ int journal_append(struct journal *journal, struct entry *entries, size_t count)
 	off_t end = journal->size;
 	int error = 0;
 
-	/* A line that a crash cut off gets its newline, so that it does not join the next line. */
+	/* Add the missing newline to a line that a crash cut off, so that it does not join the next line. */
 	if (journal->torn)
 		error = write_all(journal->fd, "\n", 1, end++);
 	for (size_t i = 0; i < count && !error; i++) {
@@ -241,8 +241,8 @@ int journal_append(struct journal *journal, struct entry *entries, size_t count)
 	if (!error && !journal->fleeting && fsync(journal->fd))
 		error = errno;
 	if (error && ftruncate(journal->fd, journal->size))
-		return error; /* entries whose setting was never written do no harm: the old value is still
-				 there */
+		return error; /* entries that were never written do no harm: the old value is still in force
+			       */
 	if (error)
 		return error;
 	journal->appended = true;
@@ -268,8 +268,8 @@ int journal_set_aside(struct journal *journal, const struct damaged *damaged)
 	return write_all(journal->fd, "#", 1, damaged->offset);
 }
 
-/* Writes the lines that still count to a new file, and replaces the journal with it. If that fails, the
- * journal stays as it is. */
+/* Writes the lines that still count to a new file, which replaces the journal. If that fails, the journal
+ * stays as it is. */
 static void compact(struct journal *journal)
 {
 	char *path = NULL, *dir = NULL, *line;
@@ -305,18 +305,18 @@ static void tidy_up(struct journal *journal)
 {
 	size_t live = 0;
 
-	/* Appended lines are not among the entries: leave them for another time. */
+	/* Appended lines are not among the entries, so compact another time. */
 	if (!journal->marked || journal->appended)
 		return;
 	for (size_t i = 0; i < journal->count; i++)
 		live += journal->entries[i].state != STATE_OVER;
 	if (!live) {
 		if (ftruncate(journal->fd, 0))
-			return; /* enough: the lines are marked */
+			return; /* this is enough, because the lines are marked */
 	} else if (journal->size > COMPACT_FROM && live < journal->count / 2) {
 		compact(journal);
 	}
-	/* If it fails, a crash may lose the marks; the same old values are then restored once more. */
+	/* If this fails, a crash may lose the marks. The same old values are then restored again. */
 	if (!journal->fleeting)
 		fdatasync(journal->fd);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The settings that were changed and must be restored: DIR/journal.ndjson, one entry a line
- * (docs/formats/agent.md). The state of an entry is one letter at a fixed place of its line, and changes by
- * writing one byte. That works on a full disk, and a crash cannot leave it half done. An open journal is
- * locked.
+ * (docs/formats/agent.md). An entry's state is one letter at a fixed place in its line, so one written
+ * byte changes it. This works even on a full disk, and a crash cannot leave it half done. An open journal
+ * is locked.
  */
 #ifndef RTGAUGE_JOURNAL_H
 #define RTGAUGE_JOURNAL_H
@@ -15,7 +15,7 @@
 
 #include "agent/process.h"
 
-#define STATE_AT 10	/* its place in the line: behind {"state":" */
+#define STATE_AT 10	/* the state's place in the line: after {"state":" */
 #define STATE_ASKED 'a' /* may or may not have been written */
 #define STATE_SET 's'	/* was written and read back as requested */
 #define STATE_OVER 'o'	/* restored, or never written */
@@ -25,7 +25,7 @@ struct entry {
 	bool held; /* set by `deploy apply`, not by a run */
 	bool is_volatile;
 	int64_t seq;
-	int64_t pid, start; /* the owner */
+	int64_t pid, start; /* the owner's process */
 	const char *run;
 	const char *boot;
 	const char *path;
@@ -47,16 +47,16 @@ struct journal {
 	char *content, *raw; /* the texts of entries and damaged lines point into it */
 	off_t size;
 	bool torn;	       /* the last line has no newline */
-	bool marked, appended; /* since opening */
-	bool fleeting;	       /* no entry has to survive a power cut, so the disk is not synced */
+	bool marked, appended; /* bytes read since opening */
+	bool fleeting;	       /* no entry must survive a power cut, so the disk is not synced */
 	int64_t last_seq;
-	struct entry *entries; /* in the order of making; includes finished ones */
+	struct entry *entries; /* in the order in which they were made; finished ones too */
 	size_t count;
 	struct damaged *damaged;
 	size_t damaged_count;
 };
 
-/* Returns the journal's folder: `wanted`, or this user's default. malloc'ed; NULL if none is known. */
+/* Returns the journal's folder: `wanted`, or this user's default (malloc'ed). NULL if none is known. */
 char *journal_dir(const char *wanted);
 
 /*
@@ -65,23 +65,23 @@ char *journal_dir(const char *wanted);
  */
 int journal_open(struct journal *journal, const char *dir, bool create);
 
-/* Writes new entries (state asked) and waits until they are on the disk; sets seq and offset. Returns 0 or
- * an errno; after an error no entry is in the journal. */
+/* Writes new entries (state asked) and waits until they are on disk. Sets seq and offset. Returns 0 or an
+ * errno; after an error, the journal has none of the entries. */
 int journal_append(struct journal *journal, struct entry *entries, size_t count);
 
-/* Changes the state of an entry that is `asked` on disk. Returns 0 or an errno. */
+/* Changes the state of an entry whose state on disk is `asked`. Returns 0 or an errno. */
 int journal_mark(struct journal *journal, struct entry *entry, char state);
 
-/* Marks a damaged line that was reported: it begins with # from then on, and is not read again. */
+/* Marks a damaged line that was reported. It then begins with # and is not read again. */
 int journal_set_aside(struct journal *journal, const struct damaged *damaged);
 
-/* Removes finished lines if no others remain, or if they are most of a large file; unlocks. */
+/* Unlocks the journal. First removes finished lines if they are the only ones, or most of a large file. */
 void journal_close(struct journal *journal);
 
-/* Parses one line in place (without its newline, ending in NUL); returns false if it is damaged. */
+/* Parses one line in place. The line has no newline and ends with NUL. Returns false if it is damaged. */
 bool journal_parse(char *line, size_t len, struct entry *entry);
 
-/* Formats one line with its newline into a malloc'ed buffer; NULL: no memory. */
+/* Formats one line with its newline into a malloc'ed buffer. NULL: no memory. */
 char *journal_line(const struct entry *entry, size_t *len);
 
 #endif

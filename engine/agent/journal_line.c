@@ -11,7 +11,7 @@
 
 #define CRC_TAIL 18 /* ,"crc":"01234567"} */
 
-/* CRC-32 of IEEE 802.3, zlib and gzip. */
+/* The CRC-32 of IEEE 802.3, zlib and gzip. */
 static uint32_t crc32(const char *text, size_t len)
 {
 	uint32_t crc = 0xffffffff;
@@ -55,7 +55,7 @@ char *journal_line(const struct entry *entry, size_t *len)
 	return text;
 }
 
-/* A path or a setting's name. A kind that only a newer engine knows is kept for it, and not damaged. */
+/* Accepts a path or a setting's name. A kind that only a newer engine knows is kept, and is not damage. */
 static bool is_name(const char *path)
 {
 	size_t len = strspn(path, "abcdefghijklmnopqrstuvwxyz");

@@ -28,7 +28,7 @@ static bool is_ours(const struct stat *st)
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & S_IWOTH);
 }
 
-/* Opens the folder, after making it with this mode if necessary. Returns 0 or an errno. */
+/* Opens the folder, and makes it with this mode if necessary. Returns 0 or an errno. */
 static int open_dir(const char *path, mode_t mode, int *fd)
 {
 	struct stat st;
@@ -100,7 +100,7 @@ int machine_lock_open(struct machine_lock *lock, const char *dir)
 	if (!geteuid())
 		mkdir("/run", 0755);
 	error = open_in(lock, RUN_DIR, 0755);
-	/* root shares one lock with all users: replace only what cannot be there legitimately */
+	/* all users share root's lock, so replace only files that cannot be there legitimately */
 	if (!error || (!geteuid() && error != EROFS && error != ENOENT && error != ENOTDIR))
 		return error;
 	snprintf(path, sizeof(path), "/run/user/%u", geteuid());
@@ -111,7 +111,7 @@ int machine_lock_open(struct machine_lock *lock, const char *dir)
 	return open_in(lock, path, 0700);
 }
 
-/* Returns whether anybody holds the lock of a file that this process may not open, by /proc/locks. */
+/* Returns whether a process holds the lock of a file that this one may not open, by /proc/locks. */
 static bool is_flocked(dev_t dev, ino_t ino)
 {
 	char line[256], wanted[64];
@@ -178,7 +178,7 @@ void machine_lock_say(const struct machine_lock *lock, const struct holder *self
 	json_close(&j, '}');
 	json_line(&j);
 	fclose(out);
-	/* The text of an earlier holder is erased first, so that a full disk leaves nothing wrong. */
+	/* Erase an earlier holder's text first, so that a full disk leaves no wrong text behind. */
 	if (!ftruncate(lock->fd, 0) && pwrite(lock->fd, text, len, 0) != (ssize_t)len)
 		(void)!ftruncate(lock->fd, 0);
 	free(text);

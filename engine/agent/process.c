@@ -13,7 +13,7 @@
 #include "agent/file.h"
 #include "agent/text.h"
 
-/* Returns the number at the start of the text; -1 if there is none, or it is too large. */
+/* Returns the number at the start of the text; -1 if there is none or it is too large. */
 static int64_t number(const char *text, int64_t max)
 {
 	char *end;
@@ -28,8 +28,8 @@ static int64_t number(const char *text, int64_t max)
 
 bool process_parse(const char *text, struct process *process)
 {
-	/* The name in parentheses may hold anything, also parentheses. sscanf would add 120 KiB to a static
-	 * program. */
+	/* The name in parentheses may contain anything, even parentheses. sscanf would add 120 KiB to a
+	 * static program. */
 	const char *at = strrchr(text, ')');
 	int64_t pid = number(text, INT32_MAX), parent = -1, threads = 0, start = -1;
 	char state = '\0';
@@ -73,7 +73,7 @@ bool process_lives(pid_t pid, int64_t start)
 
 	if (!process_read(pid, &process) || process.start != start)
 		return false;
-	/* The first thread may end before another one, which may hang in the kernel. */
+	/* The first thread may end before another thread, which may hang in the kernel. */
 	return (process.state != 'Z' && process.state != 'X') || process.threads > 1;
 }
 
@@ -90,7 +90,7 @@ int process_signal(pid_t pid, int64_t start, int number)
 {
 	int fd = -1, error;
 
-	/* The pid cannot be reused while this is open, so it is checked afterwards. */
+	/* While this is open, the pid cannot be reused, so check the process afterwards. */
 #ifdef SYS_pidfd_send_signal
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 #endif

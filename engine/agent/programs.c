@@ -18,7 +18,7 @@
 #define PREFIX "program:"
 #define LOOK_NS (NS_PER_S / 50)
 
-/* A guard ends its program in order at the first SIGTERM, at once at the second. */
+/* A guard ends its program in order at the first SIGTERM, and at once at the second. */
 enum step { STEP_TERM, STEP_KILL, STEP_KILL_GUARD, STEPS };
 
 static const int64_t patience_ns[STEPS] = {
@@ -51,7 +51,7 @@ int program_note(const char *dir, const char *run, pid_t pid)
 	if (!dir || !process_read(pid, &process) || !process_read(getpid(), &self))
 		return 0;
 	error = journal_open(&journal, dir, true);
-	/* If nobody can write it, it holds no setting of this run either. */
+	/* If nobody can write the journal, it holds no setting of this run either. */
 	if (error)
 		return error == ETIMEDOUT ? error : 0;
 	boot_id_read(boot);
@@ -87,7 +87,7 @@ void programs_forget(const char *dir)
 		if (entry->state != STATE_OVER && entry->pid == self.pid && entry->start == self.start &&
 		    program_parse(entry, &program) && !process_lives(program.pid, program.start))
 			(void)journal_mark(&journal, entry,
-					   STATE_OVER); /* one that stays is found dead later */
+					   STATE_OVER); /* an entry that stays is found dead later */
 	}
 	journal_close(&journal);
 }
@@ -103,7 +103,7 @@ bool program_parse(const struct entry *entry, struct program *program)
 	memcpy(text, entry->path, len + 1);
 	*program = (struct program){.guard = (pid_t)entry->pid, .guard_start = entry->start};
 	scan_literal(&scan, PREFIX);
-	program->pid = (pid_t)scan_int(&scan, 2, INT32_MAX); /* 1 is the system's own */
+	program->pid = (pid_t)scan_int(&scan, 2, INT32_MAX); /* pid 1 is the system's own */
 	scan_literal(&scan, ":");
 	program->start = scan_int(&scan, 0, INT64_MAX);
 	snprintf(program->run, sizeof(program->run), "%s", entry->run);

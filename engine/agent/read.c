@@ -23,7 +23,7 @@
 #define FILE_MAX (1 << 20)
 #define PATTERNS_MAX (16 << 20)
 
-/* Returns the length of the text without an incomplete character at its end. */
+/* Returns the text's length without an incomplete character at its end. */
 static size_t whole_characters(const char *text, size_t len)
 {
 	for (size_t back = 1; back <= 3 && back <= len; back++) {
@@ -91,7 +91,7 @@ static void write_file(struct json *j, const char *path)
 	if (len >= 0)
 		json_strn(j, "link", link, (size_t)len);
 	if (!text_is_utf8(path, strlen(path))) {
-		error = EILSEQ; /* a name that JSON cannot hold would not identify the file */
+		error = EILSEQ; /* JSON cannot hold the name, so it would not identify the file */
 	} else if (path[0] != '/' && setting_is_name(path)) {
 		error = write_setting(j, path);
 	} else if (stat(path, &st)) {
@@ -140,7 +140,7 @@ static bool write_all_files(struct glob_paths *paths)
 	return json_line(&j);
 }
 
-/* `ethtool:*:KEY` is this setting of every network interface. Returns 0 or ENOMEM. */
+/* `ethtool:*:KEY` stands for this setting of every network interface. Returns 0 or ENOMEM. */
 static int expand(const char *pattern, struct glob_paths *paths)
 {
 	static const char prefix[] = "ethtool:*:", interfaces[] = "/sys/class/net/";
@@ -165,7 +165,7 @@ static int expand(const char *pattern, struct glob_paths *paths)
 	return error;
 }
 
-/* Reads patterns from standard input; NULs separate them if there are any, else newlines. */
+/* Reads patterns from standard input. NULs separate them if there are any, else newlines. */
 static int read_patterns(struct glob_paths *paths)
 {
 	struct bytes bytes;

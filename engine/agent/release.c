@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Ends a run whose host is gone before its lease is over: its programs, then its session, which restores
- * its settings and releases the lock. */
+/* Ends a run whose host is gone, before its lease is over. It ends the run's programs, and then the
+ * session, which restores the settings and releases the lock. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "base/options.h"
 #include "base/verbs.h"
 
-#define PATIENCE_NS (15 * NS_PER_S) /* time for a guard to end its program, or to restore settings */
+#define PATIENCE_NS (15 * NS_PER_S) /* time that a guard has to end its program, or to restore settings */
 #define LOOK_NS (NS_PER_S / 20)
 
 /* Returns whether a process of this user is a guard of the run: `ENGINE guard --run ID ...`. */
@@ -50,7 +50,7 @@ static bool is_guard(pid_t pid, const char *run)
 	return true;
 }
 
-/* Sends a signal to every guard of the run except its session; returns false if there is none. */
+/* Sends a signal to every guard of the run except the session. Returns false if there is none. */
 static bool signal_programs(const struct holder *holder, int number)
 {
 	DIR *processes = opendir("/proc");

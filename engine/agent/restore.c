@@ -40,7 +40,7 @@ static bool is_selected(const struct entry *entry, const struct restore_wish *wi
 	return wish->stale && (strcmp(entry->boot, boot) || !process_lives((pid_t)entry->pid, entry->start));
 }
 
-/* If somebody set the same path later and has not restored it, that entry's old value is our value. */
+/* If somebody set the same path later and has not restored it, the old value of that entry is our value. */
 static bool is_under_another(const struct journal *journal, size_t index)
 {
 	for (size_t i = index + 1; i < journal->count; i++) {
@@ -51,7 +51,7 @@ static bool is_under_another(const struct journal *journal, size_t index)
 	return false;
 }
 
-/* A file in a group that this journal is going to remove: it goes with the group, and cannot be emptied
+/* A file in a group that this journal will remove. The file goes with the group, and cannot be emptied
  * while the group has tasks. */
 static bool goes_with_group(const struct journal *journal, size_t index)
 {
@@ -69,8 +69,8 @@ static bool goes_with_group(const struct journal *journal, size_t index)
 	return false;
 }
 
-/* A thread that ended, or a group, a network interface or a timer that was removed, has nothing to restore. A
- * file in /sys/devices may return with its CPU, so its entry stays. */
+/* If a thread has ended, or a group, a network interface or a timer was removed, there is nothing to
+ * restore. A file in /sys/devices may return with its CPU, so its entry stays. */
 static bool is_gone(const struct entry *entry, int error)
 {
 	if (error == ESRCH || (error == ENODEV && setting_ethtool.is(entry->path)) ||
@@ -90,7 +90,7 @@ static struct outcome put_back(const struct entry *entry)
 	if (outcome.error)
 		return outcome;
 	if (!setting_same(outcome.now, entry->old)) {
-		/* Another value belongs to somebody else only if our value is known to have arrived. */
+		/* A different value belongs to somebody else only if we know that ours was written. */
 		if (entry->state == STATE_SET && !setting_same(outcome.now, entry->wanted)) {
 			outcome.action = "left-changed-by-other";
 			outcome.over = true;
@@ -151,8 +151,8 @@ static void print_count(size_t count, size_t failed, struct json *j)
 	json_line(j);
 }
 
-/* A run's settings are not restored while its programs live. Without settings to restore, the programs of a
- * live run are left alone. */
+/* A run's settings are not restored while its programs live. If there are no settings to restore, a live
+ * run's programs are left alone. */
 static bool has_to_end(const struct journal *journal, const struct entry *entry,
 		       const struct restore_wish *wish, const char *boot)
 {
@@ -170,7 +170,7 @@ static bool has_to_end(const struct journal *journal, const struct entry *entry,
 	return false;
 }
 
-/* Lists the programs that have to end first (malloc'ed). */
+/* Lists the programs that must end first (malloc'ed). */
 static size_t list_programs(const struct journal *journal, const struct restore_wish *wish, const char *boot,
 			    struct program **programs)
 {
@@ -202,8 +202,8 @@ static void print_program(const struct program *program, struct json *j)
 }
 
 /*
- * Ends the programs that may use the settings to restore. The journal is not locked meanwhile, because
- * their guards write to it. Returns 0, or an errno after closing the journal.
+ * Ends the programs that may use the settings to restore. The journal is unlocked meanwhile, because the
+ * programs' guards write to it. Returns 0, or an errno after closing the journal.
  */
 static int end_programs(struct journal *journal, const char *dir, const struct restore_wish *wish,
 			const char *boot, struct json *j, size_t *failed)
@@ -225,8 +225,8 @@ static int end_programs(struct journal *journal, const char *dir, const struct r
 	return error;
 }
 
-/* Marks all programs that have ended as finished, whoever started them; keeps the ones of this journal that
- * live. */
+/* Marks all programs that have ended as finished, no matter who started them. Keeps this journal's
+ * programs that live. */
 static void forget_programs(struct journal *journal, const char *boot)
 {
 	for (size_t i = 0; i < journal->count; i++) {
@@ -239,8 +239,8 @@ static void forget_programs(struct journal *journal, const char *boot)
 	}
 }
 
-/* A program that could not be ended may run in the module: without the module the kernel itself would
- * crash. */
+/* A program that could not be ended may be running in the module. Without the module, the kernel itself
+ * would crash. */
 static bool is_in_use(const struct journal *journal, const struct entry *entry)
 {
 	struct program program;
@@ -363,7 +363,7 @@ static int verb_restore(int argc, char **argv)
 		return status;
 	if (!wish.run)
 		wish.stale = true;
-	/* A slow or dead reader must not keep settings from being restored. */
+	/* A slow or dead reader must not prevent restoring. */
 	signal(SIGPIPE, SIG_IGN);
 	out = open_memstream(&lines, &len);
 	status = out ? restore_settings(dir, &wish, out)

@@ -22,7 +22,7 @@ struct item {
 	int error; /* of agent/agent_error.h */
 };
 
-/* The value to write so that it looks as before: a file on a disk keeps its last newline. */
+/* Returns the value to write so that the file looks as before: a file on a disk keeps its last newline. */
 static char *text_for(const struct entry *entry, const char *value)
 {
 	size_t len, value_len;
@@ -56,7 +56,7 @@ static void write_item(struct journal *journal, struct item *item)
 		item->error = unread;
 	else if (!item->error && !setting_same(item->now, entry->wanted))
 		item->error = AGENT_DIFFERS;
-	/* An entry that cannot be marked stays requested, and is restored whatever its value is. */
+	/* An entry that cannot be marked stays requested, and is restored no matter what its value is. */
 	if (!item->error)
 		journal_mark(journal, entry, STATE_SET);
 	else if (item->now && !strcmp(item->now, entry->old))
@@ -94,7 +94,7 @@ static int no_journal(const char *dir, int error)
 		dir, errname(error));
 }
 
-/* Reads and keeps all old values, and then writes the new ones, except with `note`. Returns the exit
+/* Reads and records all old values, and then writes the new ones, except with `note`. Returns the exit
  * status. */
 static int set_items(const char *dir, struct item *items, size_t count, bool note)
 {
@@ -132,7 +132,7 @@ static int set_items(const char *dir, struct item *items, size_t count, bool not
 	return error ? no_journal(dir, error) : 0;
 }
 
-/* Keeps the settings of these paths as they are now. Returns the exit status. */
+/* Records the present settings of these paths. Returns the exit status. */
 static int keep_items(const char *dir, const char *run, int argc, char **argv)
 {
 	struct journal journal;
@@ -167,7 +167,7 @@ static int keep_items(const char *dir, const char *run, int argc, char **argv)
 	return error ? STATUS_CANNOT_MEASURE : 0;
 }
 
-/* Checks pairs, or only paths with `paths`. */
+/* Checks the pairs or, with `paths`, only paths. */
 static int check_items(int argc, char **argv, bool paths)
 {
 	if (!paths && (argc < 2 || argc % 2))
@@ -273,7 +273,7 @@ static int verb_set(int argc, char **argv)
 	common.boot = boot;
 	common.pid = pid;
 	common.start = owner.start;
-	/* A closed reader must not stop this between writing a setting and noting it. */
+	/* A closed reader must not stop the verb between writing a setting and noting it. */
 	signal(SIGPIPE, SIG_IGN);
 	status = keep ? keep_items(dir, common.run, argc - rest, argv + rest)
 		      : set_all(dir, &common, argc - rest, argv + rest, note);

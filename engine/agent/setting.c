@@ -61,7 +61,7 @@ int setting_write(const char *name, bool is_volatile, const char *value)
 	return kind ? kind->write(name, value) : EINVAL;
 }
 
-/* Trims the text, and makes each run of spaces inside one space. malloc'ed. */
+/* Trims the text, and replaces each run of spaces inside with one space. malloc'ed. */
 static char *tidy(const char *text)
 {
 	char *result = malloc(strlen(text) + 1), *to = result;
@@ -80,8 +80,8 @@ static char *tidy(const char *text)
 	return result;
 }
 
-/* "0x00,0000000F" -> "f": removes leading zeros, and the commas before each eight digits. In place; NULL:
- * not a mask. */
+/* "0x00,0000000F" -> "f": removes leading zeros, and the commas before groups of eight digits. In place;
+ * NULL: not a mask. */
 static char *mask(char *text)
 {
 	char *from = text, *to = text;
@@ -104,7 +104,7 @@ static char *mask(char *text)
 	return text;
 }
 
-/* Returns 1, 0, or -1 if it is neither. */
+/* Returns 1 or 0, or -1 if it is neither. */
 static int yes_or_no(const char *text)
 {
 	if (!*text || text[1])

@@ -24,7 +24,7 @@ union request {
 
 #define COALESCE(member) ETHTOOL_GCOALESCE, ETHTOOL_SCOALESCE, offsetof(union request, coalesce.member)
 
-/* Each is one member (__u32) of a request that is read, changed and written as a whole. */
+/* Each is one member (__u32) of a request, which is read, changed and written as a whole. */
 static const struct key {
 	const char *name;
 	uint32_t get, set;
@@ -40,7 +40,7 @@ static const struct key {
 	{"eee", ETHTOOL_GEEE, ETHTOOL_SEEE, offsetof(union request, eee.eee_enabled), true},
 };
 
-/* Splits `ethtool:INTERFACE:KEY`; NULL: it is none. */
+/* Splits `ethtool:INTERFACE:KEY`. NULL: it is another text. */
 static const struct key *parse(const char *name, char interface[IFNAMSIZ])
 {
 	const char *at = name + strlen(PREFIX);
@@ -79,7 +79,7 @@ static int ask(int fd, const char *interface, uint32_t command, union request *r
 	return ioctl(fd, SIOCETHTOOL, &ifr) ? errno : 0;
 }
 
-/* Reads a member, and if `value` is given writes it. Returns 0 or an errno. */
+/* Reads a member and, if `value` is given, writes it. Returns 0 or an errno. */
 static int exchange(const char *interface, const struct key *key, const uint32_t *value, uint32_t *old)
 {
 	union request request = {0};

@@ -81,7 +81,7 @@ static int read_kernel_file(const char *path, char **value)
 	return 0;
 }
 
-/* Opened only if it is a file, because opening a device may have an effect. Returns 0 or an errno. */
+/* Open it only if it is a file, because opening a device may have an effect. Returns 0 or an errno. */
 static int open_file(const char *path, int *fd)
 {
 	struct stat st;
@@ -100,7 +100,7 @@ static int open_file(const char *path, int *fd)
 	return EINVAL;
 }
 
-/* One write(2): a kernel file takes a value as a whole. */
+/* Use one write(2), because a kernel file takes a value as a whole. */
 static int write_once(int fd, const char *text, size_t len)
 {
 	ssize_t written;
@@ -126,7 +126,7 @@ static int write_disk_file(const char *path, const char *value)
 	return error;
 }
 
-/* A kernel file ignores an empty write; an empty line clears it. */
+/* A kernel file ignores an empty write, but an empty line clears it. */
 static int write_kernel_file(const char *path, const char *value)
 {
 	char *line;

@@ -15,7 +15,7 @@ static bool is_clock(const char *name)
 	return len >= sizeof(clock) && !strcmp(name + len - (sizeof(clock) - 1), clock);
 }
 
-/* malloc'ed; NULL if the text does not begin with a gravity. */
+/* Returns it malloc'ed; NULL if the text does not begin with a gravity. */
 static char *gravity(const char *text)
 {
 	static const char *const words[] = {"gravity: irq=", " kernel=", " user="};

@@ -22,7 +22,7 @@ const char *setting_group_dir(const char *name)
 	return !strncmp(name, GROUP "/", strlen(GROUP "/")) ? name + strlen(GROUP) : NULL;
 }
 
-/* Finds NAME and DIR of a controller; NULL if it is something else. */
+/* Finds a controller's NAME and DIR. NULL if it is another setting. */
 static const char *controller(const char *name, char word[NAME_MAX_LEN + 1])
 {
 	const char *at = name + strlen(CONTROLLER);
@@ -106,7 +106,7 @@ static int make_group(const char *dir)
 	char *parent = strndup(dir, (size_t)(strrchr(dir, '/') - dir));
 	int error = parent ? 0 : ENOMEM;
 
-	/* On any other file system it would be an ordinary folder. */
+	/* On any other file system, it would be an ordinary folder. */
 	if (!error && !cgroup_is(parent))
 		error = EINVAL;
 	if (!error && mkdir(dir, 0755) && errno != EEXIST)

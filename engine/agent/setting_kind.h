@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The kinds of settings. Most are files; the others have their own names (docs/formats/agent.md). */
+/* The kinds of settings. Most are files; the other kinds have their own names (docs/formats/agent.md). */
 #ifndef RTGAUGE_SETTING_KIND_H
 #define RTGAUGE_SETTING_KIND_H
 
 #include <stdbool.h>
 
-/* Errors: see agent/agent_error.h. To put a setting back is to write what was read before. */
+/* agent/agent_error.h has the errors. To restore a setting, write the value that was read before. */
 struct setting_kind {
-	bool (*is)(const char *name); /* whether one of this kind has this name */
+	bool (*is)(const char *name); /* whether a setting of this kind has this name */
 	/* Reads the value that restores the present state; *value is malloc'ed, NULL after an error. */
 	int (*read)(const char *name, char **value);
 	int (*write)(const char *name, const char *value);
 };
 
-/* A file on a disk: every byte. */
+/* A file on a disk. Its value is every byte. */
 extern const struct setting_kind setting_disk_file;
 
-/* A kernel file: its single line without the newline, or the word in brackets of a selector ("always
+/* A kernel file. Its value is its only line without the newline, or a selector's word in brackets ("always
  * [madvise] never"). */
 extern const struct setting_kind setting_kernel_file;
 
-/* The clock of Xenomai's Cobalt ("gravity: irq=0 kernel=2000 user=2000", and more lines): its gravity in
- * the form to write, "0i 2000k 2000u". */
+/* The clock of Xenomai's Cobalt ("gravity: irq=0 kernel=2000 user=2000", and more lines). Its value is the
+ * gravity as it is written, "0i 2000k 2000u". */
 extern const struct setting_kind setting_gravity;
 
 /*
  * `thread:TID:START:policy` ("fifo 50", "other"), `thread:TID:START:affinity` ("0-3"), and for the first
  * thread of a process `thread:PID:START:state` ("running", "stopped": the whole process). START is the
- * thread's start time, so that a later thread with the same number is left alone. ESRCH: the thread is
- * gone; ENOTSUP: a deadline policy, which these words cannot express.
+ * thread's start time, so a later thread with the same number is left alone. ESRCH: the thread is gone;
+ * ENOTSUP: a deadline policy, which these words cannot express.
  */
 extern const struct setting_kind setting_thread;
 
@@ -40,8 +40,9 @@ extern const struct setting_kind setting_thread;
 extern const struct setting_kind setting_group;
 
 /*
- * `trace:NAME` is an instance of tracefs, "present" or "absent". `osnoise:FILE` is a setting of the osnoise
- * and timerlat tracers, which all instances share; `osnoise:workload` are their own threads, "on" or "off".
+ * `trace:NAME` is an instance of tracefs, "present" or "absent". `osnoise:FILE` is a setting of the
+ * osnoise and timerlat tracers, which all instances share. `osnoise:workload` says whether their own
+ * threads run, "on" or "off".
  */
 extern const struct setting_kind setting_trace;
 

@@ -16,13 +16,13 @@
 #define BUSY_TRIES 100
 #define BUSY_NS (NS_PER_S / 20)
 
-/* The parts of a setting: the file, the kernel's name of the module, and its parameters. */
+/* The parts of a setting: the file, the module's name in the kernel, and its parameters. */
 struct module {
 	char file[PATH_MAX], name[NAME_SIZE];
 	const char *parameters;
 };
 
-/* Returns the length of the ending of the file's first `len` bytes; 0 if they have none. */
+/* Returns the length of the ending in the file's first `len` bytes; 0 without an ending. */
 static size_t ending_length(const char *file, size_t len)
 {
 	static const char *const endings[] = {".ko", ".ko.xz", ".ko.gz", ".ko.zst"};
@@ -36,8 +36,8 @@ static size_t ending_length(const char *file, size_t len)
 	return 0;
 }
 
-/* Parses `module:FILE` or `module:FILE PARAMETERS`: a space in a folder's name does not end the file.
- * Returns false for anything else. */
+/* Parses `module:FILE` or `module:FILE PARAMETERS`. A space in a folder's name does not end the file.
+ * Returns false for any other text. */
 static bool parse(const char *setting, struct module *module)
 {
 	const char *file = setting + strlen(PREFIX), *base;
@@ -79,7 +79,7 @@ static int read_setting(const char *name, char **value)
 
 	if (!parse(name, &module))
 		return EINVAL;
-	/* Built-in code has a folder too, but without this file. */
+	/* Built-in code also has a folder, but without this file. */
 	snprintf(path, sizeof(path), "/sys/module/%s/initstate", module.name);
 	if (access("/proc/modules", F_OK))
 		return ENOSYS;

@@ -36,7 +36,7 @@ struct thread {
 	enum { POLICY, AFFINITY, STATE } part;
 };
 
-/* Returns the whole number before the next colon; -1 if there is none. */
+/* Returns the whole number before the next colon; -1 without a number. */
 static int64_t part(const char **at)
 {
 	char text[24];
@@ -79,7 +79,7 @@ static int read_affinity(pid_t tid, char **value)
 	struct cpuset set;
 
 	cpuset_clear(&set);
-	/* The system call itself, because the C library's cpu_set_t ends at 1024 CPUs. */
+	/* Use the system call itself, because the C library's cpu_set_t ends at 1024 CPUs. */
 	if (syscall(SYS_sched_getaffinity, tid, sizeof(set.word), set.word) < 0)
 		return errno;
 	*value = malloc(LIST_MAX);
@@ -154,7 +154,7 @@ static bool is_stopped(pid_t pid)
 	return process_read(pid, &process) && process.state == 'T';
 }
 
-/* Waits until all threads of the process have seen the signal. */
+/* Waits until all threads of the process have handled the signal. */
 static int write_state(const struct thread *thread, const char *value)
 {
 	bool stop = !strcmp(value, "stopped");

@@ -13,13 +13,13 @@
 #define PREFIX "timer:"
 #define SUFFIX ".timer"
 #define NAME_MAX_LEN 255
-/* Exit statuses of systemctl is-active: systemctl(1), of the LSB. */
+/* Exit statuses of `systemctl is-active` (systemctl(1), from the LSB). */
 #define IS_STOPPED 3
 #define IS_UNKNOWN 4
 
 extern char **environ;
 
-/* The unit's name; NULL: it is none (systemd.unit(5)). */
+/* Returns the unit's name; NULL: it is not a timer's (systemd.unit(5)). */
 static const char *unit_of(const char *name)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.@\\-";
@@ -40,7 +40,7 @@ static bool is_timer(const char *name)
 	return unit_of(name);
 }
 
-/* Runs systemctl, which says nothing. Returns its exit status, or -1 with errno. */
+/* Runs systemctl without output. Returns its exit status, or -1 with errno. */
 static int systemctl(const char *verb, const char *unit)
 {
 	char *const argv[] = {(char *)"systemctl", (char *)"--quiet", (char *)verb,
@@ -51,7 +51,7 @@ static int systemctl(const char *verb, const char *unit)
 	int status, error;
 	pid_t child;
 
-	/* sd_booted(3): otherwise systemctl asks a bus that may not be there. */
+	/* sd_booted(3): otherwise systemctl would ask a bus that may not exist. */
 	if (access("/run/systemd/system", F_OK)) {
 		errno = ENOTSUP;
 		return -1;

@@ -72,7 +72,7 @@ static int write_osnoise(const char *name, const char *value)
 	return error;
 }
 
-/* Opens the root of tracefs, and makes the instance's path below it. Returns 0 or an errno. */
+/* Opens the root of tracefs, and writes the instance's path below it. Returns 0 or an errno. */
 static int locate(const char *name, int *root, char path[128])
 {
 	snprintf(path, 128, "instances/%s", name + strlen(PREFIX));
@@ -139,9 +139,9 @@ static bool any_records(int root)
 }
 
 /*
- * The kernel notes the names of both tasks at each switch, which costs as much as an event, and which the
- * engine does not read. The option belongs to the instance only while no event of any instance is on;
- * otherwise the kernel switches it for all of them (trace_event_enable_cmd_record), and it stays as it is.
+ * The kernel notes both tasks' names at each switch. This costs as much as an event, and the engine does
+ * not read them. The option belongs to the instance only while no event of any instance is on. Otherwise
+ * the kernel switches it for all instances (trace_event_enable_cmd_record), so it stays unchanged.
  */
 static void leave_names(int root, const char *path)
 {

@@ -27,8 +27,8 @@ bool text_is_utf8(const char *text, size_t len)
 	return true;
 }
 
-/* C0 and C1 controls, and characters that reorder or hide text (U+061C, U+200B..F, U+2028..E, U+2060..F,
- * U+FEFF). */
+/* C0 and C1 control characters, and characters that reorder or hide text (U+061C, U+200B..F, U+2028..E,
+ * U+2060..F, U+FEFF). */
 static bool commands_a_terminal(const unsigned char *c)
 {
 	if (c[0] < 0x20 || c[0] == 0x7f)
@@ -97,7 +97,7 @@ bool scan_bool(struct scan *scan)
 	return value;
 }
 
-/* Returns the character of a \u00XX that json.c writes; 0 for any other. */
+/* Returns the character of a \u00XX that json.c has written; 0 for any other text. */
 static char control(const char *hex)
 {
 	static const char digits[] = "0123456789abcdef";

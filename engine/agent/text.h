@@ -7,26 +7,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 1 to 128 letters, digits and . _ - : @ +, which need no escaping anywhere. */
+/* Accepts 1 to 128 letters, digits and . _ - : @ +, which need no escaping anywhere. */
 bool text_is_id(const char *text);
 
-/* UTF-8 without control characters, at most `max_len` bytes. */
+/* Accepts UTF-8 without control characters, of at most `max_len` bytes. */
 bool text_is_plain(const char *text, size_t max_len);
 
-/* Valid UTF-8 throughout. */
+/* Returns whether all of the text is valid UTF-8. */
 bool text_is_utf8(const char *text, size_t len);
 
-/* Parses JSON lines exactly as base/json.c writes them; anything else fails. */
+/* Parses JSON lines exactly as base/json.c writes them. Any other text fails. */
 struct scan {
 	char *at;   /* the next character of a text that ends with NUL */
-	bool wrong; /* a mismatch was found; nothing moves any more */
+	bool wrong; /* a mismatch was found, so the position no longer moves */
 };
 
 void scan_literal(struct scan *scan, const char *text);
 int64_t scan_int(struct scan *scan, int64_t min, int64_t max);
 bool scan_bool(struct scan *scan);
 
-/* A quoted text of valid UTF-8 without NUL, unescaped in place; "" if it is wrong. */
+/* Parses a quoted text of valid UTF-8 without NUL, and unescapes it in place. Returns "" if it is invalid. */
 char *scan_text(struct scan *scan);
 
 #endif

@@ -4,7 +4,7 @@
 
 #define BOOT_ID_SIZE 37
 
-/* The kernel's random id of this boot; "unknown" if it cannot be read. */
+/* Returns the kernel's random id of this boot; "unknown" if it cannot be read. */
 void boot_id_read(char id[BOOT_ID_SIZE]);
 
 #endif

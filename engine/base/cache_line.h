@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The distance of data that two threads write without slowing each other down. */
+/* How far apart data of two threads must be, so that the threads do not slow each other down. */
 #ifndef RTGAUGE_CACHE_LINE_H
 #define RTGAUGE_CACHE_LINE_H
 

@@ -32,7 +32,7 @@ static void on_signal(int number)
 	atomic_store(&commands_stopped, true);
 }
 
-/* Interrupts a sleep, so that a measuring thread with a long interval sees the stop flag. */
+/* Interrupts a sleep, so that a measuring thread with a long interval notices the stop flag. */
 static void on_wake(int number)
 {
 	(void)number;
@@ -67,7 +67,7 @@ void commands_leave_to_main(void)
 static void take_byte(char byte)
 {
 	if (byte != '\n') {
-		/* A line that is too long is not a command, and is discarded with its rest. */
+		/* A line that is too long is not a command. It is discarded, with its rest. */
 		if (line_length < sizeof(line))
 			line[line_length++] = byte;
 		return;

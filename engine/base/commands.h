@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's commands on standard input: go, stop, watch, unwatch; and signals that mean stop. */
+/* The host's commands on standard input (go, stop, watch, unwatch), and signals that mean stop. */
 #ifndef RTGAUGE_COMMANDS_H
 #define RTGAUGE_COMMANDS_H
 
@@ -11,18 +11,18 @@
 /* Set by `stop`, by the end of input and by SIGINT, SIGTERM, SIGHUP. */
 extern _Atomic bool commands_stopped;
 
-/* Set between `watch` and `unwatch`, while somebody looks at what the probe shows during the measurement. */
+/* Set between `watch` and `unwatch`, while somebody watches the probe's display. */
 extern _Atomic bool commands_watched;
 
 /*
  * Set in a thread whose sleep SIGUSR1 interrupts. The harness sends it so that a sleeping thread sees the
- * stop flag. Any other process may send it too; the kernel then picks the thread.
+ * stop flag. If another process sends it, the kernel picks the thread.
  */
 extern _Thread_local volatile sig_atomic_t commands_woken;
 
 /*
- * Whether somebody's signal cut short a sleep until due_ns that ended at now_ns, so that the thread has to
- * sleep again. A sleep that ends too early without a signal does not count: it is recorded as it is.
+ * Returns whether a signal cut short a sleep until due_ns, which ended at now_ns, so that the thread must
+ * sleep again. A sleep that ends early without a signal does not count. It is recorded as it is.
  */
 static inline bool commands_cut_short(int64_t due_ns, int64_t now_ns)
 {
@@ -33,21 +33,21 @@ static inline bool commands_cut_short(int64_t due_ns, int64_t now_ns)
 }
 
 /*
- * Installs the signal handlers. With `listen`, standard input is read; otherwise only signals stop. A
- * signal that the process was started to ignore, as by nohup, stays ignored.
+ * Installs the signal handlers. With `listen`, standard input is read too; otherwise only signals stop the
+ * process. A signal stays ignored if the process was started to ignore it, for example by nohup.
  */
 void commands_begin(bool listen);
 
-/* For every thread except the first: signals that mean stop do not interrupt its sleep. */
+/* For every thread except the first: signals that mean stop will not interrupt its sleep. */
 void commands_leave_to_main(void);
 
-/* Waits for `go`. Returns false if it was stopped before. */
+/* Waits for `go`. Returns false if `stop` came first. */
 bool commands_wait_go(void);
 
-/* Sleeps at most timeout_ns, or until it is stopped or woken. */
+/* Sleeps at most timeout_ns, or until a stop or a wake-up. */
 void commands_wait(int64_t timeout_ns);
 
-/* Ends the present or next commands_wait of the first thread. */
+/* Ends the first thread's present or next commands_wait. */
 void commands_wake(void);
 
 #endif

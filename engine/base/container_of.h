@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* The structure of this type whose member `pointer` points to. (Xenomai's headers have one too.) */
+/* Returns the structure of this type with `pointer` to its `member`. (Xenomai's headers have one too.) */
 #undef container_of
 #define container_of(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 

@@ -140,7 +140,7 @@ bool cpuset_allowed(struct cpuset *set)
 {
 	long size;
 
-	/* The system call itself, because the C library's cpu_set_t ends at 1024 CPUs. */
+	/* Use the system call itself, because the C library's cpu_set_t ends at 1024 CPUs. */
 	cpuset_clear(set);
 	size = syscall(SYS_sched_getaffinity, 0, sizeof(set->word), set->word);
 	return size > 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of CPU numbers, with the notation of the field: 0-3,6. */
+/* A set of CPU numbers, written as in 0-3,6. */
 #ifndef RTGAUGE_CPUSET_H
 #define RTGAUGE_CPUSET_H
 
@@ -22,14 +22,14 @@ unsigned int cpuset_count(const struct cpuset *set);
 /* Returns the first CPU of the set from `from` on; -1 if there is none. */
 int cpuset_next(const struct cpuset *set, unsigned int from);
 
-/* Parses "0-3,6"; an empty text is an empty set. Returns false if it is not a CPU list; the set is then
+/* Parses "0-3,6". An empty text is an empty set. Returns false if it is not a CPU list; the set is then
  * undefined. */
 bool cpuset_parse(struct cpuset *set, const char *text);
 
-/* The inverse; everything from the first part that does not fit into size is left out. Returns text. */
+/* The inverse; leaves out everything from the first part that does not fit into size. Returns text. */
 char *cpuset_format(const struct cpuset *set, char *text, size_t size);
 
-/* The CPUs that are online, that are present, that the machine was booted to isolate, and that this process
+/* Set the CPUs that are online, that are present, that the machine isolated at boot, or that this process
  * may use (affinity). Return false if they cannot be read. */
 bool cpuset_online(struct cpuset *set);
 bool cpuset_present(struct cpuset *set);

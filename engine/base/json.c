@@ -147,7 +147,7 @@ void json_vlq_open(struct json *j, const char *key)
 	putc('"', j->out);
 }
 
-/* The lowest bit is the sign. Each digit has five bits, the lowest first; the sixth says that more follow. */
+/* The lowest bit is the sign. Each digit has five bits, the lowest first; its sixth says that more follow. */
 void json_vlq(struct json *j, int64_t value)
 {
 	uint64_t rest = value < 0 ? (uint64_t)-value << 1 | 1 : (uint64_t)value << 1;

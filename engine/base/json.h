@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes JSON to a stdio stream, value by value. A NULL key is for a member of an array. In text that is
+ * Writes JSON to a stdio stream, value by value. The key is NULL for a member of an array. In text that is
  * not UTF-8, U+FFFD replaces each wrong byte. Not for measuring threads.
  */
 #ifndef RTGAUGE_JSON_H
@@ -25,11 +25,11 @@ void json_real(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 void json_str(struct json *j, const char *key, const char *text);
-/* A text of numbers in Base64 VLQ, as in source maps (docs/formats/stream.md); json_vlq adds a number. */
+/* Writes numbers as a text in Base64 VLQ, like source maps (docs/formats/stream.md); json_vlq adds one. */
 void json_vlq_open(struct json *j, const char *key);
 void json_vlq(struct json *j, int64_t value);
 void json_vlq_close(struct json *j);
-/* A text in Base64 (RFC 4648, section 4). */
+/* Writes a text in Base64 (RFC 4648, section 4). */
 void json_base64(struct json *j, const char *key, const unsigned char *bytes, size_t len);
 void json_strn(struct json *j, const char *key, const char *text, size_t len);
 

@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-/* Locks all memory of the process, present and future. Returns 0 or an errno. */
+/* Locks all present and future memory of the process. Returns 0 or an errno. */
 int memory_lock(void);
 
-/* Returns zeroed memory with every page touched, aligned to cache lines; NULL: none is left. Measuring code
- * never frees it. */
+/* Returns zeroed memory, aligned to cache lines, with every page already touched; NULL: no memory is left.
+ * Measuring code never frees it. */
 void *memory_get(size_t size);
 
 #endif

@@ -117,7 +117,7 @@ static bool exists(const struct option_entry *option)
 	return !option->only.choice || *option->only.choice == option->only.value;
 }
 
-/* Finds the option whose choice decides whether this one exists. */
+/* Finds the option whose choice decides whether this option exists. */
 static struct option_entry decisive(const struct option_entry *table, const struct option_entry *option)
 {
 	const struct option_entry *other;
@@ -130,7 +130,7 @@ static struct option_entry decisive(const struct option_entry *table, const stru
 	return *other;
 }
 
-/* Prints the default value; a number that must be given has none. */
+/* Prints the default value. A number without a default must be given. */
 static void print_default(const struct option_entry *option)
 {
 	int64_t number = option->kind == OPTION_INT ? *(const int64_t *)option->value : 0;
@@ -179,8 +179,8 @@ static const struct option_entry *find(struct options_walk *walk, const struct o
 	return option;
 }
 
-/* Reads the words once; or, after all were read, refuses an option that does not exist with the choices
- * made. */
+/* Reads the words once or, after all were read, refuses an option that does not exist with the given
+ * choices. */
 static int read_words(const struct option_entry *table, const char *operands, int argc, char **argv,
 		      bool again, int *rest, bool *dashes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings from one measuring thread to the thread that drains them: of numbers (struct ring), and of anything
- * else in an array of the user's, written and read in place (struct slot_ring). The two indices have their
- * own cache lines. The producer reads the consumer's index only if the ring seems full, so a push is
- * usually one store of the sample and one of the index.
+ * Rings from one measuring thread to the thread that drains them. A struct ring holds numbers. A struct
+ * slot_ring is for anything else: the user has an array, which is written and read in place. The two
+ * indices have their own cache lines. The producer reads the consumer's index only if the ring seems full,
+ * so a push is usually one store of the sample and one of the index.
  */
 #ifndef RTGAUGE_RING_H
 #define RTGAUGE_RING_H
@@ -21,7 +21,7 @@ struct ring_indices {
 	size_t tail_seen;
 	/* the consumer's */
 	_Alignas(CACHE_LINE) _Atomic size_t tail;
-	size_t popped; /* in slots: one more than tail while the last popped slot is read */
+	size_t popped; /* in slots: one more than tail while the last popped slot is being read */
 	/* constant */
 	_Alignas(CACHE_LINE) size_t mask; /* the size, a power of two, minus one */
 };
@@ -64,7 +64,7 @@ static inline void ring_init(struct ring *ring, int64_t *slots, size_t size)
 	ring->slots = slots;
 }
 
-/* Producer. Returns false if the ring is full and the value is lost. */
+/* Producer: returns false if the ring is full and the value is lost. */
 static inline bool ring_push(struct ring *ring, int64_t value)
 {
 	size_t head;
@@ -76,7 +76,7 @@ static inline bool ring_push(struct ring *ring, int64_t value)
 	return true;
 }
 
-/* Consumer: copies at most count values; returns the number copied. */
+/* Consumer: copies at most count values; returns how many were copied. */
 static inline size_t ring_pop(struct ring *ring, int64_t *values, size_t count)
 {
 	struct ring_indices *r = &ring->indices;
@@ -95,7 +95,7 @@ struct slot_ring {
 	struct ring_indices indices;
 };
 
-/* size: length of the array, a power of two. */
+/* size: the length of the array, a power of two. */
 static inline void slot_ring_init(struct slot_ring *s, size_t size)
 {
 	ring_indices_init(&s->indices, size);
@@ -116,7 +116,7 @@ static inline void slot_ring_push(struct slot_ring *s)
 	ring_indices_publish(&s->indices, atomic_load_explicit(&s->indices.head, memory_order_relaxed));
 }
 
-/* Consumer: finds the slot to read until the next call; returns false if none is written. */
+/* Consumer: finds the slot to read, which is valid until the next call; returns false if none is written. */
 static inline bool slot_ring_pop(struct slot_ring *s, size_t *slot)
 {
 	struct ring_indices *r = &s->indices;

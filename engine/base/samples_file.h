@@ -9,13 +9,13 @@
 
 #include "base/series.h"
 
-/* Makes `folder`/samples-<series>.i64; NULL with errno if it cannot. */
+/* Makes `folder`/samples-<series>.i64. Returns NULL with errno on failure. */
 FILE *samples_open(const char *folder, unsigned int series);
 
-/* Writes the header; start_ns must be known. A failure sets the stream's error flag. */
+/* Writes the header, for which start_ns must be known. A failure sets the stream's error flag. */
 void samples_begin(const struct series *s);
 
-/* Writes the rest of the header, which is known only at the end, and closes. Returns false if not
+/* Writes the part of the header that is known only at the end, and closes the file. Returns false if not
  * everything is on disk. */
 bool samples_close(struct series *s);
 

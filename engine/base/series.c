@@ -184,7 +184,7 @@ static void take_missed(struct series *s, int64_t would_have_been_ns)
 		s->lost++;
 }
 
-/* The windows treat a timed series as one with a release each ns. */
+/* The windows treat a timed series like a series with a release each ns. */
 void series_timed(struct series *s, int64_t start_ns, int64_t warm_up_ns, int64_t measured_ns)
 {
 	s->timed = true;
@@ -260,7 +260,7 @@ void series_miss_until(struct series *s, int64_t until_ns, int64_t now_ns, struc
 	}
 }
 
-/* Opens the window of this time; returns false if it lies after the measured phase. */
+/* Opens the window of this time. Returns false if it is after the measured phase. */
 static bool reach_time(struct series *s, int64_t time_ns, struct json *j)
 {
 	int64_t position = time_ns > s->start_ns ? time_ns - s->start_ns : 0;
@@ -298,7 +298,7 @@ void series_miss_timed(struct series *s, int64_t time_ns, int64_t at_least_ns, s
 	take_missed(s, at_least_ns > 0 ? at_least_ns : 0);
 }
 
-/* A timed series ends after its last sample, but not before the time until which it was measured. */
+/* A timed series ends after its last sample, and not before the time until which it was measured. */
 static void reach(struct series *s)
 {
 	int64_t reached = s->reached_ns - s->start_ns;

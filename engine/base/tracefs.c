@@ -28,7 +28,7 @@ static int open_mounted(const char *path)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* If nobody has mounted it: in no folder, so that nothing on the machine changes. */
+/* If it is not mounted, mount it in no folder, so that nothing on the machine changes. */
 static int open_unseen(void)
 {
 	int mount = -1, context = (int)syscall(SYS_fsopen, "tracefs", FS_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's verbs. A verb registers itself before main begins, by one of the two macros at the end of
- * its own file; there is no other list.
+ * The engine's verbs. A verb registers itself before main begins, with one of the two macros at the end of
+ * its own file. There is no other list.
  */
 #ifndef RTGAUGE_VERBS_H
 #define RTGAUGE_VERBS_H
@@ -17,7 +17,7 @@ struct verb {
 
 #define VERBS_MAX 63
 
-/* Probes come first, each kind sorted by name; NULL after the last one. */
+/* Probes come first. Each kind is sorted by name. NULL after the last verb. */
 extern const struct verb *verbs[VERBS_MAX + 1];
 
 void verb_register(const struct verb *verb);

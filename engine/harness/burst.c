@@ -19,7 +19,7 @@ static struct burst *burst_of(struct harness *h)
 	return container_of(h, struct burst, harness);
 }
 
-/* The life of a thread in bursts: one burst each time its gate opens. */
+/* The life of a thread, in bursts: one burst each time its gate opens. */
 static void burst_thread(struct harness_thread *thread)
 {
 	struct burst_task *t = container_of(thread, struct burst_task, thread);
@@ -42,8 +42,8 @@ static void burst_thread(struct harness_thread *thread)
 }
 
 /*
- * The first to arrive may have a higher priority than the others, or than the thread that opens their
- * gates, so it sleeps.
+ * The first task to arrive may have a higher priority than the others, or than the thread that opens their
+ * gates. So it sleeps.
  */
 void burst_meet(struct burst *burst)
 {
@@ -75,8 +75,8 @@ struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burs
 	return t;
 }
 
-/* Returns false if a task did not end its burst. The clock of sem_timedwait may be set; it only decides how
- * often we look. */
+/* Returns false if a task did not end its burst. The clock of sem_timedwait may be changed, but it only
+ * decides how often we look. */
 static bool wait_burst_over(struct burst *burst)
 {
 	int64_t give_up_ns = burst->limit_ns + STUCK_NS;
@@ -123,7 +123,7 @@ bool burst_feed(struct series *s, int64_t time_ns, int64_t value_ns, struct json
 	return series_feed_timed(s, time_ns, value_ns, j);
 }
 
-/* The pause that a burst leaves to the rest of the machine; a signal does not shorten it. */
+/* The pause that a burst leaves to the rest of the machine. A signal does not shorten it. */
 static void pause_between_bursts(struct burst *burst)
 {
 	int64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + burst->pause_ns, left_ns = burst->pause_ns;
@@ -134,7 +134,7 @@ static void pause_between_bursts(struct burst *burst)
 	} while (left_ns > 0 && !harness_stopping(&burst->harness));
 }
 
-/* Runs bursts until the time is over, enough was counted or the probe is stopped; returns false if a task
+/* Runs bursts until the time is over, enough was counted or the probe is stopped. Returns false if a task
  * is stuck. */
 static bool all_bursts(struct burst *burst)
 {
@@ -181,7 +181,7 @@ static int prepare_burst(struct harness *h)
 	return 0;
 }
 
-/* Returns the CPU of a task that wants to run and does not; of the first task if there is none any more. */
+/* Returns the CPU of a task that wants to run and does not; if there is none any more, the first task's. */
 static int waiting_cpu(const struct burst *burst)
 {
 	struct thread_stat stat;

@@ -17,13 +17,13 @@ struct clock_cost {
 	uint32_t bins[HISTOGRAM_BINS];
 };
 
-/* Reads the clock count times, but for at most limit_ns. Returns 0 or an errno: no such clock. */
+/* Reads the clock count times, but at most for limit_ns. Returns 0 or an errno: no such clock. */
 int clock_cost_measure(clockid_t clock, int64_t count, int64_t limit_ns, struct clock_cost *cost);
 
-/* Nearest rank from the bins: the largest value of its bin, at most max_ns. count must not be 0. */
+/* Returns the nearest rank from the bins: its bin's largest value, at most max_ns. count must not be 0. */
 int64_t clock_cost_quantile(const struct clock_cost *cost, double share);
 
-/* Measures CLOCK_MONOTONIC for a moment, and writes `clock` of the hello. */
+/* Measures CLOCK_MONOTONIC briefly, and writes `clock` of the hello. */
 void clock_cost_json(struct json *j);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses the CPUs: measured ones, the places of two tasks that work together, and places for other
+/* Chooses CPUs: the measured ones, the places of two tasks that work together, and places for other
  * threads. */
 #ifndef RTGAUGE_HARNESS_CPUS_H
 #define RTGAUGE_HARNESS_CPUS_H
@@ -20,14 +20,15 @@ struct probe_cpus {
 
 /*
  * asked: the wanted CPUs; an empty set means all that are allowed. Returns 0, or the exit status after an
- * `error` line: a CPU is missing, offline or not in the cpuset, or there are more than PROBE_CPUS_MAX.
+ * `error` line if a CPU is missing, offline or not in the cpuset, or if there are more than
+ * PROBE_CPUS_MAX.
  */
 int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus);
 
 /*
- * Sets `allowed` from `affinity`, `reachable` and the isolated CPUs: all reachable CPUs, also the isolated
- * ones, which no process inherits in its affinity. If the affinity lacks any other CPU, it was narrowed on
- * purpose, as by taskset, and is kept.
+ * Sets `allowed` from `affinity`, `reachable` and the isolated CPUs. It has all reachable CPUs, even the
+ * isolated ones, which no process inherits in its affinity. If the affinity lacks any other CPU, somebody
+ * narrowed it on purpose, for example with taskset, and it is kept.
  */
 void probe_cpus_allow(struct probe_cpus *cpus, const struct cpuset *isolated);
 
@@ -42,17 +43,17 @@ enum placement { PLACEMENT_SAME_CPU, PLACEMENT_SAME_CORE, PLACEMENT_OTHER_CORE }
 extern const char *const placement_names[];
 
 /*
- * Chooses the first of the wanted CPUs, and one for the other task: the same, a hardware thread of the same
- * core, or a CPU of another core; of the wanted CPUs, else of the allowed ones. They are then the measured
- * CPUs. Returns 0, or the exit status after an `error` line: there is no such CPU.
+ * Chooses the first of the wanted CPUs, and a CPU for the other task: the same CPU, a hardware thread of
+ * the same core, or a CPU of another core. It is a wanted CPU or else an allowed one. Both are then the
+ * measured CPUs. Returns 0, or the exit status after an `error` line if there is no such CPU.
  */
 int placement_choose(struct probe_cpus *cpus, enum placement placement, int *first, int *second);
 
-/* The hardware threads of this CPU's core; only itself if the kernel does not report them. */
+/* Returns the hardware threads of this CPU's core; only the CPU itself if the kernel does not report them. */
 void placement_core(int cpu, struct cpuset *core);
 
-/* Chooses a CPU for a second task next to the one on `first`: of another core, else another hardware
- * thread, else the same; of the measured CPUs, else of the allowed ones. */
+/* Chooses a CPU for a second task, given the first task's CPU `first`: of another core, else another
+ * hardware thread, else the same. It is a measured CPU or else an allowed one. */
 int placement_beside(const struct probe_cpus *cpus, int first);
 
 #endif

@@ -20,11 +20,11 @@
 #include "trace/ring_copy.h"
 #include "trace/symbols.h"
 
-#define BEFORE_NS (2 * NS_PER_S / 1000) /* what a moment has before the release and after the end */
+#define BEFORE_NS (2 * NS_PER_S / 1000) /* what a moment includes before the release and after the end */
 #define AFTER_NS (NS_PER_S / 2000)
 #define PAUSE_NS (NS_PER_S / 50)
 #define AT_ONCE 32 /* latencies between two looks */
-/* After so many moments, or so many bytes, only new maxima of the whole step are kept, up to this many. */
+/* Beyond these limits, only new maxima of the whole step are kept, up to twice as many. */
 #define MOMENTS_MAX INT64_C(200)
 #define BYTES_MAX (INT64_C(32) << 20)
 #define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host accepts no line above 4 MiB */
@@ -33,10 +33,10 @@
 #define WAITED_MAX_NS (NS_PER_S / 10) /* of a sleep until another thread woke it, only the last part */
 
 /*
- * Events of what interrupts, softirqs, timers, other tasks, page faults and idle states do to a wake-up.
- * Left out are preemptirq, which has an event for every section with interrupts or preemption off, and
- * events at each wake-up that add nothing: sched_wakeup of a thread that its own CPU wakes, and the timer
- * within the interrupt.
+ * Events that show how interrupts, softirqs, timers, other tasks, page faults and idle states affect a
+ * wake-up. preemptirq is left out, because it has an event for every section with interrupts or preemption
+ * off. Events at each wake-up that add nothing are left out too: sched_wakeup of a thread that its own CPU
+ * wakes, and the timer within the interrupt.
  */
 #define DEFAULT_EVENTS                                                                                       \
 	"irq/irq_handler_entry,irq/irq_handler_exit,irq/softirq_entry,irq/softirq_exit,irq/softirq_raise,"   \
@@ -49,9 +49,8 @@
 	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
 
 /*
- * A writer that waits for the lock of a program's memory map spins first, which contention_begin does not
- * report. Kernels before 6.14 look up the name of a control group for each of these events, at each page
- * fault.
+ * A writer that waits for the lock of a program's memory map first spins, which contention_begin does not
+ * report. Kernels before 6.14 look up a control group's name for each of these events, at each page fault.
  */
 #define MEMORY_LOCK_EVENTS                                                                                   \
 	",mmap_lock/mmap_lock_start_locking,mmap_lock/mmap_lock_acquire_returned,"                           \
@@ -59,7 +58,7 @@
 #define MEMORY_LOCK_FORMAT "events/mmap_lock/mmap_lock_start_locking/format"
 #define MEMORY_LOCK_CHEAP "memcg_id"
 
-#define STACK "stack" /* instead of an event: with each timer, a stack of what it interrupted */
+#define STACK "stack" /* not an event: with each timer, a stack of the interrupted code */
 #define STACK_FORMAT "events/ftrace/kernel_stack/format"
 #define STACK_TRIGGER "events/timer/hrtimer_expire_entry/trigger"
 
@@ -102,7 +101,7 @@ static const char *const kinds[] = {"maximum", "above", "blocked", "waited"};
 struct candidate {
 	unsigned int series;
 	enum kind kind;
-	bool of_step, above; /* the largest of all series; above the threshold */
+	bool of_step, above; /* the largest latency of all series; above the threshold */
 	int64_t release_ns, latency_ns;
 	struct explained who;
 };
@@ -123,7 +122,7 @@ static struct {
 	explain_who who;
 	const struct harness *harness; /* the probe whose series are explained */
 	pid_t first_task, last_task;   /* the watched program's lowest and highest task numbers; 0: none */
-	int64_t *maximum_ns, step_maximum_ns; /* of each series, of all */
+	int64_t *maximum_ns, step_maximum_ns; /* the largest of each series, and of the step */
 	struct candidate candidates[AT_ONCE];
 	unsigned int candidate_count;
 
@@ -187,7 +186,7 @@ static unsigned int find_events(void)
 	return trace_events_find(explain.instance, list, explain.events);
 }
 
-/* Reads how the kernel lays out its pages. */
+/* Reads the layout of the kernel's pages. */
 static bool read_layout(int root)
 {
 	struct trace_field data;
@@ -213,7 +212,7 @@ static void switch_events(bool on)
 		trace_event_enable(explain.instance, explain.events[i], on);
 }
 
-/* Only the program's own use of its memory lock: other programs map memory some 100,000 times a second. */
+/* Record only the program's own use of its lock: others map memory some 100,000 times a second. */
 static void filter_event(const char *name)
 {
 	char path[200], filter[100];
@@ -236,7 +235,7 @@ void explain_program(pid_t first, pid_t last)
 		filter_event(explain.events[i]);
 }
 
-/* Leaves out events that cannot be switched on. */
+/* Leaves out events that cannot be enabled. */
 static bool begin_events(void)
 {
 	unsigned int kept = 0, found = find_events();
@@ -248,7 +247,7 @@ static bool begin_events(void)
 		    !trace_event_enable(explain.instance, explain.events[i], true))
 			continue;
 		if (strcmp(explain.events[i], "exceptions/page_fault_user") !=
-		    0) /* its `ip` is in a program */
+		    0) /* its `ip` is in a user program */
 			addresses_add(&explain.addresses, format);
 		explain.events[kept++] = explain.events[i];
 	}
@@ -257,7 +256,7 @@ static bool begin_events(void)
 	return kept || failed("events");
 }
 
-/* If a kernel has no stacks, the explanation does without them. */
+/* If a kernel has no stacks, the explanation goes without. */
 static void begin_stack(int root)
 {
 	explain.stack = explain.stack && trace_read(root, STACK_FORMAT, explain.stack_format) &&
@@ -277,7 +276,7 @@ static bool set_buffer(void)
 	return trace_write(explain.instance, "buffer_size_kb", number) || failed("buffer_size_kb");
 }
 
-/* Not a static variable: those are locked in memory even if nothing is explained. */
+/* Not a static variable, because these are locked in memory even if nothing is explained. */
 static bool get_memory(void)
 {
 	explain.symbols = memory_get(sizeof(*explain.symbols));
@@ -320,7 +319,7 @@ static uint64_t find_text(void)
 
 static void add_candidate(const struct candidate *candidate)
 {
-	/* A maximum that was exceeded within a few ms is not reported, only the larger one. */
+	/* If a maximum was exceeded within a few ms, only the larger one is reported. */
 	for (unsigned int i = 0; i < explain.candidate_count && candidate->kind != KIND_ABOVE; i++) {
 		struct candidate *before = &explain.candidates[i];
 
@@ -455,7 +454,7 @@ static bool within_budget(const struct candidate *c)
 	return usual || (c->of_step && more);
 }
 
-/* Whether the kernel has overwritten some or all events of the thread's own CPU between release and end. */
+/* Returns whether the kernel overwrote events of the thread's own CPU between release and end. */
 static bool is_overwritten(const struct candidate *c, const struct ring_page *pages, unsigned int count)
 {
 	int64_t end_ns = c->release_ns + c->latency_ns;
@@ -471,7 +470,7 @@ static bool is_overwritten(const struct candidate *c, const struct ring_page *pa
 	return !reached;
 }
 
-/* Writes the pages of one CPU in the window; *room: the bytes that are left for them. */
+/* Writes one CPU's pages that are in the window. *room: the bytes that are left for them. */
 static void write_pages(int cpu, const struct ring_window *window, const struct ring_page *pages,
 			unsigned int count, struct json *j)
 {
@@ -502,8 +501,8 @@ static size_t bytes_of(int cpu, const struct ring_window *window, const struct r
 	return bytes;
 }
 
-/* The thread's own CPU first, then the others as far as a line may be long; the line names the ones left
- * out. */
+/* Writes the thread's own CPU first, then other CPUs as long as the line may grow. The line names the CPUs
+ * that are left out. */
 static void write_all_pages(const struct candidate *c, const struct ring_page *pages, unsigned int count,
 			    struct json *j)
 {
@@ -533,7 +532,7 @@ static void write_all_pages(const struct candidate *c, const struct ring_page *p
 	json_close(j, ']');
 }
 
-/* The number of events that the kernel overwrote inside the window, for each CPU; -1: unknown, but some. */
+/* Writes how many events in the window the kernel overwrote, for each CPU; -1: an unknown number. */
 static void write_lost(const struct candidate *c, const struct ring_page *pages, unsigned int count,
 		       struct json *j)
 {
@@ -552,7 +551,7 @@ static void write_lost(const struct candidate *c, const struct ring_page *pages,
 	json_close(j, '}');
 }
 
-/* Writes where the thread slept meanwhile. */
+/* Writes where the thread slept within the latency. */
 static void write_held(const struct explained *who, struct json *j)
 {
 	json_open(j, "held", '[');
@@ -589,7 +588,7 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_line(j);
 }
 
-/* Keeps the moments for which the record has room. */
+/* Keeps the moments for which there is room in the record. */
 static void apply_budget(void)
 {
 	unsigned int kept = 0;

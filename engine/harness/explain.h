@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moments around the largest latencies (docs/formats/stream.md, `moment`). The kernel records its events in
- * an instance of tracefs that the caller makes and removes. The thread that drains copies the events around
- * a latency; measuring threads do nothing. The cost of the events is measured before, in stretches of the
- * warm-up, alternately with events and without.
+ * Copies the moments around the largest latencies (docs/formats/stream.md, `moment`). The kernel records
+ * its events in an instance of tracefs that the caller makes and removes. The thread that drains copies
+ * the events around a latency; measuring threads do nothing. The cost of the events is measured first, in
+ * stretches of the warm-up that are alternately with and without events.
  */
 #ifndef RTGAUGE_EXPLAIN_H
 #define RTGAUGE_EXPLAIN_H
@@ -23,10 +23,10 @@ struct explain_options {
 
 extern struct explain_options explain_options;
 
-/* Options for the table of a probe that can be explained. */
+/* The options for the table of a probe whose latencies can be explained. */
 extern const struct option_entry explain_options_table[];
 
-/* A sleep within a latency or a response, and its system call; empty: not in one. */
+/* A sleep within a latency or a response, and its system call; empty: not in a call. */
 struct held {
 	int64_t since_ns;
 	char call[24];
@@ -43,40 +43,40 @@ struct explained {
 	unsigned int held_count;
 	struct held held[HELD_MAX];
 };
-/* Returns false if the latencies of this series are not explained. */
+/* Sets the thread. Returns false if the latencies of this series are not explained. */
 typedef bool (*explain_who)(const struct harness *h, const struct series *s, struct explained *who);
 
-/* Returns the exit status after an `error` line if a word of the options is wrong; else 0. */
+/* Returns the exit status after an `error` line if a word in the options is wrong, else 0. */
 int explain_check(void);
 
-/* The time that is added to the warm-up. */
+/* Returns the time that is added to the warm-up. */
 int64_t explain_warm_up_ns(void);
 
-/* Sets the lowest and highest task numbers of the watched program, whose waits for the lock of its memory
- * map are recorded. May be called again as tasks begin. */
+/* Sets the lowest and highest task numbers of the watched program. Waits of these tasks for the lock of
+ * its memory map are recorded. It may be called again when tasks begin. */
 void explain_program(pid_t first, pid_t last);
 
 /* Starts recording. If that fails, it is reported later, and nothing is explained. */
 void explain_open(explain_who who, const struct harness *h);
 
-/* Writes `trace_formats`, or a mark that nothing is explained; nothing if explaining is off. */
+/* Writes `trace_formats`, or a mark that nothing is explained. Writes nothing if explaining is off. */
 void explain_announce(struct json *j);
 
-/* The probe begins; the warm-up without the part that measures the cost ends at usual_ns. */
+/* The probe begins. The warm-up, without the part that measures the cost, ends at usual_ns. */
 void explain_go(int64_t usual_ns);
 
 /* The longest time between two looks at the rings. */
 int64_t explain_pause_ns(int64_t pause_ns);
 
-/* For a thread that slept until another one woke it: the trace also has what that one did. inverted: it
- * released a lock and has a lower priority. */
+/* For a thread that slept until another thread woke it: the trace also shows what the waker did. inverted:
+ * the waker released a lock and has a lower priority. */
 void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bool inverted,
 		   const struct explained *who);
 
-/* After samples were taken: copies the moments of those that are worth it. */
+/* Call after samples were taken: copies the moments of the samples that are worth it. */
 void explain_take(struct json *j);
 
-/* Ends: writes `stretch` lines, `symbols`, and `result`. */
+/* Ends. Writes `stretch` lines, `symbols`, and a `result`. */
 void explain_end(struct json *j);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/histogram.h"
 
 #define STRETCHES 16
-#define MARGIN_NS (NS_PER_S / 5) /* time to switch events on permanently, and for late samples */
+#define MARGIN_NS (NS_PER_S / 5) /* time for enabling events permanently, and for late samples */
 #define SETTLE_NS                                                                                            \
 	(NS_PER_S / 200) /* time after a switch in which the kernel's code is changed on all CPUs            \
 			  */
@@ -16,12 +16,12 @@ static struct {
 	unsigned int begun; /* stretches */
 	bool over;
 	struct {
-		int64_t start_ns, end_ns, count; /* of the samples that count; end 0: not over */
+		int64_t start_ns, end_ns, count; /* range of the samples that count; end 0: not over */
 		struct histogram histogram;
 	} stretches[STRETCHES];
 } cost;
 
-/* Without, with, with, without: drift affects both alike. */
+/* The order without, with, with, without makes drift affect both alike. */
 static bool has_events(unsigned int stretch)
 {
 	return stretch % 4 == 1 || stretch % 4 == 2;

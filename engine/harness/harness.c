@@ -40,10 +40,10 @@ static bool takes_policy_other(const struct harness *h)
 	return false;
 }
 
-/* Tries before everything else whether the kernel permits the measurement. */
+/* Tries first of all whether the kernel permits the measurement. */
 static int try_permission(const struct harness *h)
 {
-	/* The kernel decides on a deadline task by its numbers, so the thread itself tries it. */
+	/* The kernel decides on a deadline task by its numbers, so each thread tries this itself. */
 	int error = harness_options.policy == POLICY_DEADLINE
 			    ? 0
 			    : policy_try((enum policy)harness_options.policy, (int)harness_options.priority);
@@ -54,8 +54,8 @@ static int try_permission(const struct harness *h)
 	return error ? refuse_memory_lock(error) : 0;
 }
 
-/* Checks the options together: numbers, CPUs and, unless only_check, permission and memory lock. Returns 0,
- * or the exit status after an `error` line. */
+/* Checks all options together: numbers, CPUs and, unless only_check, permission and memory lock. Returns
+ * 0, or the exit status after an `error` line. */
 static int check_options(struct harness *h, bool only_check)
 {
 	int status;
@@ -75,8 +75,8 @@ static int check_options(struct harness *h, bool only_check)
 	return try_permission(h);
 }
 
-/* Reads the options in the measuring runtime. Returns 0, the exit status after an `error` line, or -1 after
- * the help. */
+/* Reads the options in the measuring runtime. Returns 0, or the exit status after an `error` line, or -1
+ * after the help. */
 static int open_probe(struct harness *h, int argc, char **argv, bool only_check)
 {
 	int status = options_parse(h->table, argc, argv);
@@ -97,13 +97,13 @@ static int open_probe(struct harness *h, int argc, char **argv, bool only_check)
 	return check_options(h, only_check);
 }
 
-/* Keeps the thread that drains away from the measured CPUs, if there are others, and from real-time
+/* Keeps the thread that drains off the measured CPUs, if there are others, and away from real-time
  * priority. */
 static void settle_drain(void)
 {
 	probe_cpus_leave(&cpus);
 	policy_set(POLICY_OTHER, 0);	   /* whatever the process was started with */
-	setpriority(PRIO_PROCESS, 0, -20); /* if it is refused, the ring must be enough */
+	setpriority(PRIO_PROCESS, 0, -20); /* if this is refused, the ring must be enough */
 }
 
 /* Starts the threads. Returns 0, or the exit status after an `error` line. */
@@ -187,8 +187,8 @@ static bool measured_by(const struct harness *h, const struct series *s, struct 
 	return true;
 }
 
-/* Writes `hello`, `series` and `armed`, waits for `go`, and opens the files of raw samples. Returns 0 after
- * `go`; an exit status after an `error` line; -1 if it was stopped before, with the end written. */
+/* Writes `hello`, `series` and `armed`, waits for `go`, and opens the files of raw samples. Returns 0
+ * after `go`, or an exit status after an `error` line, or -1 if `stop` came first, with the end written. */
 static int arm(struct harness *h, const char *name)
 {
 	struct json *j = &h->j;
@@ -214,7 +214,7 @@ static int arm(struct harness *h, const char *name)
 	return status;
 }
 
-/* The process ends when its last thread does, so a thread that waits for a held CPU may run on any other. */
+/* The process ends when its last thread ends, so a thread that waits for a held CPU may run on any other. */
 static void let_threads_run_anywhere(const struct harness *h)
 {
 	for (unsigned int i = 0; i < h->thread_count; i++) {
@@ -223,8 +223,8 @@ static void let_threads_run_anywhere(const struct harness *h)
 	}
 }
 
-/* Runs from `go` to the end; the threads wait at their gate before. Returns 0, the exit status after an
- * `error` line, or -1 if it was stopped before. */
+/* Runs from `go` to the end. The threads wait at their gate before. Returns 0, or the exit status after an
+ * `error` line, or -1 if `stop` came first. */
 static int measure(struct harness *h, const char *name)
 {
 	int status = start(h);
@@ -247,7 +247,7 @@ int harness_run(struct harness *h, int argc, char **argv)
 		return STATUS_OK;
 	if (!status)
 		status = h->prepare(h);
-	/* No thread has begun so far, and h->threads may be empty. */
+	/* No thread has begun yet, and h->threads may be empty. */
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	status = measure(h, argv[0]);
@@ -350,7 +350,7 @@ int harness_series_of(const struct harness *h, const struct harness_thread *t)
 	return -1;
 }
 
-/* Releases that came while a thread did not get its CPU are missed. */
+/* Releases during which a thread did not get its CPU are missed. */
 static void miss_given_up(struct harness *h)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);

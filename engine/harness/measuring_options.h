@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options that measuring probes share: their values, and their tables. */
+/* The options that measuring probes share, with their values and tables. */
 #ifndef RTGAUGE_MEASURING_OPTIONS_H
 #define RTGAUGE_MEASURING_OPTIONS_H
 
@@ -27,14 +27,14 @@ extern const char *const harness_on_off[];
 /* The space of the measured task. */
 enum space { SPACE_USER, SPACE_KERNEL };
 
-/* Tables of one option each. The probe sets the help of `count`, and value and help of `space`. */
+/* Tables with one option each. The probe sets the help of `count`, and the value and help of `space`. */
 extern const struct option_entry harness_option_cpu[], harness_option_policy[], harness_option_priority[],
 	harness_option_duration[], harness_option_count[], harness_option_warm_up[], harness_option_space[];
 
-/* Memory, C-states, samples and the beginning. */
+/* Options for memory, C-states, samples and the beginning. */
 extern const struct option_entry harness_options_machine[];
 
-/* Policy, priority, duration, warm-up and the machine's options. */
+/* Options for policy, priority, duration and warm-up, and the ones above. */
 extern const struct option_entry harness_options_measuring[];
 
 #endif

@@ -40,7 +40,7 @@ static void *run(void *arg)
 	if (!t->error && t->prepare)
 		t->error = t->prepare(t);
 	t->schedstat = usage_open();
-	usage_read(t->schedstat, &t->before); /* so that the first one that counts is quick */
+	usage_read(t->schedstat, &t->before); /* so that the first activation that counts is quick */
 	pthread_getcpuclockid(pthread_self(), &t->cpu_clock);
 	atomic_store(&t->ready, true);
 	while (sem_wait(&harness_shared.gate))
@@ -55,7 +55,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* If a thread is not ready within this time, a task of higher priority holds its CPU. */
+/* If a thread is not ready in this time, a task of higher priority holds its CPU. */
 static bool wait_ready(const struct harness_thread *t)
 {
 	int64_t give_up_ns = clock_now_ns(CLOCK_MONOTONIC) + READY_NS;

@@ -25,11 +25,11 @@
 #include "rt/runtime.h"
 
 #define READY_NS (5 * NS_PER_S)
-#define BUSY_MAX_US 2000000UL /* the longest time that it may run without a sleep at a real-time policy */
+#define BUSY_MAX_US 2000000UL /* the longest time that it may run at a real-time policy without sleeping */
 
-static int64_t before; /* its switches to Linux when it was let go */
+static int64_t before; /* its switches to Linux until its measurement began */
 
-/* Its progress; the first page of the shared memory. */
+/* Its progress, in the first page of the shared memory. */
 struct start {
 	_Atomic bool ready;
 	_Atomic int error;
@@ -43,7 +43,7 @@ void *peer_process_memory(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Only the engine ends it: a signal to both would look as if it died. */
+/* Only the engine may end it. If both got a signal, it would look as if the peer had died. */
 static void leave_signals(void)
 {
 	static const int theirs[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
@@ -123,8 +123,8 @@ int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *
 	if (atomic_load(&start->error))
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "the slave cannot run on CPU %d: %s",
 				  cpu, strerror(atomic_load(&start->error)));
-	/* The fork marked all our pages for copying at the next write: cause that now, not during the
-	 * measurement. */
+	/* After the fork, all our pages are marked for copying at the next write. Cause the copying now,
+	 * not during the measurement. */
 	if (harness_options.memory_lock)
 		memory_lock();
 	return 0;
@@ -163,7 +163,7 @@ void peer_process_end(struct peer_process *peer)
 	if (!peer->pid)
 		return;
 	count_switches(peer);
-	syscall(SYS_kill, peer->pid, SIGKILL); /* Linux's: a co-kernel has its own kill */
+	syscall(SYS_kill, peer->pid, SIGKILL); /* Linux's signal, because a co-kernel has its own kill */
 	while (waitpid(peer->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	peer->pid = 0;

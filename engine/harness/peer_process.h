@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second measured process: it has the engine's policy on a CPU of its own, and shares only what was made
- * by peer_process_memory before. It ends with the engine, however that ends.
+ * A second measured process. It has the engine's policy on a CPU of its own, and shares only memory from
+ * an earlier peer_process_memory. It ends with the engine, however the engine ends.
  */
 #ifndef RTGAUGE_HARNESS_PEER_PROCESS_H
 #define RTGAUGE_HARNESS_PEER_PROCESS_H
@@ -20,21 +20,22 @@ struct peer_process {
 			   */
 };
 
-/* Zeroed memory that both share; NULL: none is left. Never freed. */
+/* Returns zeroed memory that both processes share; NULL: none is left. It is never freed. */
 void *peer_process_memory(size_t size);
 
 /*
- * Starts it on this CPU, before any thread starts and before this process joins a co-kernel. It calls
- * prepare(arg), which returns 0 or an errno, and then work(arg), which does not return; in between, when it
- * is ready, this function returns. Returns 0, or the exit status after an `error` line.
+ * Starts the process on this CPU, before any thread starts and before this process joins a co-kernel. The
+ * new process calls prepare(arg), which returns 0 or an errno, and then work(arg), which does not return.
+ * In between, when it is ready, this function returns. Returns 0, or the exit status after an `error`
+ * line.
  */
 int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *arg), void (*work)(void *arg),
 		       void *arg);
 
-/* Its measurement begins now. */
+/* The peer's measurement begins now. */
 void peer_process_go(struct peer_process *peer);
 
-/* Returns whether it still runs; if not, `died` says how it ended. */
+/* Returns whether it still runs. If not, `died` says how it ended. */
 bool peer_process_lives(struct peer_process *peer);
 
 void peer_process_end(struct peer_process *peer);

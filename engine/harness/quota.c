@@ -12,7 +12,7 @@
 #include "base/memory.h"
 
 #define GROUPS_MAX 16
-#define LOOKS 64 /* more than those of a second */
+#define LOOKS 64 /* more looks than a second has */
 #define FOLLOWED_MAX 64
 #define FOLDER_MAX 512
 #define STAT_MAX 1024
@@ -30,7 +30,7 @@ struct group {
 	unsigned int count; /* of all looks; the last LOOKS are kept */
 };
 
-/* Not a static variable: those are locked in memory even if nothing is explained. */
+/* Not a static variable, because these are locked in memory even if nothing is explained. */
 struct quota {
 	struct group groups[GROUPS_MAX];
 	unsigned int group_count;
@@ -104,8 +104,8 @@ static void follow_group(const char *folder)
 		close(group->file);
 }
 
-/* Finds where the controller is mounted: in version 1 alone or with others, as in /proc/PID/cgroup; "":
- * version 2. */
+/* Finds the mount point of the controller. In version 1 it is mounted alone or with others, as in
+ * /proc/PID/cgroup; "": version 2. */
 static bool find_mount(const char *controllers, char *folder, size_t size)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -209,7 +209,7 @@ static void write_group(const char *folder, void *context)
 	const struct look *before;
 	unsigned int kept, first = 1;
 
-	if (!group) { /* it was moved there: known from the next look on */
+	if (!group) { /* the thread has moved there, so the group is known from the next look on */
 		follow_group(folder);
 		return;
 	}

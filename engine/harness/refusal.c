@@ -44,7 +44,7 @@ static void write_cgroup(struct json *j)
 		fclose(file);
 }
 
-/* Returns whether this is not the first user namespace; only there CAP_SYS_NICE counts
+/* Returns whether this is not the first user namespace. CAP_SYS_NICE counts only in the first
  * (user_namespaces(7)). */
 static bool in_user_namespace(void)
 {
@@ -60,8 +60,8 @@ static bool in_user_namespace(void)
 }
 
 /*
- * Returns whether a seccomp filter refuses the call. The kernel itself answers EINVAL to a process below 0
- * before it checks permissions, so any other answer comes from the filter.
+ * Returns whether a seccomp filter refuses the call. For a process number below 0, the kernel itself
+ * answers EINVAL before it checks permissions, so any other answer comes from the filter.
  */
 static bool filtered(long call)
 {
@@ -72,7 +72,7 @@ static bool filtered(long call)
 	return result < 0 && errno != EINVAL;
 }
 
-/* What a container takes away. */
+/* Capabilities and calls that a container takes away. */
 static void write_container(struct json *j, long call)
 {
 	json_bool(j, "user_namespace", in_user_namespace());

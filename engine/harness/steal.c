@@ -15,7 +15,7 @@
 #define FIELD_STEAL 8
 #define MS_PER_S 1000
 
-/* Not a static variable: those are locked in memory even if nothing is explained. */
+/* Not a static variable, because these are locked in memory even if nothing is explained. */
 struct counts {
 	int64_t before[CPUSET_MAX], now[CPUSET_MAX];
 	char text[TEXT_MAX];
@@ -24,7 +24,7 @@ struct counts {
 static struct counts *counts;
 static int file = -1;
 
-/* After `cpu`: its number and the fields. */
+/* After `cpu` come its number and the fields. */
 static void take_line(const char *at)
 {
 	char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much time a hypervisor took of each CPU, by the guest's kernel: the field `steal` of /proc/stat
- * (Documentation/filesystems/proc.rst), usually in ticks of 10 ms.
+ * How much of each CPU's time a hypervisor took, as the guest's kernel reports it: the field `steal` of
+ * /proc/stat (Documentation/filesystems/proc.rst), usually in ticks of 10 ms.
  */
 #ifndef RTGAUGE_STEAL_H
 #define RTGAUGE_STEAL_H
@@ -10,14 +10,14 @@
 
 #include "base/json.h"
 
-/* Returns false if nothing was ever stolen here, or it cannot be read. */
+/* Returns false if nothing was ever stolen here, or if it cannot be read. */
 bool steal_open(void);
 
-/* Reads it again. */
+/* Reads the times again. */
 void steal_look(void);
 
-/* Writes an object: CPU -> ms that were stolen between the last two looks; CPUs that lost nothing are left
- * out. */
+/* Writes an object from CPUs to ms that were stolen between the last two looks, without CPUs that lost
+ * nothing. */
 void steal_write(const char *key, struct json *j);
 
 void steal_close(void);

@@ -7,8 +7,8 @@
 #include "base/series.h"
 #include "harness/measuring_thread.h"
 
-/* Writes the last window of a series, its outliers, and its summary with its thread's usage (NULL: none);
- * marks lost and impossible samples; closes its samples. */
+/* Writes a series' last window, its outliers, and its summary with its thread's usage (NULL: none). Marks
+ * lost and impossible samples. Closes its samples file. */
 void summary_write(struct series *s, const struct harness_thread *t, struct json *j);
 
 #endif

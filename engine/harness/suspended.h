@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long the machine has been suspended since its boot: the difference of two clocks that cannot be read
- * at once. Preemption between the readings makes one result too large, the other too small.
+ * How long the machine has been suspended since it booted: the difference between two clocks that cannot
+ * be read at once. If the thread is preempted between the readings, one result is too large and the other
+ * too small.
  */
 #ifndef RTGAUGE_SUSPENDED_H
 #define RTGAUGE_SUSPENDED_H

@@ -37,7 +37,7 @@ void thread_watch_drained(void)
 	atomic_fetch_add(&drain_progress, 1);
 }
 
-/* The first series of this CPU; -1: none. */
+/* Returns the first series of this CPU; -1: none. */
 static int series_on(const struct harness *h, int cpu)
 {
 	for (unsigned int i = 0; i < h->series_count; i++) {
@@ -47,7 +47,7 @@ static int series_on(const struct harness *h, int cpu)
 	return -1;
 }
 
-/* Reports once for each thread that it does not get its CPU, and why. */
+/* Reports each thread that does not get its CPU, once, with the reason. */
 void thread_watch_tell(struct harness *h)
 {
 	char holder[160];

@@ -18,7 +18,7 @@
 
 const char *const kernel_step_names[KERNEL_STEPS] = {"interrupt-latency", "thread-latency", "service-time"};
 
-/* A request is an unsigned long in glibc and an int in musl; the kernel accepts both. */
+/* A request is an unsigned long in glibc and an int in musl. The kernel accepts both. */
 static int ask(const struct kmod_device *device, unsigned long request, void *argument)
 {
 	return RUNTIME_LINUX(ioctl(device->fd, request, argument)) ? errno : 0;
@@ -40,12 +40,12 @@ static int not_open(const char *name, int error)
 			  strerror(error), error == EACCES || error == EPERM ? "; run as root" : "");
 }
 
-/* Checks that the device has the ABI of this engine. Returns 0 or the exit status. */
+/* Checks that the device has this engine's ABI. Returns 0 or the exit status. */
 static int check(struct kmod_device *device, struct rtgauge_info *info)
 {
 	int error = ask(device, RTGAUGE_IOC_INFO, info);
 
-	/* The command contains the size of its data: another ABI may not know it. */
+	/* The command's number contains the size of its data, so another ABI may not know it. */
 	if (error || info->abi != RTGAUGE_KMOD_ABI || info->sample_size != sizeof(struct rtgauge_sample)) {
 		char abi[32] = "another ABI";
 
@@ -96,7 +96,7 @@ int kmod_open(struct kmod_device *device, const char *name)
 	return status ? status : map_rings(device);
 }
 
-/* The text of one record of /dev/kmsg, "6,339,5140900,-;text". */
+/* Returns the text of one record of /dev/kmsg, "6,339,5140900,-;text". */
 static const char *text_of(char *record)
 {
 	char *text = strchr(record, ';');
@@ -107,7 +107,7 @@ static const char *text_of(char *record)
 	return text + 1;
 }
 
-/* What the module last wrote to the kernel's log since that was opened; empty: nothing. */
+/* Returns what the module last wrote to the kernel's log since the log was opened; empty: nothing. */
 static void read_reason(const struct kmod_device *device, char *reason, size_t size)
 {
 	char record[1024];
@@ -181,7 +181,7 @@ bool kmod_look(struct kmod_device *device)
 	struct rtgauge_status status;
 	struct rtgauge_map *map = device->map;
 
-	/* The state is read first: everything written before the end is then in the rings. */
+	/* Read the state first: everything that was written before the end is then in the rings. */
 	device->ended = !kmod_status(device, &status) || status.state != RTGAUGE_STATE_RUNNING;
 	device->held_count -= device->given;
 	memmove(device->held, device->held + device->given, device->held_count * sizeof(*device->held));

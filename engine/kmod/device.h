@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The character device of one of rtgauge's kernel modules (docs/formats/kmod.md): it is opened, its ABI
- * compared, a measurement started and stopped, and its samples are read from the rings in the order of
+ * The character device of one of rtgauge's kernel modules (docs/formats/kmod.md). The engine opens it,
+ * compares its ABI, and starts and stops a measurement. Samples are read from the rings in the order of
  * their numbers.
  */
 #ifndef RTGAUGE_KMOD_DEVICE_H
@@ -13,14 +13,14 @@
 
 #include "../kmod/rtgauge_kmod.h"
 
-/* Samples that a ring holds; the reader comes again before this many were made. */
+/* How many samples a ring holds. The reader comes again before this many are made. */
 #define KMOD_CAPACITY 4096
 
-/* The steps of a task in the kernel: to its interrupt, from there to its thread, and the work of whichever
- * does it. */
+/* The steps of a task in the kernel: up to its interrupt, from there to its thread, and the work of the
+ * one that does it. */
 enum kernel_step { STEP_INTERRUPT, STEP_THREAD, STEP_WORK, KERNEL_STEPS };
 
-/* The label `segment` of their series. */
+/* The label `segment` of the steps' series. */
 extern const char *const kernel_step_names[KERNEL_STEPS];
 
 struct kmod_device {
@@ -28,13 +28,13 @@ struct kmod_device {
 	int fd;		  /* -1: not open */
 	int log;	  /* the kernel's log, for the reason of a refusal; -1: it cannot be read */
 	struct rtgauge_map *map;
-	struct rtgauge_sample *held; /* taken from the rings and not returned yet, by number */
+	struct rtgauge_sample *held; /* samples taken from the rings but not returned yet, by number */
 	size_t held_count, given;
-	uint64_t settled; /* one more than the highest number seen before the last look */
-	bool ended;	  /* the rings were read after the measurement's end */
+	uint64_t settled; /* one more than the highest number before the last look */
+	bool ended;	  /* the rings were read after the measurement had ended */
 };
 
-/* Opens it and maps its rings. Returns 0, or the exit status after an `error` line. */
+/* Opens the device and maps its rings. Returns 0, or the exit status after an `error` line. */
 int kmod_open(struct kmod_device *device, const char *name);
 
 /*
@@ -43,16 +43,16 @@ int kmod_open(struct kmod_device *device, const char *name);
  */
 int kmod_start(struct kmod_device *device, unsigned long command, void *parameters);
 
-/* Stops it; its samples can still be read. */
+/* Stops the measurement. Its samples can still be read. */
 void kmod_stop(struct kmod_device *device);
 
-/* Returns false if it could not be read. */
+/* Reads the status. Returns false if it could not be read. */
 bool kmod_status(const struct kmod_device *device, struct rtgauge_status *status);
 
 /*
- * Looks at the rings. Then kmod_next returns, in the order of their numbers, the samples that no earlier
- * one can follow: a sample of one CPU may be seen before an earlier one of another CPU, so the newest wait
- * for the next look. Returns true if the measurement has ended; kmod_next then returns all the rest.
+ * Looks at the rings. Then kmod_next returns samples in the order of their numbers. A sample of one CPU
+ * may be seen before an earlier sample of another CPU, so the newest wait for the next look. Returns true
+ * if the measurement has ended; kmod_next then returns all the rest.
  */
 bool kmod_look(struct kmod_device *device);
 

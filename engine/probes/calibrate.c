@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* calibrate: resolution of each clock and the distribution of the cost of reading it (Garre et al. 2014,
- * sec. 3.4). */
+/* calibrate: measures each clock's resolution and the cost of reading it (Garre et al. 2014, sec. 3.4). */
 #include <string.h>
 
 #include "base/clock.h"

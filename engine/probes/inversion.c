@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * inversion: does a high-priority task starve that waits for a lock which a low task holds, while a middle
- * one computes (Garre et al. 2014, sec. 3.2, fig. 2)? Three FIFO tasks run on one CPU, one trial a burst.
- * Low takes the lock and makes high ready, which asks for the lock. Low makes middle ready, and continues
- * in its critical section, which takes a set time on the CPU. Middle computes until high has the lock, or
- * to the limit of the probe; high has then starved. High's wait begins when it is made ready.
+ * inversion: does a high-priority task starve while it waits for a lock that a low task holds and a middle
+ * task computes (Garre et al. 2014, sec. 3.2, fig. 2)? Three FIFO tasks run on one CPU, one trial a burst.
+ * Low takes the lock and makes high ready; high asks for the lock. Low then makes middle ready, and
+ * continues in its critical section, which takes a set time on the CPU. Middle computes until high has the
+ * lock, or up to the probe's limit; high has then starved. High's wait begins when it is made ready.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -70,7 +70,7 @@ static const struct option_entry table[] = {
 /* A kind of lock, and the results of its trials. */
 struct kind {
 	enum lock_kind lock;
-	int error; /* there is no such lock here */
+	int error; /* this runtime lacks the lock */
 	struct series series;
 	int64_t done, starved, gave_up, wait_max_ns, held_max_ns;
 };
@@ -82,7 +82,7 @@ struct state {
 	struct burst_task *tasks[TASKS];
 };
 
-/* Shared by the three tasks of a trial. */
+/* State that the three tasks of a trial share. */
 static struct lock lock_now;
 static struct {
 	sem_t middle, high;
@@ -91,8 +91,8 @@ static struct {
 	_Atomic bool high_has_it;
 } trial;
 
-/* The critical section: this much time on the CPU, even if others take it meanwhile. The middle task ends
- * at the limit, so this section always ends. */
+/* The critical section. It takes this much time on the CPU, even if others take the CPU meanwhile. The
+ * middle task ends at the limit, so this section always ends. */
 static void hold(void)
 {
 	int64_t began_ns = usage_own_cpu_ns();
@@ -175,7 +175,7 @@ static bool drain(struct burst *burst, struct json *j)
 	if (held_ns > kind->held_max_ns)
 		kind->held_max_ns = held_ns;
 	lock_end(&lock_now);
-	/* Takes the kinds in turn, so that a disturbance does not affect only one. */
+	/* Takes the kinds by turns, so that a disturbance does not affect only one kind. */
 	do {
 		state->kind_now = (state->kind_now + 1) % state->kind_count;
 		next = state->kinds[state->kind_now];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * noise: a task that only reads the clock sees each loss of its CPU as a gap between two readings. After
- * each gap the kernel's counts for the task and the CPU show what the kernel knows of it. If it knows
- * nothing, the gap came from below: hardware, firmware, a hypervisor.
+ * each gap, the kernel's counts for the task and the CPU show whether the kernel knows the cause. If it
+ * does not, the gap came from below the kernel: hardware, firmware, a hypervisor.
  */
 #include <string.h>
 
@@ -19,10 +19,11 @@
 #include "rt/interrupts.h"
 
 #define ROOM ((size_t)3 * 8192)
-#define READ_COST_MAX_NS 100000 /* if counting interrupts takes longer, it would itself be measured */
+#define READ_COST_MAX_NS 100000 /* if counting interrupts took longer, it would itself be measured */
 #define BUSY_PERCENT_MAX 80
 
-/* If interrupts are not counted, those gaps and the ones from below are one series with another name. */
+/* If interrupts are not counted, their gaps and the gaps from below the kernel share a series with another
+   name. */
 enum cause { CAUSE_TASK, CAUSE_INTERRUPT, CAUSE_BELOW, CAUSES };
 
 static const char *const cause_names[] = {"task", "interrupt", "below"};
@@ -61,14 +62,14 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* A CPU: its task and a series for each cause. */
+/* A CPU, with its task and a series for each cause. */
 struct watched_cpu {
 	struct burst_task *task;
 	struct series series[CAUSES];
 	struct interrupts interrupts;
 	bool interrupts_told;
 	int64_t read_cost_ns;
-	/* in the measured phase: of the burst, and in all */
+	/* in the measured phase: of the burst; of all bursts */
 	int64_t observed_ns, observed_all_ns;
 	int64_t lost;
 };
@@ -82,7 +83,7 @@ struct state {
 	int64_t measured_from_ns, measured_until_ns; /* set before each burst */
 };
 
-/* The kernel's counts so far. */
+/* The kernel's counts up to now. */
 struct counted {
 	int64_t switches, interrupts;
 };
@@ -106,7 +107,7 @@ static enum cause cause_of(const struct watched_cpu *c, const struct counted *be
 	return CAUSE_BELOW;
 }
 
-/* The part of a stretch in the measured phase. */
+/* Returns the part of a stretch that is in the measured phase. */
 static int64_t measured_part(const struct state *state, int64_t begin_ns, int64_t end_ns)
 {
 	if (begin_ns < state->measured_from_ns)
@@ -125,7 +126,7 @@ static void work(struct burst_task *t)
 	struct counted before, after;
 	size_t count = 0;
 
-	burst_meet(t->burst); /* so that no task keeps the first thread from opening the other gates */
+	burst_meet(t->burst); /* so that no task keeps the first thread from opening other gates */
 	count_now(c, &before);
 	c->observed_ns = 0;
 	last_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -139,7 +140,7 @@ static void work(struct burst_task *t)
 			c->observed_ns += measured_part(state, now_ns, last_ns);
 			break;
 		}
-		/* A gap counts as a whole, in the phase in which it begins. */
+		/* A whole gap counts in the phase in which it begins. */
 		if (now_ns >= state->measured_from_ns && now_ns < state->measured_until_ns)
 			c->observed_ns += last_ns - now_ns;
 		count_now(c, &after);
@@ -210,7 +211,7 @@ static void conclude(struct harness *h, struct json *j)
 	}
 }
 
-/* Returns whether counting interrupts is cheap enough after each gap; runs on the task's CPU. */
+/* Returns whether counting interrupts after each gap is cheap enough. Runs on the task's CPU. */
 static int prepare(struct harness_thread *thread)
 {
 	const struct burst_task *t = container_of(thread, struct burst_task, thread);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * preempt: a high-priority task becomes ready while a low one runs on its CPU; measures from the event to
- * its first instruction (Garre et al. 2014, sec. 3.1). The event is the time for which a timer was set, or
- * the moment just before a task on another CPU posts a semaphore.
+ * preempt: a high-priority task becomes ready while a low one runs on its CPU. The probe measures the time
+ * from the event to the high task's first instruction (Garre et al. 2014, sec. 3.1). The event is the time
+ * for which a timer was set, or the moment just before a task on another CPU posts a semaphore.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -68,13 +68,14 @@ struct state {
 
 static struct {
 	_Alignas(CACHE_LINE) _Atomic bool over;
-	size_t posts; /* set before over is */
+	size_t posts; /* set before `over` */
 	_Alignas(CACHE_LINE) sem_t wake;
 } burst_now;
 
 /*
- * If nobody counts switches: how often a time stamp of the high task lies between two successive readings
- * of the clock by the low task, which was then preempted. The high task stores it on this CPU.
+ * Used if nobody counts switches: how often a time stamp of the high task lies between two successive
+ * clock readings of the low task, which was then preempted. The high task stores the time stamp on this
+ * CPU.
  */
 static int64_t watch_high(const struct burst *burst)
 {
@@ -99,7 +100,7 @@ static int64_t watch_high(const struct burst *burst)
 	return proven;
 }
 
-/* The low task computes until the others have ended, but not longer than the burst. */
+/* The low task computes until the others have ended, but no longer than the burst. */
 static void run_low(struct burst_task *t)
 {
 	struct usage before, after;
@@ -152,7 +153,8 @@ static void run_high_by_wake_up(struct burst_task *t)
 		while (sem_wait(&burst_now.wake))
 			;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		/* The post that ends the burst comes after all others, which may still wait to be seen. */
+		/* The post that ends the burst comes after all other posts, which may still wait to be
+		   seen. */
 		if (atomic_load_explicit(&burst_now.over, memory_order_acquire) && count == burst_now.posts)
 			break;
 		t->times[count++] = timespec_ns(&now);
@@ -238,7 +240,7 @@ static int check_numbers(struct harness *h)
 	return 0;
 }
 
-/* Without real-time priorities, the low task has a nice value. */
+/* Without real-time priorities, the low task gets a nice value. */
 static int be_nice(struct harness_thread *t)
 {
 	return setpriority(PRIO_PROCESS, (id_t)t->tid, 19) ? errno : 0;

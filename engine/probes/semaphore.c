@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * semaphore: two tasks wake each other in turn; measures from one task's post to the other's return from
- * wait (paper row G1; Garre et al. 2014, sec. 3.1, IPC), and the same with other means by which a program
- * waits. Each task stores the time of its return and posts at once, so that one clock reading ends a
- * hand-over and begins the next.
+ * semaphore: two tasks wake each other by turns. The probe measures the time from one task's post to the
+ * other's return from wait (paper row G1; Garre et al. 2014, sec. 3.1, IPC), and the same for other
+ * primitives on which programs wait. Each task stores the time of its return and posts at once, so that
+ * one clock reading ends a hand-over and begins the next.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* What the two tasks share; [n] is what task n waits for, unless noted otherwise. */
+/* State that the two tasks share. [n] is what task n waits for, unless noted otherwise. */
 struct means {
 	sem_t semaphores[2];
 	pthread_mutex_t mutexes[3];
@@ -89,8 +89,8 @@ struct state {
 	_Alignas(CACHE_LINE) struct means means;
 };
 
-/* `post` wakes the other task, and `wait` waits for it; turn_number counts the hand-overs of the burst, 0
- * is the first by task 0. Interrupted calls are repeated. */
+/* `post` wakes the other task, and `wait` waits for it. turn_number counts the hand-overs of the burst; 0
+ * is the first, by task 0. Interrupted calls are repeated. */
 
 static inline void semaphore_post(struct means *m, unsigned int other, size_t turn_number)
 {
@@ -139,7 +139,7 @@ static inline void condition_wait(struct means *m, unsigned int own, size_t turn
 	pthread_mutex_unlock(&m->turn_lock);
 }
 
-/* eventfd and pipe; one byte would do for a pipe, here it has eight like eventfd. */
+/* For eventfd and pipe. One byte would be enough for a pipe; here it has eight, like eventfd. */
 static inline void file_post(struct means *m, unsigned int other, size_t turn_number)
 {
 	const uint64_t one = 1;
@@ -190,7 +190,8 @@ static inline void signal_wait(struct means *m, unsigned int own, size_t turn_nu
 
 typedef void (*step)(struct means *m, unsigned int task, size_t turn_number);
 
-/* The measured path: returns from wait, reads the clock, stores, posts. Task 0 decides when it is over. */
+/* The measured path: returns from wait, reads the clock, stores, posts. Task 0 decides when the burst is
+   over. */
 static inline __attribute__((always_inline)) void take_turns(struct burst_task *t, step post, step wait)
 {
 	struct state *state = t->burst->harness.state;
@@ -231,10 +232,10 @@ static void take_turns_by_mutex(struct burst_task *t)
 		pthread_mutex_lock(&m->mutexes[2]);
 	take_turns(t, mutex_post, mutex_wait);
 	if (t->number == 0) {
-		/* It has released the mutex of its last turn, and holds the one before it. */
+		/* The task has released the mutex of its last turn, and holds the one before it. */
 		pthread_mutex_unlock(&m->mutexes[(2 * (t->count - 1) + 2) % 3]);
 	} else {
-		/* It got the mutex of task 0's last turn, and holds the one after it. */
+		/* The task got the mutex of task 0's last turn, and holds the one after it. */
 		pthread_mutex_unlock(&m->mutexes[2 * t->count % 3]);
 		pthread_mutex_unlock(&m->mutexes[(2 * t->count + 1) % 3]);
 	}
@@ -265,7 +266,7 @@ static void work_by_method(struct burst_task *t)
 	}
 }
 
-/* In addition to the times: how often the task slept, by the kernel's count. */
+/* Reports, in addition to the times, how often the task slept, by the kernel's count. */
 static void work(struct burst_task *t)
 {
 	struct state *state = t->burst->harness.state;
@@ -294,11 +295,11 @@ static int open_queue(struct means *m, unsigned int n)
 	m->queues[n] = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attr);
 	if (m->queues[n] == (mqd_t)-1)
 		return errno;
-	mq_unlink(name); /* it lives as long as it is open */
+	mq_unlink(name); /* the process lives as long as this is open */
 	return 0;
 }
 
-/* Makes what one task waits for. Returns 0 or an errno. */
+/* Makes the object on which one task waits. Returns 0 or an errno. */
 static int open_method(struct means *m, unsigned int n)
 {
 	int ends[2];
@@ -331,8 +332,8 @@ static void ready(struct burst *burst)
 		state->means.waiters[i] = burst->tasks[i]->thread.thread;
 }
 
-/* The times of the two alternate: the number of a time says which task ended a hand-over, not the clocks of
- * CPUs, which may differ. */
+/* The two tasks' times alternate. A time's number says which task ended a hand-over; the clocks of the
+ * CPUs may differ, so they do not decide. */
 static bool drain(struct burst *burst, struct json *j)
 {
 	struct state *state = burst->harness.state;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * switch: tasks of equal priority on one CPU yield to each other by sched_yield; measures the cost of one
- * switch (Garre et al. 2014, sec. 3.1). Each task stores the time before each of its yields. Between a time
- * of one task and the next time of any task lie a yield, a switch if the other time is another task's, and
- * one clock reading.
+ * switch: tasks of equal priority on one CPU yield to each other with sched_yield. The probe measures the
+ * cost of one switch (Garre et al. 2014, sec. 3.1). Each task stores the time before each of its yields.
+ * Between one task's time and the next time of any task are a yield, a clock reading and, if the next time
+ * is another task's, a switch.
  */
 #include <sched.h>
 
@@ -58,7 +58,7 @@ static void work(struct burst_task *t)
 	burst_meet(t->burst);
 	for (;;) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		/* A task that has ended gave up the CPU by sleeping, so this was not a yield. */
+		/* A task that has ended gave up the CPU by sleeping, so that was not a yield. */
 		if (atomic_load_explicit(&burst_now.over, memory_order_relaxed))
 			break;
 		t->times[count++] = timespec_ns(&now);
@@ -76,7 +76,7 @@ static void ready(struct burst *burst)
 	atomic_store(&burst_now.over, false);
 }
 
-/* Returns the task whose next time is the earliest; -1: none. */
+/* Returns the task whose next time is the earliest; -1: there is none. */
 static int earliest(struct burst_task *const *tasks, const size_t *at)
 {
 	int first = -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "rt/barrier.h"
 
-#define SPINS 4000 /* longer than threads with equal work differ, far shorter than a step of anything */
+#define SPINS 4000 /* more than threads with equal work differ by, far less than any step takes */
 
 static inline void relax(void)
 {
@@ -30,7 +30,7 @@ void barrier_pass(struct barrier *b, void (*once)(void *arg), void *arg)
 	if (atomic_fetch_add_explicit(&b->arrived, 1, memory_order_acq_rel) + 1 == b->threads) {
 		atomic_store_explicit(&b->arrived, 0, memory_order_relaxed);
 		once(arg);
-		/* Before the tokens: a thread with a token must not come back to this gate. */
+		/* Before the tokens: a thread with a token must not return to this gate. */
 		atomic_store_explicit(&b->generation, generation + 1, memory_order_release);
 		for (unsigned int i = 1; i < b->threads; i++)
 			sem_post(gate);

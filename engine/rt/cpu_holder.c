@@ -14,8 +14,8 @@
 #define CANDIDATES_MAX 64
 #define LOOK_NS (NS_PER_S / 5)
 
-/* The numbers after the name, from field 3 on (proc(5)). By hand: sscanf would add 120 KB to a static
- * program. */
+/* Parses the numbers after the name, from field 3 on (proc(5)), without sscanf, which would add 120 KB to
+ * a static program. */
 enum field {
 	FIELD_STATE = 3,
 	FIELD_USER = 14,

@@ -18,19 +18,19 @@ struct thread_stat {
 	char name[64];
 };
 
-/* Parses one line of a stat file. Returns false if it is something else. */
+/* Parses one line of a stat file. Returns false for any other text. */
 bool thread_stat_parse(const char *line, struct thread_stat *stat);
 
-/* Reads one thread of this process. Returns false if it has ended. */
+/* Reads one thread of this process. Returns false if the thread has ended. */
 bool thread_stat_own(pid_t tid, struct thread_stat *stat);
 
 /*
- * Finds the thread that runs on this CPU, by two looks 0.2 s apart at every thread of the machine except
- * this process's. Returns false if none in /proc ran there.
+ * Finds the thread that runs on this CPU. Looks twice, 0.2 s apart, at every thread of the machine except
+ * this process's. Returns false if no thread in /proc ran there.
  */
 bool cpu_holder_find(int cpu, struct thread_stat *holder);
 
-/* "hog (pid 12, thread 13, FIFO 99)", as far as it is known. */
+/* Writes "hog (pid 12, thread 13, FIFO 99)", as far as this is known. */
 const char *cpu_holder_text(const struct thread_stat *holder, char *text, size_t size);
 
 #endif

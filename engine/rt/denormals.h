@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Some processors take many times as long for numbers too small for full precision. A computation whose
- * time is measured treats them as 0. */
+/* Some processors need many times as long for numbers that are too small for full precision. A computation
+ * whose time is measured treats these as 0. */
 #ifndef RTGAUGE_DENORMALS_H
 #define RTGAUGE_DENORMALS_H
 
 #include <stdint.h>
 
-/* For the calling thread, from here on. */
+/* Applies to the calling thread, from now on. */
 static inline void denormals_to_zero(void)
 {
 #if defined(__x86_64__)

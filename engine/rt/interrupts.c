@@ -13,7 +13,7 @@
 
 #define TEXT_MAX ((size_t)1 << 22)
 
-/* Parses the number after blanks; NULL: there is none. */
+/* Parses the number after blanks; NULL: there is no number. */
 static const char *number(const char *at, int64_t *value)
 {
 	int64_t n = 0;
@@ -28,7 +28,7 @@ static const char *number(const char *at, int64_t *value)
 	return at;
 }
 
-/* A line without that many columns (ERR, MIS) has no CPU. */
+/* A line with fewer columns (ERR, MIS) has no CPUs. */
 int64_t interrupts_sum(const char *text, int column)
 {
 	uint64_t sum = 0;
@@ -51,7 +51,7 @@ int64_t interrupts_sum(const char *text, int column)
 	return (int64_t)sum;
 }
 
-/* Returns -1 if it cannot be read completely. */
+/* Reads the whole file. Returns -1 if that is impossible. */
 static ssize_t read_text(struct interrupts *interrupts)
 {
 	size_t got = 0;
@@ -92,7 +92,7 @@ static int find_column(const char *text, int cpu)
 int interrupts_open(struct interrupts *interrupts, int cpu)
 {
 	if (RUNTIME_IS_COKERNEL)
-		return EOPNOTSUPP; /* reading them would hand a thread to Linux */
+		return EOPNOTSUPP; /* reading the counts would move a thread to Linux */
 	interrupts->fd = open("/proc/interrupts", O_RDONLY | O_CLOEXEC);
 	if (interrupts->fd < 0)
 		return errno;
@@ -100,7 +100,7 @@ int interrupts_open(struct interrupts *interrupts, int cpu)
 		interrupts->text = memory_get(interrupts->size);
 		if (!interrupts->text)
 			return ENOMEM;
-		/* Twice its present size, because numbers grow. */
+		/* Allocates twice the present size, because numbers grow. */
 		if (read_text(interrupts) >= 0 && strlen(interrupts->text) < interrupts->size / 2) {
 			interrupts->column = find_column(interrupts->text, cpu);
 			return interrupts->column < 0 ? ENODATA : 0;

@@ -20,7 +20,7 @@ static int make_mutex(pthread_mutex_t *mutex, int protocol, int ceiling)
 	if (!error && protocol == PTHREAD_PRIO_PROTECT)
 		error = pthread_mutexattr_setprioceiling(&attr, ceiling);
 #else
-	(void)ceiling; /* musl has no ceiling: it has refused the protocol */
+	(void)ceiling; /* musl has no priority ceiling, and has already refused the protocol */
 #endif
 	if (!error)
 		error = pthread_mutex_init(mutex, &attr);
@@ -42,7 +42,7 @@ int lock_make(struct lock *lock, enum lock_kind kind, int ceiling)
 	case LOCK_SEMAPHORE:
 		return sem_init(&lock->semaphore, 0, 1);
 	case LOCK_FUTEX:
-		return RUNTIME_IS_COKERNEL ? EOPNOTSUPP : 0; /* it is Linux's own */
+		return RUNTIME_IS_COKERNEL ? EOPNOTSUPP : 0; /* the lock is Linux's own */
 	case LOCK_SPIN:
 		break;
 	}
@@ -57,8 +57,8 @@ void lock_end(struct lock *lock)
 		pthread_mutex_destroy(&lock->mutex);
 }
 
-/* A waiting thread says so in the word, so that the holder knows whether to wake it (U. Drepper, Futexes
- * are tricky, 2011, mutex 2). */
+/* A waiting thread notes this in the word, so that the holder knows whether to wake it (U. Drepper,
+ * Futexes are tricky, 2011, mutex 2). */
 static void futex_take(_Atomic int *word)
 {
 	int was = 0;

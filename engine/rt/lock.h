@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One lock of each kind that a program may choose, with one interface. */
+/* One lock of each kind that a program may choose, behind one interface. */
 #ifndef RTGAUGE_LOCK_H
 #define RTGAUGE_LOCK_H
 
@@ -25,16 +25,16 @@ struct lock {
 	_Atomic int word; /* futex: 0 free, 1 taken, 2 taken with waiters; spin: 0 free, 1 taken */
 };
 
-/* Makes a free lock. ceiling: the priority of a ceiling mutex. Returns 0 or an errno: there is no such lock
- * here. */
+/* Makes a free lock. ceiling: the priority of a ceiling mutex. Returns 0 or an errno if there is no such
+ * lock here. */
 int lock_make(struct lock *lock, enum lock_kind kind, int ceiling);
 
 /* Destroys a free lock. */
 void lock_end(struct lock *lock);
 
 /*
- * Takes it. Only a spin lock gives up, at give_up_ns (CLOCK_MONOTONIC), and returns false. With the others
- * a thread sleeps until the holder releases the lock.
+ * Takes the lock. Only a spin lock gives up, at give_up_ns (CLOCK_MONOTONIC), and returns false. With the
+ * other locks, a thread sleeps until the holder releases the lock.
  */
 bool lock_take(struct lock *lock, int64_t give_up_ns);
 

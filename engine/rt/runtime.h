@@ -18,7 +18,7 @@
 #include "base/options.h"
 #include "base/verbs.h"
 
-#ifdef RTGAUGE_COKERNEL /* its name, as in --rt NAME */
+#ifdef RTGAUGE_COKERNEL /* name, as in --rt NAME */
 
 enum { RUNTIME_IS_COKERNEL = 1 };
 #define RUNTIME_NAME RTGAUGE_COKERNEL
@@ -26,34 +26,36 @@ enum { RUNTIME_IS_COKERNEL = 1 };
 
 #ifdef RTGAUGE_RTAI
 enum {
-	RUNTIME_FIRES_EARLY = 1,     /* its timers are set earlier by the usual time of a wake-up */
-	RUNTIME_COUNTS_SWITCHES = 0, /* of a thread; and hand-overs to Linux of all threads together */
-	RUNTIME_HANDLES_TIMERS = 0,  /* in kernel space, without a thread */
+	RUNTIME_FIRES_EARLY = 1, /* its timers are set earlier by the usual time of a wake-up */
+	RUNTIME_COUNTS_SWITCHES =
+		0, /* counts switches of a thread, and moves to Linux of all threads together */
+	RUNTIME_HANDLES_TIMERS = 0, /* in kernel space, without a thread */
 };
 #else
 enum { RUNTIME_FIRES_EARLY = 0, RUNTIME_COUNTS_SWITCHES = 1, RUNTIME_HANDLES_TIMERS = 1 };
 #endif
 
-/* A call of Linux whose name is the co-kernel's, which refuses it before this process has joined. */
+/* Linux's call, whose name is the co-kernel's. The co-kernel's call refuses it before this process has
+   joined. */
 #ifdef RTGAUGE_COBALT
 #define RUNTIME_LINUX(call) __STD(call)
 #else
 #define RUNTIME_LINUX(call) call
 #endif
 
-/* Called in main, before the verb. Returns 0, or the exit status after an `error` line: the co-kernel is
- * missing or has no such probe. */
+/* Called in main before the verb. Returns 0, or the exit status after an `error` line: the co-kernel is
+ * missing or lacks the probe. */
 int runtime_begin(const struct verb *verb);
 
 /*
- * Called after that, and after a second process was forked: this process joins the co-kernel, can make its
- * calls, and must not fork any more. Repeated calls do nothing. Returns 0, or the exit status after an
- * `error` line.
+ * Called afterwards, and after a second process was forked. This process joins the co-kernel, can then
+ * make its calls, and must not fork any more. Repeated calls do nothing. Returns 0, or the exit status
+ * after an `error` line.
  */
 int runtime_join(void);
 
-/* Called after the options are read: checks what the co-kernel lacks. Returns 0, or the exit status after
- * an `error` line. */
+/* Called after the options are read. Checks them against what the co-kernel lacks. Returns 0, or the exit
+ * status after an `error` line. */
 int runtime_check(const char *verb, const struct option_entry *table);
 
 /* Called on a measuring thread before it measures. Returns 0 or an errno. */
@@ -62,21 +64,21 @@ int runtime_thread_begin(void);
 /* Called on a measuring thread after it has measured. */
 void runtime_thread_end(void);
 
-/* Called on an ordinary thread before it moves to other CPUs. */
+/* Called on an ordinary thread before it moves to another CPU. */
 void runtime_thread_moves(void);
 
-/* Called on the thread that drains before the gate opens; and returns how often threads were handed to
- * Linux since then, if that is not counted by thread (-1: unknown). */
+/* Called on the thread that drains, before the gate opens; the second returns how often threads were moved
+ * to Linux since then, if this is not counted for each thread (-1: unknown). */
 void runtime_go(void);
 int64_t runtime_switches_of_all(void);
 
-/* Ends the sleep of a measuring thread that must stop. Called by ordinary threads. */
+/* Ends the sleep of a measuring thread that must stop. Ordinary threads call it. */
 void runtime_interrupt(pthread_t thread);
 
-/* A clock that the co-kernel may lack, in ns; called by ordinary threads. */
+/* Reads a clock that the co-kernel may lack, in ns. Ordinary threads call it. */
 int64_t runtime_linux_clock_ns(clockid_t clock);
 
-/* Why a measuring thread was handed to Linux; NULL: unknown. */
+/* Returns why a measuring thread was moved to Linux; NULL: unknown. */
 const char *runtime_switch_cause(void);
 
 #else
@@ -89,7 +91,7 @@ enum {
 };
 #define RUNTIME_NAME "linux"
 #define RUNTIME_LINUX(call) call
-#define RUNTIME_MODULE(name) name /* of the kernel module with the same task on this runtime */
+#define RUNTIME_MODULE(name) name /* name of the kernel module with the same task on this runtime */
 
 static inline int runtime_begin(const struct verb *verb)
 {

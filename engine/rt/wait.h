@@ -9,9 +9,9 @@
 /*
  * Sleeps until `due` on CLOCK_MONOTONIC, or until a signal. The C library's clock_nanosleep is a
  * cancellation point. Preparing for a cancellation costs more than everything else that the measured path
- * does in user space, and half of that is between the wake-up and the clock reading. Nothing is ever
- * cancelled here. If time_t is not the kernel's own 64-bit type, the C library must convert. On a co-kernel
- * only the name is used (rt/runtime.h).
+ * does in user space, and half of this cost is between the wake-up and the clock reading. Nothing is ever
+ * cancelled here, so this makes the system call itself. If time_t is not the kernel's own 64-bit type, the
+ * C library must convert. On a co-kernel only the name is used (rt/runtime.h).
  */
 static inline void wait_until_monotonic(const struct timespec *due)
 {

@@ -21,9 +21,9 @@
 #define PATIENCE_TICKS 4
 #define OVERTIME_NS (30 * NS_PER_S)
 #define WATCHED_MAX 1024
-#define HELD_TICKS 7	  /* a thread that wants to run but does not for this long is held from its CPU */
-#define HELD_STOP_TICKS 2 /* the same when the probe must end */
-#define HELD_LAST_TICKS 6 /* moved, but still not done: other CPUs are held too */
+#define HELD_TICKS 7	  /* a thread that wants to run but cannot for this long is held from its CPU */
+#define HELD_STOP_TICKS 2 /* the same if the probe must end */
+#define HELD_LAST_TICKS 6 /* moved but still not done, so other CPUs are held too */
 #define OVER_NS NS_PER_S
 
 static const struct deadline little = {1000000, 100000000, 100000000};
@@ -42,7 +42,8 @@ static int64_t cpu_time_ns(const struct watched *thread)
 	return atomic_load(thread->done) ? 0 : usage_cpu_ns(thread->tid, thread->cpu_clock);
 }
 
-/* Returns whether the first thread waits for a CPU; it may also wait for the reader of its output. */
+/* Returns whether the first thread is waiting for a CPU. It may also be waiting for the reader of its
+   output. */
 static bool first_thread_runnable(void)
 {
 	char text[512], *name_end;
@@ -66,7 +67,7 @@ struct drain_watch {
 	unsigned int idle_ticks;
 };
 
-/* Called each tick. Returns true if the drain wanted to run and could not for DRAIN_TICKS. */
+/* Called each tick. Returns true if the drain has wanted to run and could not for DRAIN_TICKS. */
 static bool drain_starves(struct drain_watch *drain, const struct watchdog *dog)
 {
 	uint64_t progress = atomic_load(dog->progress);
@@ -111,11 +112,11 @@ static void bite(struct watchdog *dog)
 
 struct wait_watch {
 	int64_t used_ns;
-	unsigned int ticks; /* ticks in which it wanted to run but could not */
+	unsigned int ticks; /* ticks in which the thread wanted to run but could not */
 	bool found;
 };
 
-/* Called each tick. Returns true if the thread has waited for its CPU since the last tick. */
+/* Called each tick. Returns true if the thread has been waiting for its CPU since the last tick. */
 static bool waits(const struct watched *thread, struct wait_watch *wait, int64_t used_ns)
 {
 	struct thread_stat stat;
@@ -130,7 +131,7 @@ static bool waits(const struct watched *thread, struct wait_watch *wait, int64_t
 	return true;
 }
 
-/* Lets a thread run elsewhere, so that it sees the stop flag and ends. */
+/* Lets a thread run on other CPUs, so that it notices the stop flag and ends. */
 static void give_up_cpu(const struct watchdog *dog, const struct watched *thread, unsigned int ticks,
 			int64_t now_ns)
 {
@@ -148,7 +149,7 @@ static void give_up_cpu(const struct watchdog *dog, const struct watched *thread
 	}
 }
 
-/* Called each tick for each thread: reports one that is held from its CPU, and frees it at the end. */
+/* Called each tick for each thread. Reports a thread that is held from its CPU, and frees it at the end. */
 static void look_at_wait(struct watchdog *dog, const struct watched *thread, struct wait_watch *wait,
 			 int64_t used_ns, bool over_time)
 {
@@ -198,7 +199,7 @@ static void *watch(void *arg)
 	struct drain_watch drain = {.progress = atomic_load(dog->progress)};
 	sigset_t every;
 
-	/* A signal would end a pause early, and short ticks would count too fast. */
+	/* A signal would end a pause early, and short ticks would make the counts too fast. */
 	sigfillset(&every);
 	pthread_sigmask(SIG_BLOCK, &every, NULL);
 	rise(&dog->allowed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpio:CHIP:LINES[:OPTIONS]: lines of a GPIO chip by the character device, uAPI v2 (linux/gpio.h,
- * Documentation/userspace-api/gpio). An edge toggles an output; the other end waits for a change of its input
- * and gets the kernel's time stamp of it.
+ * gpio:CHIP:LINES[:OPTIONS]: lines of a GPIO chip, through the character device, uAPI v2 (linux/gpio.h,
+ * Documentation/userspace-api/gpio). An edge toggles an output. The other end waits until its input
+ * changes, and gets the kernel's time stamp.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct chip {
 	char label[GPIO_MAX_NAME_SIZE];
 };
 
-/* A request is an unsigned long in glibc and an int in musl; the kernel accepts both. */
+/* A request is an unsigned long in glibc and an int in musl. The kernel accepts both. */
 static inline int ask(int fd, unsigned long request, void *argument)
 {
 	return ioctl(fd, request, argument);
@@ -64,7 +64,8 @@ static bool line_info(const struct chip *chip, unsigned int offset, struct gpio_
 	return !ask(chip->fd, GPIO_V2_GET_LINEINFO_IOCTL, info);
 }
 
-/* Finds the line's number on the chip; by name, the first with that name. Returns 0 or the exit status. */
+/* Finds the line's number on the chip. A name means the first line with that name. Returns 0 or the exit
+   status. */
 static int find_line(const struct chip *chip, const char *line, unsigned int *offset)
 {
 	struct gpio_v2_line_info info;
@@ -120,7 +121,7 @@ static int request(const struct chip *chip, const char *line, const char *consum
 		return status;
 	request.offsets[0] = offset;
 	snprintf(request.consumer, sizeof(request.consumer), "%s", consumer);
-	/* Outputs keep the chip's own bias; few chips have one. */
+	/* Outputs keep the chip's own bias, which few chips have. */
 	request.config.flags = input ? GPIO_V2_LINE_FLAG_INPUT | GPIO_V2_LINE_FLAG_EDGE_RISING |
 					       GPIO_V2_LINE_FLAG_EDGE_FALLING | biases[chip->spec->bias]
 				     : GPIO_V2_LINE_FLAG_OUTPUT;
@@ -157,7 +158,7 @@ const char *gpio_wanted_lines(enum path_role role, bool both_ways)
 				 : "OUT,IN";
 }
 
-/* Sets the line as a kernel module requests it. Returns 0 or the exit status. */
+/* Names the line as a kernel module requests it. Returns 0 or the exit status. */
 static int name_for_kernel(const struct chip *chip, const char *name, bool input, struct rtgauge_line *line)
 {
 	static const uint32_t biases[] = {
@@ -233,7 +234,7 @@ static int receive_edge(struct path_end *end, struct edge *edge)
 		return len < 0 ? errno : EIO;
 	count = (size_t)len / sizeof(events[0]);
 	last = &events[count - 1];
-	/* Only the numbers reveal edges that a full buffer dropped. */
+	/* Only the numbers show which edges a full buffer dropped. */
 	edge->count = end->line_number ? last->line_seqno - end->line_number : (unsigned int)count;
 	end->line_number = last->line_seqno;
 	edge->number = EDGE_UNNUMBERED;

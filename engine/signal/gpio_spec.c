@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Copies up to one of the bytes in `until`; returns the place after it. NULL: it is empty or too long. */
+/* Copies up to one of the bytes in `until`; returns the place after it. NULL: the part is empty or too
+   long. */
 static const char *word(const char *from, const char *until, char to[GPIO_TEXT])
 {
 	size_t len = strcspn(from, until);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses gpio:CHIP:LINES[:OPTIONS]; it touches no line. */
+/* Parses gpio:CHIP:LINES[:OPTIONS], without touching a line. */
 #ifndef RTGAUGE_GPIO_SPEC_H
 #define RTGAUGE_GPIO_SPEC_H
 
@@ -19,7 +19,7 @@ struct gpio_spec {
 	bool active_low;
 };
 
-/* Returns false if the text is not valid; *why then says what is wrong. */
+/* Returns false if the text is invalid; *why then says what is wrong. */
 bool gpio_spec_parse(const char *rest, struct gpio_spec *spec, const char **why);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The signal paths within one machine and one engine, kind by kind. */
+/* The signal paths within one machine and one engine, by kind. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,8 @@ int loop_refused(const char *name)
 			   "there is no %s here (%s)", name, strerror(errno));
 }
 
-/* Edges as messages that hold their number: written to `out`; all that have come are read from `in`. */
+/* Edges as messages with their numbers: a message is written to `out`, and all messages that have come are
+   read from `in`. */
 static int send_number(struct path_end *end, int64_t number)
 {
 	return write(end->out, &number, sizeof(number)) < 0 ? errno : 0;
@@ -52,7 +53,7 @@ static int receive_numbers(struct path_end *end, struct edge *edge)
 	return 0;
 }
 
-/* loop:eventfd: an edge increments a counter in the kernel; the waiting task takes its count. */
+/* loop:eventfd: an edge increments a counter in the kernel, and the waiting task takes the count. */
 
 static int open_eventfd(const char *rest, enum path_role role, bool both_ways, struct path_end *ends)
 {
@@ -148,7 +149,7 @@ const struct path_kind path_socketpair = {
 
 /* loop:udp: an edge is a datagram over the loopback interface. */
 
-/* Opens a socket on a free port of 127.0.0.1; -1 with errno. */
+/* Opens a socket on a free port of 127.0.0.1. -1 with errno on failure. */
 static int bind_socket(struct sockaddr_in *own)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

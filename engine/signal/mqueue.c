@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* loop:mqueue: an edge is its number, sent by a POSIX message queue; on a co-kernel that has them, its
- * own. */
+/* loop:mqueue: an edge is its number, sent through a POSIX message queue. A co-kernel that has message
+ * queues uses its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -13,10 +13,10 @@
 #include "rt/wait.h"
 #include "signal/path.h"
 
-#define MESSAGES 10 /* as many as any user may have */
+#define MESSAGES 10 /* as many messages as any user may have */
 
-/* Before the slave becomes its own process, so that both know the same names. */
-static char names[2][48]; /* names of the queues that the slave reads, and the master */
+/* Called before the slave becomes a process of its own, so that both know the same names. */
+static char names[2][48]; /* names of the queues that slave and master read */
 
 /* Returns 0 or an errno. */
 static int open_queue(int queue, int flags, int *descriptor)
@@ -27,8 +27,8 @@ static int open_queue(int queue, int flags, int *descriptor)
 	return *descriptor < 0 ? errno : 0;
 }
 
-/* The slave, which is first, makes the queues; the master removes their names, so that they live as long as
- * they are open. */
+/* The slave comes first and makes the queues. The master removes their names, so that they live only as
+ * long as they are open. */
 static int join_mqueue(struct path_end *end)
 {
 	int create = end->slave ? O_CREAT | O_EXCL : 0, error = 0;
@@ -81,8 +81,8 @@ static int receive_mqueue(struct path_end *end, struct edge *edge)
 	return received(edge, mq_receive(end->in, (char *)&edge->number, sizeof(edge->number), NULL));
 }
 
-/* A co-kernel's queue is not a descriptor of Linux that could be polled with a time. Everything that has
- * come is taken, because a time that has passed does not wait. */
+/* A co-kernel's queue is not a Linux descriptor that could be polled with a time. All messages that have
+ * come are taken, because a time that has passed does not wait. */
 static int receive_until_mqueue(struct path_end *end, struct edge *edge, int64_t until_ns)
 {
 	const struct timespec until = ns_timespec(until_ns), passed = {0};

@@ -99,7 +99,7 @@ int roles_join(struct path_end *ends)
 {
 	int status = runtime_join(), error = 0;
 
-	/* With role both, the slave is another process, or in the kernel. */
+	/* With role both, the slave is another process or in the kernel. */
 	if (!status)
 		error = path_join(&ends[role_options.role == PATH_SLAVE ? PATH_SLAVE : PATH_MASTER]);
 	if (error)
@@ -142,7 +142,7 @@ const struct option_entry roles_option_context[] = {
 	{0},
 };
 
-/* Chooses the master's CPU if the slave's was given: another one, unless the same was requested. */
+/* Chooses the master's CPU if the slave's was given: another CPU, unless the same was requested. */
 static int other_than(const struct cpuset *measured, int slave)
 {
 	int first = cpuset_next(measured, 0), second = cpuset_next(measured, (unsigned int)first + 1);

@@ -2,8 +2,8 @@
 /*
  * rtdm:CHIP:LINES, and the wire on Cobalt: GPIO lines that are RTDM devices, /dev/rtdm/CHIP/gpioN, of
  * Xenomai's drivers or of the kernel module rtgauge_wire_cobalt (rtdm/gpio.h). An edge is a write to an
- * output; the other end waits by reading its input, which returns the kernel's time stamp of the edge. Both
- * stay in primary mode.
+ * output. The other end waits by reading its input, which returns the kernel's time stamp of the edge.
+ * Both ends stay in primary mode.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "signal/gpio_spec.h"
 #include "signal/path.h"
 
-/* The devices of each end, which the process that uses them opens: on Cobalt an open device belongs to one
- * process. */
+/* The devices of each end. The process that uses an end opens its devices, because on Cobalt an open
+ * device belongs to one process. */
 static char files[2][2][GPIO_TEXT + 32]; /* [slave][input] */
 
 /* Returns 0 or an errno. */
@@ -124,7 +124,7 @@ static int receive_edge(struct path_end *end, struct edge *edge)
 
 	if (read(end->in, &readout, sizeof(readout)) < 0)
 		return errno;
-	/* The level has not changed: the previous edge was not seen. */
+	/* The level has not changed, so the previous edge was not seen. */
 	edge->count = end->line_number && (end->line_number == 2) == (readout.value != 0) ? 2 : 1;
 	end->line_number = readout.value ? 2 : 1;
 	edge->number = EDGE_UNNUMBERED;
@@ -135,7 +135,7 @@ static int receive_edge(struct path_end *end, struct edge *edge)
 	return 0;
 }
 
-/* A read cannot tell whether an edge is waiting; select can, without waiting. */
+/* A read cannot tell whether an edge is waiting, but select can, without waiting. */
 static int receive_edge_until(struct path_end *end, struct edge *edge, int64_t until_ns)
 {
 	const struct timespec until = ns_timespec(until_ns);

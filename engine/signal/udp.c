@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * udp:ADDRESS:PORT: an edge is a datagram to or from another machine, with a mark of its own and its
- * number. The slave waits at the address; the master sends to it from any free port. No name is resolved:
- * the host gives an address.
+ * udp:ADDRESS:PORT: an edge is a datagram to or from another machine, with a special mark and its number.
+ * The slave waits at the address, and the master sends to it from any free port. No name is resolved,
+ * because the host gives an address.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -32,7 +32,7 @@ static int bad_address(const char *rest)
 		rest);
 }
 
-/* Parses an address such as 10.0.0.1, ::1 or fe80::1%eth0. Returns false if it is none. */
+/* Parses an address such as 10.0.0.1, ::1 or fe80::1%eth0. Returns false for any other text. */
 static bool parse_address(char *host, uint16_t port, struct sockaddr_storage *address, socklen_t *length)
 {
 	struct sockaddr_in *four = (struct sockaddr_in *)address;
@@ -58,7 +58,7 @@ static bool parse_address(char *host, uint16_t port, struct sockaddr_storage *ad
 	return inet_pton(AF_INET6, host, &six->sin6_addr) == 1;
 }
 
-/* "ADDRESS:PORT" or "[ADDRESS]:PORT". Returns 0 or the exit status. */
+/* Parses "ADDRESS:PORT" or "[ADDRESS]:PORT". Returns 0 or the exit status. */
 static int parse(const char *rest, struct sockaddr_storage *address, socklen_t *length)
 {
 	const char *colon = strrchr(rest, ':'), *begin = rest;
@@ -121,7 +121,7 @@ static int send_edge(struct path_end *end, int64_t number)
 	memcpy(datagram.mark, own_mark, sizeof(own_mark));
 	if (sendto(end->out, &datagram, sizeof(datagram), 0, to, end->peer_length) >= 0)
 		return 0;
-	/* Nobody listens, or there is no room now: the answer will be missing, which is counted. */
+	/* Nobody is listening, or there is no room now. The answer will be missing, which is counted. */
 	return errno == ECONNREFUSED || errno == ENOBUFS ? 0 : errno;
 }
 

@@ -15,9 +15,9 @@
 #include "rt/runtime.h"
 
 #define CHIPS 256
-#define EDGES 65536 /* a power of two; more than come between two looks */
+#define EDGES 65536 /* a power of two; more edges than come between two looks */
 
-/* Edges of an output that nobody has asked for yet. */
+/* An output's edges that nobody has asked for yet. */
 struct output {
 	int64_t *time_ns; /* EDGES of them */
 	uint64_t taken, put;
@@ -27,7 +27,7 @@ struct output {
 static struct kmod_device device = {.fd = -1};
 static struct output outputs[WIRE_LINES];
 
-/* A request is an unsigned long in glibc and an int in musl; the kernel accepts both. */
+/* A request is an unsigned long in glibc and an int in musl. The kernel accepts both. */
 static int ask(int fd, unsigned long request, void *argument)
 {
 	return RUNTIME_LINUX(ioctl(fd, request, argument)) ? errno : 0;
@@ -71,7 +71,7 @@ int wire_open(bool both_ways)
 }
 
 #ifdef RTGAUGE_COBALT
-/* There, the lines are RTDM devices. */
+/* On Cobalt, the lines are RTDM devices. */
 static int open_chip_lines(const char *lines, enum path_role role, bool both_ways,
 			   struct path_kernel_end *kernel, struct path_end *ends)
 {
@@ -81,7 +81,7 @@ static int open_chip_lines(const char *lines, enum path_role role, bool both_way
 	return rtdm_open_lines(text, role, both_ways, kernel, ends);
 }
 #else
-/* Returns the number of the wire's chip; -1: there is none. */
+/* Returns the number of the wire's chip; -1: there is no such chip. */
 static int find_chip(void)
 {
 	struct gpiochip_info info;

@@ -34,7 +34,7 @@ void addresses_add(struct addresses *addresses, const char *format)
 bool addresses_add_stack(struct addresses *addresses, const char *format)
 {
 	static const char offset[] = ";\toffset:";
-	const char *caller = strstr(format, " caller["); /* of as many as this kernel keeps */
+	const char *caller = strstr(format, " caller["); /* of as many entries as this kernel keeps */
 
 	caller = caller ? strstr(caller, offset) : NULL;
 	if (!caller)
@@ -54,7 +54,7 @@ static void collect_stack(size_t offset, const unsigned char *record, size_t len
 	}
 }
 
-/* If a pointer has 4 bytes too, as on armhf, a field of 4 bytes is one. */
+/* If pointers have 4 bytes too, as on armhf, a field of 4 bytes is a pointer. */
 static bool is_offset(size_t size)
 {
 	return size == OFFSET_BYTES && sizeof(void *) != OFFSET_BYTES;

@@ -39,7 +39,7 @@ static bool is_event(int instance, const char *group, const char *event)
 	return !faccessat(instance, path, R_OK, 0);
 }
 
-/* Events whose names end with this; "": all. */
+/* Finds events whose names end with this; "": all events. */
 static void add_group(int instance, const char *group, const char *end, struct found *found)
 {
 	char path[PATH_MAX_LEN];
@@ -79,7 +79,7 @@ unsigned int trace_events_find(int instance, const char *list, char *names[TRACE
 			event = strchr(word, '/');
 			if (event)
 				*event++ = '\0';
-			/* A group with dots in its name could be another folder. */
+			/* A group with dots in its name could lead to another folder. */
 			if (strchr(word, '.') || (event && strpbrk(event, "./")))
 				;
 			else if (!event || event[0] == '*')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An instance of tracefs that the caller makes and removes (agent/setting_trace.h): its files, and the
- * layout of its recording by the kernel's own description (Documentation/trace/events.rst, section 3).
+ * layout of its recording as the kernel describes it (Documentation/trace/events.rst, section 3).
  */
 #ifndef RTGAUGE_TRACE_INSTANCE_H
 #define RTGAUGE_TRACE_INSTANCE_H
@@ -22,26 +22,26 @@ int trace_instance_open(int root, const char *name);
 /* Opens the raw ring of a CPU, which does not block; -1 with errno. */
 int trace_ring_open(int instance, int cpu);
 
-/* Writes the whole text; returns false with errno. */
+/* Writes the whole text. Returns false with errno on failure. */
 bool trace_write(int folder, const char *path, const char *text);
 
-/* The same, but keeps the list in the file and adds to it. */
+/* The same, but adds to the list in the file. */
 bool trace_append(int folder, const char *path, const char *text);
 
-/* Reads a file as a text, which is cut at TRACE_TEXT_MAX - 1; on failure returns false with errno, and an
+/* Reads a file as a text, which is cut at TRACE_TEXT_MAX - 1. On failure, returns false with errno and an
  * empty text. */
 bool trace_read(int folder, const char *path, char text[TRACE_TEXT_MAX]);
 
-/* Whether the text, words separated by spaces, has this word. */
+/* Returns whether the text, words separated by spaces, has this word. */
 bool trace_has_word(const char *text, const char *word);
 
 /* Finds the field NAME of a format: "... NAME;\toffset:N;\tsize:N;". Returns false if there is none. */
 bool trace_find_field(const char *format, const char *name, struct trace_field *field);
 
-/* The id of an event's format, "ID: N"; 0: it has none. */
+/* Returns the id in an event's format, "ID: N"; 0: it has none. */
 unsigned int trace_event_id(const char *format);
 
-/* Whether the text of events/header_event describes the entries that trace/page.h reads. */
+/* Returns whether the text of events/header_event describes the entries that trace/page.h reads. */
 bool trace_entries_known(const char *header_event);
 
 #endif

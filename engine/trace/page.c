@@ -18,7 +18,7 @@ static uint32_t word(const unsigned char *at)
 	return value;
 }
 
-/* For a page before which events were dropped: how many, if the kernel had room for the number. */
+/* For a page before which events were dropped: how many, if the kernel had room for this number. */
 static int64_t dropped_count(const unsigned char *behind, size_t left, uint32_t commit, size_t long_size)
 {
 	uint64_t count = 0;
@@ -38,7 +38,7 @@ bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t
 	if (len < data_offset || data_offset < COMMIT_OFFSET + sizeof(uint32_t))
 		return false;
 	memcpy(&time, bytes, sizeof(time));
-	/* The counter is a long; its lower half suffices on the little-endian machines of rtgauge. */
+	/* The counter is a long. Its lower half is enough on rtgauge's machines, which are little-endian. */
 	commit = word(bytes + COMMIT_OFFSET);
 	filled = commit & LENGTH_MASK;
 	page->dropped = commit & MISSED_EVENTS;
@@ -82,7 +82,7 @@ const unsigned char *trace_page_next(struct trace_page *page, int64_t *time_ns, 
 		if (page->at > page->end)
 			page->at = page->end;
 		if (type == TYPE_TIME_STAMP) {
-			/* Without the upper five bits. */
+			/* Without the five upper bits. */
 			uint64_t low = ((uint64_t)word(data) << 27) + delta;
 
 			page->time_ns = (page->time_ns & ~((UINT64_C(1) << 59) - 1)) | low;

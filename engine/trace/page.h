@@ -14,7 +14,7 @@ struct trace_page {
 	int64_t dropped_count; /* how many; 0: unknown */
 };
 
-/* data_offset: of the first event, from events/header_page. Returns false if it is not a page. */
+/* data_offset: offset of the first event, from events/header_page. Returns false if it is not a page. */
 bool trace_page_open(struct trace_page *page, const unsigned char *bytes, size_t len, size_t data_offset);
 
 /* Returns the next event's time and record; NULL at the end. A damaged page ends early. */

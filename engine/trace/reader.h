@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the recording of an instance of tracefs, on all CPUs, as it grows. Its times are on
- * CLOCK_MONOTONIC. */
+/* Reads the recording of an instance of tracefs on all CPUs as it grows. Its times are on CLOCK_MONOTONIC. */
 #ifndef RTGAUGE_TRACE_READER_H
 #define RTGAUGE_TRACE_READER_H
 
@@ -18,10 +17,11 @@ struct trace_reader {
 	bool dropped; /* the kernel dropped events; the user resets it */
 };
 
-/* Opens the instance and the ring of each online CPU. Returns NULL, or the missing thing, with errno. */
+/* Opens the instance and the ring of each online CPU. Returns NULL, or the name of the missing thing, with
+   errno. */
 const char *trace_reader_open(struct trace_reader *reader, const char *instance, const char *buffer_kb);
 
-/* Calls take for each record, in order of time for each CPU. */
+/* Calls `take` for each record; each CPU's records are in time order. */
 void trace_reader_take(struct trace_reader *reader,
 		       void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
 				    int cpu),

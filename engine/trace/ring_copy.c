@@ -15,15 +15,15 @@
 
 #define CPUS_MAX 1024
 #define HELD 16	       /* pages of a CPU that are read again */
-#define ROOM_PAGES 512 /* for copies, and as many a CPU as here: */
+#define ROOM_PAGES 512 /* memory for copies, plus this much for each CPU: */
 #define ROOM_PAGES_CPU 16
-#define READS_MAX (1U << 18) /* of one CPU: a CPU that writes faster than this reads is left */
+#define READS_MAX (1U << 18) /* the most pages of one CPU: a CPU that writes faster is left */
 
 struct ring {
 	int fd;
 	unsigned char *slots;
 	struct ring_page held[HELD];
-	unsigned int next, count; /* the slot to read into, the pages held */
+	unsigned int next, count; /* the slot to read into; how many pages are held */
 };
 
 static struct {
@@ -108,7 +108,7 @@ static void choose(const struct ring_page *page, const struct ring_window *windo
 	}
 }
 
-/* Reads the next page into a slot of the ring; returns false if there is none. */
+/* Reads the next page into a slot of the ring. Returns false if there is no page. */
 static bool read_page(struct ring *ring, int cpu)
 {
 	unsigned char *bytes = ring->slots + ring->next * copy.page_size;

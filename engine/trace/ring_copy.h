@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Copies the parts of the kernel's trace rings that belong to some windows of time. The rings are read
- * while the kernel continues to write: nothing is stopped, and no time is left out of the recording.
+ * while the kernel continues to write. Nothing is stopped, and the recording has no gap.
  */
 #ifndef RTGAUGE_RING_COPY_H
 #define RTGAUGE_RING_COPY_H
@@ -17,7 +17,8 @@ struct ring_window {
 /* A page as the kernel returns it (trace/page.h). */
 struct ring_page {
 	int cpu;
-	/* its first event; the next page, or its last event if later ones were overwritten, or its reading */
+	/* the time of its first event; of the next page, or of its last event if later ones were
+	   overwritten, or of its reading */
 	int64_t first_ns, until_ns;
 	bool dropped;	       /* events before it were overwritten */
 	int64_t dropped_count; /* how many; 0: unknown */
@@ -25,16 +26,16 @@ struct ring_page {
 	const unsigned char *bytes;
 };
 
-/* Opens the rings of all online CPUs; returns false with errno. */
+/* Opens the rings of all online CPUs. Returns false with errno on failure. */
 bool ring_copy_open(int instance, size_t page_size, size_t data_offset);
 
-/* The number of CPUs that have rings, and their numbers. */
+/* Return how many CPUs have rings, and their numbers. */
 unsigned int ring_copy_cpus(const int **cpus);
 
 /*
- * Reads all rings to their ends, and returns the pages that overlap one of the windows, in order of time
- * for each CPU. They stay until the next call. The newest pages of the previous call are read again. *cut:
- * there was no room for all.
+ * Reads all rings to their ends. Returns the pages that overlap one of the windows; each CPU's pages are
+ * in time order. They stay valid until the next call. The newest pages of the previous call are read
+ * again. *cut: whether there was no room for all pages.
  */
 unsigned int ring_copy_take(const struct ring_window *windows, unsigned int count,
 			    const struct ring_page **pages, bool *cut);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define LINE_LEN 1024
-#define FUNCTION_MAX 0x100000U /* an address farther from the beginning is in no function */
+#define FUNCTION_MAX 0x100000U /* an address farther from a function's beginning is in no function */
 
-/* The place of an address in the ascending order. */
+/* The place of an address in ascending order. */
 static unsigned int place_of(const struct symbols *symbols, uint64_t address)
 {
 	unsigned int low = 0, high = symbols->count;
@@ -38,7 +38,7 @@ void symbols_want(struct symbols *symbols, uint64_t address)
 	symbols->count++;
 }
 
-/* Parses a line of /proc/kallsyms, "ADDRESS TYPE NAME[ [MODULE]]", cut after its name; returns false if it
+/* Parses a line of /proc/kallsyms, "ADDRESS TYPE NAME[ [MODULE]]", cut after its name. Returns false if it
  * is not a function's. sscanf would add 120 KB to a static program. */
 static bool parse(char *line, uint64_t *base, const char **name)
 {
@@ -52,7 +52,8 @@ static bool parse(char *line, uint64_t *base, const char **name)
 	return **name;
 }
 
-/* The line's function begins at or below the next address in order; larger addresses get it at the end. */
+/* The line's function begins at or below the next address in order. Larger addresses get this function at
+   the end. */
 static void look_at(struct symbols *symbols, uint64_t base, const char *name)
 {
 	unsigned int at = place_of(symbols, base);

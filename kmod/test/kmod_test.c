@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs rtgauge's kernel modules for the tests in tests/lab: one verb, then words key=value. It
- * prints each answer on a line; the tests decide whether it is right. Exit status: 0, or 1 with
- * the errno's name on standard error.
+ * Runs rtgauge's kernel modules for the tests in tests/lab. Its arguments are one verb, and then
+ * words key=value. It prints each answer on a line, and the tests decide whether the answer is
+ * right. Exit status: 0, or 1 with the errno's name on standard error.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,7 +92,7 @@ static void stop(int number)
 	ioctl(stopped_fd, RTGAUGE_IOC_STOP);
 }
 
-/* SIGTERM ends the measurement in order: its samples are still read. */
+/* SIGTERM ends the measurement in order, so that its samples are still read. */
 static void stop_when_told(int fd)
 {
 	struct sigaction action = {.sa_handler = stop, .sa_flags = SA_RESTART};
@@ -183,8 +183,8 @@ static struct rtgauge_map *map_rings(int fd)
 }
 
 /*
- * Starts, prints all samples until the measurement is over or standard input ends, prints the
- * status.
+ * Starts a measurement, prints all samples until it is over or standard input ends, and prints
+ * the status.
  */
 static int measure(int fd, unsigned long request, void *parameters)
 {
@@ -299,7 +299,7 @@ static int verb_line(void)
 	return 0;
 }
 
-/* A line of a GPIO chip by the kernel's own character device, as any program would use it. */
+/* A line of a GPIO chip, through the kernel's character device, as any program would use it. */
 static int request_line(unsigned int offset, uint64_t flags)
 {
 	struct gpio_v2_line_request request = {
@@ -332,8 +332,8 @@ static int request_line(unsigned int offset, uint64_t flags)
 }
 
 /*
- * Toggles `out` and waits for the edge of `in`, `count` times; prints each edge's id, and the
- * times of setting and of the edge.
+ * Toggles `out` and waits for the edge on `in`, `count` times. Prints each edge's id, and the
+ * times of setting the line and of the edge.
  */
 static int verb_gpio(void)
 {
@@ -379,7 +379,7 @@ static uint64_t random_state;
 
 static uint64_t draw(void)
 {
-	/* xorshift64*: the same seed gives the same nonsense */
+	/* xorshift64*: the same seed gives the same random values */
 	random_state ^= random_state >> 12;
 	random_state ^= random_state << 25;
 	random_state ^= random_state >> 27;
@@ -412,7 +412,7 @@ static void hostile_ioctl(int fd)
 		request = (request & ~0xffUL) | (draw() & 0xff);
 	if (draw() % 8 == 0)
 		request = (uint32_t)draw();
-	/* Nearly right: these may start, and change each other's lines. */
+	/* Nearly valid: these may start, and may change each other's lines. */
 	switch (draw() % 8) {
 	case 0:
 	case 1:
@@ -492,7 +492,7 @@ static void hostile_map(int fd)
 		munmap(kept, kept_size);
 	kept = map;
 	kept_size = size;
-	/* The kernel trusts nothing in there. */
+	/* The kernel must not trust anything in there. */
 	if (size == info.map_size && mprotect(map, size, PROT_READ | PROT_WRITE) == 0)
 		for (unsigned int i = 0; i < 64; i++)
 			*(uint64_t *)(map + draw() % (size / 8) * 8) = draw();
@@ -502,8 +502,8 @@ static void hostile_map(int fd)
 }
 
 /*
- * Makes `count` nonsense calls to one device in each of `processes`, which share its descriptors;
- * one of them opens it anew now and then.
+ * Makes `count` random calls to one device in each of `processes`, which share its descriptors.
+ * Now and then, one of them opens the device anew.
  */
 static int verb_hostile(void)
 {

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "rt/runtime.h"
 
-#define RELEASES 32768 /* an edge is seen before this many later ones are made */
+#define RELEASES 32768 /* an edge is seen before this many later edges are made */
 
 bool edges_make(struct edges *e)
 {
@@ -38,7 +38,7 @@ void edges_feed_toggle(struct edges *e, const struct toggle *toggle, struct json
 							      .toggled_ns = toggle->toggled_ns});
 }
 
-/* The half-period is not known for edges taken together, or after a lost one. */
+/* The half-period is unknown for edges taken together, and after a lost edge. */
 static void feed_sight(struct edges *e, const struct sight *sight, struct json *j)
 {
 	bool known =

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The edges of the probe periodic as the drain knows them: how late each was, and how far its half-period
- * is from the nominal one, by the task that made it and by the observer that saw it.
+ * The edges of the probe periodic, as the drain knows them. It computes how late each edge was, and how
+ * far its half-period is from the nominal one. Both come from the task that made it, and from the observer
+ * that saw it.
  */
 #ifndef RTGAUGE_PERIODIC_EDGES_H
 #define RTGAUGE_PERIODIC_EDGES_H
@@ -23,7 +24,7 @@ struct edges {
 
 	/* made */
 	int64_t position, last_ns, last_edge;
-	int64_t *releases; /* release times of the last edges; 0: that edge could not be kept */
+	int64_t *releases; /* release times of the last edges; 0: there was no room for that edge */
 
 	/* seen */
 	bool holding;
@@ -34,7 +35,7 @@ struct edges {
 /* Returns false if there is no memory. */
 bool edges_make(struct edges *e);
 
-/* Feeds the series with everything since the last call. */
+/* Feeds the series with all edges since the last call. */
 void edges_feed_toggle(struct edges *e, const struct toggle *toggle, struct json *j);
 void edges_take_toggles(struct edges *e, struct toggler *toggler, struct json *j);
 void edges_take_sights(struct edges *e, struct observer *observer, struct json *j);

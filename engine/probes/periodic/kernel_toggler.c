@@ -56,7 +56,7 @@ static void feed_steps(struct kernel_toggler *task, const struct rtgauge_sample 
 
 	if (irq_ns)
 		series_feed_timed(&task->steps[STEP_INTERRUPT], release_ns, irq_ns - release_ns, j);
-	else /* the runtime's timers only wake threads */
+	else /* the runtime's timers can only wake threads */
 		irq_ns = release_ns;
 	if (thread_ns)
 		series_feed_timed(&task->steps[STEP_THREAD], release_ns, thread_ns - irq_ns, j);
@@ -69,8 +69,8 @@ bool kernel_toggler_take(struct kernel_toggler *task, struct edges *edges, struc
 
 	task->over = kmod_look(&task->device);
 	while ((sample = kmod_next(&task->device))) {
-		/* Lost samples leave a gap that no latency explains: how many edges it has is not known,
-		 * nor which edge is which from then on. */
+		/* Lost samples leave a gap that no latency explains. It is unknown how many edges the gap
+		 * has, and which edge is which from then on. */
 		if ((int64_t)sample->number > edges->position) {
 			edges->both = false;
 			task->edges++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * periodic: a task toggles a line each half-period; measures how late each edge is, and how far each
- * half-period is from the nominal one, as the task itself and the other end of the line see it (Brown &
+ * periodic: a task toggles a line each half-period. The probe measures how late each edge is, and how far
+ * each half-period is from the nominal one. Both the task and the other end of the line measure (Brown &
  * Martin 2010, sec. 2.2 and 3.5; Adam et al. 2021, algorithm A2). engine/probes/periodic has the task, the
  * other end and their edges.
  */
@@ -23,10 +23,10 @@
 #include "signal/path.h"
 #include "signal/wire.h"
 
-#define LEAD_NS (NS_PER_S / 50)	      /* from `go` to the first edge: every task waits by then */
-#define KERNEL_LEAD_NS (NS_PER_S / 5) /* the module must be started by then */
+#define LEAD_NS (NS_PER_S / 50)	      /* from `go` to the first edge; by then, every task waits */
+#define KERNEL_LEAD_NS (NS_PER_S / 5) /* by then, the module must have started */
 #define DRAIN_MAX_NS (NS_PER_S / 10)
-#define AFTER_NS (NS_PER_S / 20) /* for the last edge to arrive */
+#define AFTER_NS (NS_PER_S / 20) /* time for the last edge to arrive */
 
 enum timer { TIMER_NANOSLEEP, TIMER_TIMERFD };
 
@@ -83,7 +83,7 @@ static void watch(struct harness_thread *thread)
 	thread->usage_known = true;
 }
 
-/* Takes the toggles since the last call; returns false if the task has ended. */
+/* Takes the toggles since the last call. Returns false if the task has ended. */
 static bool take_toggles(struct state *state, struct json *j)
 {
 	bool done;
@@ -193,7 +193,7 @@ static void show(struct harness *h, struct series *s, struct harness_thread *mea
 	state->shown[h->series_count++] = s;
 }
 
-/* The wire's series, and the differences to it. */
+/* The wire's series, and the series of differences to it. */
 static void make_reference_series(struct harness *h)
 {
 	struct state *state = h->state;
@@ -269,7 +269,7 @@ static void make_thread(struct state *state, const int cpu[2])
 	state->threads[0] = t;
 }
 
-/* Opens the path, and in the kernel the task. */
+/* Opens the path and, if the task is in the kernel, the task. */
 static int open_path(struct state *state, int task_cpu)
 {
 	struct path_kernel_end end = {.task = PATH_MASTER};
@@ -282,8 +282,8 @@ static int open_path(struct state *state, int task_cpu)
 	return status ? status : kernel_toggler_open(&state->kernel_toggler, &end, task_cpu);
 }
 
-/* Opens both ends of the path, and assigns their tasks, on chosen CPUs. Returns 0, or the exit status after
- * an `error` line. */
+/* Opens both ends of the path, and assigns their tasks to the chosen CPUs. Returns 0, or the exit status
+ * after an `error` line. */
 static int prepare_ends(const struct harness *h, int cpu[2])
 {
 	struct state *state = h->state;

@@ -20,7 +20,7 @@ static struct toggler *toggler_of(struct harness_thread *thread)
 	return container_of(thread, struct toggler, thread);
 }
 
-/* Sleeps until the next release, or a signal. */
+/* Sleeps until the next release, or until a signal. */
 static inline void wait_release(struct toggler *t, int64_t release_ns, bool by_timerfd)
 {
 	const struct timespec release = ns_timespec(release_ns);
@@ -30,7 +30,7 @@ static inline void wait_release(struct toggler *t, int64_t release_ns, bool by_t
 		wait_until_monotonic(&release);
 		return;
 	}
-	/* A release during which it slept has expired too: it is read and ignored. */
+	/* If a release passed during the sleep, it has expired too: read it and ignore it. */
 	while (t->expired <= t->release && read(t->timer_fd, &expirations, sizeof(expirations)) > 0)
 		t->expired += (int64_t)expirations;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "probes/response/due.h"
 
-/* Returns how many are due from the one of from_ns on and before this time. */
+/* Returns how many stimuli are due at or after from_ns and before this time. */
 static int64_t count_before(const struct due *due, int64_t from_ns, int64_t time_ns)
 {
 	return time_ns > from_ns ? (time_ns - from_ns - 1) / due->interval_ns + 1 : 0;
 }
 
-/* Skips those from *next_ns on that are due before this time; returns their number. */
+/* Skips the stimuli from *next_ns on that are due before this time; returns their number. */
 static int64_t take_until(const struct due *due, int64_t *next_ns, int64_t time_ns, int64_t *in_warm_up,
 			  int64_t *in_measured)
 {

@@ -13,8 +13,9 @@ int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *
 {
 	enum rtgauge_context context = (enum rtgauge_context)role_options.context;
 	bool own_thread = context == RTGAUGE_CONTEXT_THREAD, alone = !end->in.chip[0];
-	/* The interrupts of many chips cannot be moved: unless a CPU was chosen, they stay. */
-	bool moves = alone || !RUNTIME_IS_COKERNEL; /* a co-kernel's wire has it on the CPU of the edge */
+	/* The interrupts of many chips cannot be moved, so they stay unless a CPU was chosen. */
+	bool moves = alone ||
+		     !RUNTIME_IS_COKERNEL; /* a co-kernel's wire has the interrupt on the CPU of the edge */
 	bool chosen = moves && (from_wire || alone || role_options.slave_cpu >= 0 ||
 				cpuset_count(&harness_options.cpus));
 	int status = kmod_open(&slave->device, RUNTIME_MODULE("rtgauge_response"));
@@ -59,8 +60,8 @@ int kernel_slave_start(struct kernel_slave *slave)
 	return status;
 }
 
-/* From the module's own stimulus. A gap in the numbers means stimuli that were not answered before the next
- * one; a lost sample counts too, and is marked (samples-lost). */
+/* From the module's own stimulus. A gap in the numbers means stimuli that were not answered before the
+ * next one. A lost sample counts too, and is marked (samples-lost). */
 static void feed_own(struct kernel_slave *slave, const struct rtgauge_sample *sample, struct series *answers,
 		     struct json *j)
 {

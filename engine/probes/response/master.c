@@ -16,7 +16,8 @@
 #include "rt/runtime.h"
 
 #define ROOM 16384
-#define ALONE_STIMULI 10 /* after this many lost ones, or this long, without any answer: nobody is there */
+#define ALONE_STIMULI 10 /* after this many lost answers, or this long, without any answer, nobody is there  \
+			  */
 #define ALONE_NS (3 * NS_PER_S)
 #define STOPPED INT64_C(-2)
 
@@ -41,7 +42,7 @@ static int64_t draw_interval(struct master *m)
 	       (int64_t)(next_random(m) % (uint64_t)(m->interval_max_ns - m->interval_min_ns + 1));
 }
 
-/* Notes an edge that does not answer the present stimulus, or came while none waited. */
+/* Notes an edge that does not answer the present stimulus, or that came while no stimulus waited. */
 static __attribute__((noinline)) void count_noise(struct master *m, const struct edge *edge,
 						  int64_t waited_for)
 {
@@ -60,7 +61,7 @@ static __attribute__((noinline)) void count_noise(struct master *m, const struct
 	}
 }
 
-/* Waits for an edge until it is due. Returns 0 or an errno; ETIMEDOUT: none came. */
+/* Waits for an edge until this is due. Returns 0 or an errno; ETIMEDOUT: no edge came. */
 static int receive_until(struct path_end *end, struct edge *edge, int64_t due_ns)
 {
 	int64_t left_ns = due_ns - clock_now_ns(CLOCK_MONOTONIC);
@@ -74,7 +75,7 @@ static int receive_until(struct path_end *end, struct edge *edge, int64_t due_ns
 	return ready > 0 ? end->kind->receive(end, edge) : ready ? errno : ETIMEDOUT;
 }
 
-/* Waits until it is due; edges meanwhile are noise. Returns false if it is stopped. */
+/* Waits until the stimulus is due. Edges that come meanwhile are noise. Returns false if stopped. */
 static bool wait_gap(struct master *m, int64_t due_ns)
 {
 	struct edge edge = {.count = 1};
@@ -91,7 +92,8 @@ static bool wait_gap(struct master *m, int64_t due_ns)
 	}
 }
 
-/* The answer did not come at once. Returns back_ns, MASTER_LOST or STOPPED; 0: wait on. */
+/* Handles an answer that did not come at once. Returns back_ns, MASTER_LOST or STOPPED; 0: continue to
+   wait. */
 static __attribute__((noinline)) int64_t slow_path(struct master *m, int error, int64_t sent_ns)
 {
 	if (error == EINTR) {
@@ -148,7 +150,7 @@ static void keep(struct master *m, const struct stimulus *stimulus)
 	slot_ring_push(&m->ring);
 }
 
-/* Returns false if nobody ever answered for long enough. */
+/* Returns false if no answer came for too long. */
 static bool somebody_there(struct master *m, int64_t now_ns)
 {
 	if (m->answered || (m->number < ALONE_STIMULI && now_ns - m->start_ns < ALONE_NS))
@@ -217,7 +219,7 @@ static void drive(struct harness_thread *thread)
 		keep(m, &stimulus);
 	}
 	usage_read(thread->schedstat, &thread->after);
-	/* Ends a slave on another machine too; the message may not arrive. */
+	/* Ends the slave, even on another machine. The message may not arrive. */
 	if (m->tells_over)
 		m->end->kind->send(m->end, EDGE_OVER);
 }
@@ -232,7 +234,7 @@ bool master_make(struct master *m)
 	return true;
 }
 
-/* Repeated: a signal just before the master waits does not wake it. */
+/* Repeat this, because a signal that comes just before the master waits does not wake it. */
 void master_give_up(struct master *m, int64_t timeout_ns)
 {
 	int64_t waiting_ns = atomic_load(&m->waiting_ns);

@@ -72,7 +72,7 @@ static void take_events(struct parts *parts)
 	parts->event_count = trace_take(&parts->trace, parts->events, parts->event_count, EVENTS);
 }
 
-/* Returns the time of the first event of a kind from this time on; 0: none up to end_ns. */
+/* Returns the time of the first event of a kind from this time on; 0: there is none up to end_ns. */
 static int64_t first(const struct parts *parts, enum trace_kind kind, int64_t from_ns, int64_t end_ns)
 {
 	for (unsigned int i = parts->event_first;

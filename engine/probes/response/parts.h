@@ -28,29 +28,29 @@ struct unparted {
 
 struct parts {
 	struct series *series; /* PARTS of them; NULL: responses are not split */
-	bool known[PARTS];     /* this path has such a part */
+	bool known[PARTS];     /* whether this path has such a part */
 	int interrupt;	       /* as of trace_open */
 	int64_t matched, unmatched;
 
 	struct trace trace;
-	struct trace_event *events;	       /* that were traced */
+	struct trace_event *events;	       /* responses that were traced */
 	unsigned int event_first, event_count; /* events before event_first belong to finished responses */
-	struct unparted *waiting;	       /* time for all of their events to come */
+	struct unparted *waiting;	       /* time for all events of a response to arrive */
 	unsigned int waiting_first, waiting_count;
 };
 
-/* Decides which parts this path has; the slave's input must be open. from_stimulus: the stimulus's time is
- * known. Returns false if there is no memory. */
+/* Decides which parts this path has. The slave's input must be open. from_stimulus: whether the stimulus's
+ * time is known. Returns false if there is no memory. */
 bool parts_choose(struct parts *parts, const struct path_end *slave, bool from_stimulus, int cpu);
 
 /*
- * Takes one response: the slave woke at woke_ns, for a stimulus of from_ns, or (not from_stimulus) after
- * from_ns. parts_take splits it later; calls come in order of time.
+ * Takes one response. The slave woke at woke_ns, for a stimulus at from_ns or, without from_stimulus,
+ * after from_ns. parts_take splits it later. Calls come in time order.
  */
 void parts_feed(struct parts *parts, int64_t from_ns, int64_t woke_ns, struct json *j);
 
-/* Reads what the kernel traced since, and splits the responses that are old enough; at the last call all of
- * them. */
+/* Reads the new trace events, and splits the responses that are old enough; at the last call, all
+ * responses. */
 void parts_take(struct parts *parts, bool last, struct json *j);
 
 /* Writes a result and marks. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * response: a master makes an edge on a line, and a slave answers it with another; measures from stimulus
- * to answer (Brown & Martin 2010, sec. 2.2 and 3.4; Adam et al. 2021, algorithm A1). engine/probes/response
- * has both tasks and their answers.
+ * response: a master makes an edge on a line, and a slave answers with another edge. The probe measures
+ * the time from stimulus to answer (Brown & Martin 2010, sec. 2.2 and 3.4; Adam et al. 2021, algorithm
+ * A1). engine/probes/response has both tasks and their answers.
  */
 #include <string.h>
 #include <sys/random.h>
@@ -137,7 +137,7 @@ static int64_t measured_samples(const struct state *state)
 	return s->total.count + (s->measuring ? s->window.count : 0);
 }
 
-/* Runs the slave in the kernel alone until the time or the count is over. */
+/* Runs only the slave in the kernel, until the time or the count is over. */
 static bool take_kernel_slave(struct harness *h, struct json *j)
 {
 	struct state *state = h->state;
@@ -341,7 +341,7 @@ static bool make_series(struct harness *h, int own_cpu)
 	return true;
 }
 
-/* Opens the path, and in the kernel the slave. */
+/* Opens the path and, if the slave is in the kernel, the slave. */
 static int open_path(struct state *state, int slave_cpu)
 {
 	struct path_kernel_end end = {.task = PATH_SLAVE};
@@ -365,8 +365,8 @@ static bool make_reference(struct state *state, int cpu)
 	return response_reference_make(&state->reference, cpu);
 }
 
-/* Opens both ends of the path, and assigns their tasks, on chosen CPUs. Returns 0, or the exit status after
- * an `error` line. */
+/* Opens both ends of the path, and assigns their tasks to the chosen CPUs. Returns 0, or the exit status
+ * after an `error` line. */
 static int prepare_ends(const struct harness *h, int cpu[2])
 {
 	struct state *state = h->state;
@@ -401,7 +401,7 @@ static int prepare_probe(struct harness *h)
 		       : harness_no_memory();
 }
 
-/* The slave is traced before it is armed, so that nothing changes during the measurement. */
+/* Tracing the slave begins before it is armed, so that nothing changes during the measurement. */
 static int begin_trace(struct harness *h)
 {
 	struct state *state = h->state;
@@ -498,8 +498,8 @@ static int run(struct harness *h)
 	return harness_finish(h, harness_options.count ? "count" : "duration");
 }
 
-/* The task that answers: the slave. With a master alone it is elsewhere, and only the master's own wake-up
- * can be seen. */
+/* Returns the task that answers, the slave. A master alone has its slave elsewhere, so only the master's
+ * own wake-up can be seen. */
 static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
 	const struct state *state = h->state;

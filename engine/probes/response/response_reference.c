@@ -44,7 +44,7 @@ static void compare(struct response_reference *r, const struct stimulus *stimulu
 	}
 }
 
-/* What is not measured counts as in the master's own series. */
+/* Stimuli that are not measured count as in the master's own series. */
 static void miss(struct response_reference *r, const struct stimulus *stimulus, struct json *j)
 {
 	if (stimulus->back_ns == MASTER_LOST)

@@ -18,8 +18,8 @@ static void feed(struct responses *r, const struct master *master, const struct 
 		response_reference_add(r->reference, stimulus, j);
 }
 
-/* Finds the slave's note of its answer to this stimulus, which it writes after the answer, so that it may
- * still be coming. Returns false if there is none. */
+/* Finds the slave's note of its answer to this stimulus. The slave writes the note after the answer, so it
+ * may not have come yet. Returns false if there is none. */
 static bool find_answer(struct responses *r, const struct stimulus *stimulus, struct slave *slave)
 {
 	size_t slot;

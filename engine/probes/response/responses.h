@@ -14,17 +14,17 @@ struct response_reference;
 
 struct responses {
 	struct series *series;
-	struct response_reference *reference; /* NULL: there is none */
+	struct response_reference *reference; /* NULL: there is no master */
 	struct parts *parts;		      /* NULL: they are not split */
-	struct answer held;		      /* the last of the slave's notes that was taken */
+	struct answer held;		      /* the slave's note that was taken last */
 };
 
-/* Feeds the series with everything since the last call, from the stimulus to the answer. slave: it notes
- * its answers, if they are split. timeout_ns: the least time of a lost answer. */
+/* Feeds the series with everything since the last call, from the stimulus to the answer. slave: notes its
+ * answers, if they are split. timeout_ns: the least time of a lost answer. */
 void responses_take_stimuli(struct responses *r, struct master *master, struct slave *slave,
 			    int64_t timeout_ns, struct json *j);
 
-/* The same for a slave alone: from the edge that it saw to its answer. */
+/* The same for a slave alone, from the edge that it saw to its answer. */
 void responses_take_answers(struct responses *r, struct slave *slave, struct json *j);
 
 #endif

@@ -62,7 +62,7 @@ int trace_open(struct trace *trace, const char *instance, pid_t task, int interr
 	return 0;
 }
 
-/* Inserts it at its time; events of one CPU come in order. */
+/* Inserts the event at its time. Events of one CPU come in order. */
 static void insert(struct trace *trace, struct trace_event event)
 {
 	unsigned int at = trace->have;

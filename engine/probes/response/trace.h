@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's tracepoints of one task's wake-ups, in an instance of tracefs that the caller makes and
- * removes: the interrupt or softirq that begins, the waker, the switch to the task.
+ * Traces one task's wake-ups with the kernel's tracepoints, in an instance of tracefs that the caller
+ * makes and removes. The events are the interrupt or softirq that begins, the waker, and the switch to the
+ * task.
  */
 #ifndef RTGAUGE_RESPONSE_TRACE_H
 #define RTGAUGE_RESPONSE_TRACE_H
@@ -31,22 +32,22 @@ struct trace_event_type {
 struct trace {
 	struct trace_reader reader;
 	struct trace_event_type types[TRACE_KINDS];
-	struct trace_event *events; /* the caller's, while it reads them */
+	struct trace_event *events; /* the caller's own while it reads the events */
 	unsigned int have, max_events;
 };
 
 /*
- * Begins to trace the task. interrupt: its number, or one of the two above. Returns 0, or the exit status
- * after an `error` line.
+ * Starts tracing the task. interrupt: its number, or one of the two values above. Returns 0, or the exit
+ * status after an `error` line.
  */
 int trace_open(struct trace *trace, const char *instance, pid_t task, int interrupt);
 
-/* Adds the events since the last call, in order of time, after the first `have` in the array; returns how
- * many are in it then, at most `max_events`. */
+/* Adds the events since the last call, in time order, after the first `have` in the array. Returns how
+ * many the array then has, at most `max_events`. */
 unsigned int trace_take(struct trace *trace, struct trace_event *events, unsigned int have,
 			unsigned int max_events);
 
-/* Whether the kernel dropped events since the beginning, or there was no room for them. */
+/* Returns whether the kernel dropped events since the beginning, or whether there was no room for some. */
 bool trace_dropped(const struct trace *trace);
 
 void trace_close(struct trace *trace);

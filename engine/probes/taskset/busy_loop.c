@@ -23,11 +23,11 @@ static void note(struct busy_loop_trace *trace, int64_t activation, int64_t star
 		trace->dropped++;
 }
 
-/* The state with which an activation's loop continues. */
+/* The state in which an activation's loop continues. */
 struct run {
 	struct busy_loop_trace *trace;
-	int64_t activation, begun_ns, last_ns; /* of the segment; the last reading */
-	int64_t gaps_ns;		       /* kept if the runtime has no CPU time by thread */
+	int64_t activation, begun_ns, last_ns; /* start of the segment; the last reading */
+	int64_t gaps_ns;		       /* kept if the runtime has no CPU time for each thread */
 };
 
 static int64_t cpu_now_ns(const struct run *run)
@@ -88,7 +88,8 @@ static bool busy_loop_cpu(struct run *run, int64_t time_ns, int64_t limit_ns,
 			return true;
 		if (over(run, limit_ns))
 			return false;
-		/* A gap in this stretch leaves CPU time for another one; a stretch never burns too much. */
+		/* A gap in this stretch leaves CPU time for another stretch. A stretch never burns too
+		   much. */
 		spin_until(run, clock_now_ns(CLOCK_MONOTONIC) + loop_ns, NULL);
 	}
 }

@@ -59,7 +59,8 @@ static inline bool activate(struct task *t, int64_t number, struct sample *sampl
 		    sample->start_ns >= t->limit_ns)
 			return false;
 	} while (commands_cut_short(release_ns, sample->start_ns));
-	if (RUNTIME_IS_COKERNEL) /* its switches of both kinds have one count: the sleep's own comes before */
+	if (RUNTIME_IS_COKERNEL) /* both kinds of its switches have one count, and the sleep's own switch
+				    comes before */
 		*switches = involuntary();
 	sample->number = number;
 	sample->finish_ns = busy_loop(t->execution, t->entry->execution_ns, sample->start_ns, t->limit_ns,
@@ -88,7 +89,7 @@ static void run_task(struct harness_thread *thread)
 			break;
 		cpu_ns = usage_own_cpu_ns();
 		switches = involuntary();
-		if (RUNTIME_COUNTS_SWITCHES) /* otherwise the loop's time */
+		if (RUNTIME_COUNTS_SWITCHES) /* otherwise the time of the loop */
 			sample.execution_ns = cpu_ns - then_cpu_ns;
 		sample.preemptions = switches - then_switches;
 		keep(t, &sample);
@@ -98,7 +99,7 @@ static void run_task(struct harness_thread *thread)
 	atomic_fetch_sub(t->others, 1);
 	if (t->total != INT64_MAX && !atomic_load(&harness_shared.stop))
 		t->unfinished = t->total - number;
-	/* Others still work on activations released before the end, and are preempted as before. */
+	/* Other tasks still run activations released before the end, and are preempted as before. */
 	while (number < INT64_MAX && atomic_load(t->others) > 0 && activate(t, number, &sample, &switches))
 		number++;
 	atomic_store_explicit(&t->traced, true, memory_order_release);

@@ -16,7 +16,7 @@ static int wrong(int number, const char *what)
 	return -1;
 }
 
-/* Parses the next word of a line as a number; returns false if there is none. */
+/* Parses the next word of a line as a number. Returns false if there is none. */
 static bool number(const char **at, const char *end, int64_t *value)
 {
 	char word[32];
@@ -101,7 +101,7 @@ int64_t task_list_utilisation(const struct task_entry *entries, int count, int c
 	int64_t millionths = 0;
 
 	for (int i = 0; i < count; i++) {
-		if (entries[i].cpu == cpu) /* at most an hour: the product has room */
+		if (entries[i].cpu == cpu) /* at most an hour, so the product fits */
 			millionths += entries[i].execution_ns * 1000000 / entries[i].period_ns;
 	}
 	return millionths;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses the host's tasks of a set: one line a task, `cpu priority period execution deadline offset name`,
- * times in ns. */
+/* Parses the tasks of a set, as the host writes them: one line a task, `cpu priority period execution
+ * deadline offset name`, times in ns. */
 #ifndef RTGAUGE_TASK_LIST_H
 #define RTGAUGE_TASK_LIST_H
 
@@ -16,10 +16,10 @@ struct task_entry {
 };
 
 /* Parses text into entries, which has room for TASK_LIST_MAX. Returns their number, or -1 after an `error`
- * line that names the task and its fault. */
+ * line that names the task and the error. */
 int task_list_parse(const char *text, struct task_entry *entries);
 
-/* The share of this CPU that the tasks need, in millionths; each task's share is rounded down. */
+/* Returns the share of this CPU that the tasks need, in millionths. Each task's share is rounded down. */
 int64_t task_list_utilisation(const struct task_entry *entries, int count, int cpu);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * taskset: runs a set of periodic tasks, each burning its execution time (Delgado & Choi 2020, algorithm
- * 2). Late activations run late; none is skipped.
+ * taskset: runs a set of periodic tasks, each of which burns its execution time (Delgado & Choi 2020,
+ * algorithm 2). Late activations run late, and none is skipped.
  */
 #include <stdatomic.h>
 
@@ -14,14 +14,14 @@
 #include "harness/harness.h"
 #include "probes/taskset/task.h"
 
-#define LEAD_NS (NS_PER_S / 20) /* from `go` to time 0: every thread waits by then */
+#define LEAD_NS (NS_PER_S / 20) /* from `go` to time 0; by then, every thread waits */
 #define DRAIN_NS (NS_PER_S / 5)
 #define MILLION 1000000
 #define MAX_MILLIONTHS 950000 /* the share that Linux itself allows real-time tasks by default */
 #define HOG_PERCENT 97
 #define FORCED_NS (10 * NS_PER_S)
-#define AFTER_NS NS_PER_S /* after the last deadline, for late activations */
-#define MARGIN_NS 50000	  /* budget of a deadline task above its execution time, and 5 % of that */
+#define AFTER_NS NS_PER_S /* time after the last deadline, for late activations */
+#define MARGIN_NS 50000	  /* budget of a deadline task above its execution time, plus 5 % of it */
 
 static const struct {
 	const char *metric, *unit;
@@ -272,7 +272,7 @@ static void write_trace(struct task *t, struct json *j)
 			    "%u segments of this task's timeline could not be kept", t->trace.dropped);
 }
 
-/* Takes everything from the rings; returns false if every thread has ended and every ring is empty. */
+/* Takes everything from the rings. Returns false if every thread has ended and every ring is empty. */
 static bool drain(struct harness *h, struct json *j)
 {
 	const struct state *state = h->state;

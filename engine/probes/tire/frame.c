@@ -9,12 +9,12 @@
 
 #define NODES_MOST 1024
 #define NODES_LEAST 16
-#define NODE_NS 40	    /* approximate time to copy one (docs/benchmarks.md) */
+#define NODE_NS 40	    /* approximate time to copy one node (docs/benchmarks.md) */
 #define PERIOD_SHARE 100    /* the copies take about a hundredth of the period */
-#define SLACK_SHARE 4	    /* a quarter of the period must be left */
+#define SLACK_SHARE 4	    /* a quarter of the period must remain */
 #define SAFETY 4	    /* and this many times the duration of a copy */
-#define UNITS_A_RADIUS 4096 /* positions are whole numbers of this unit */
-#define FARTHEST 0x1p50	    /* in units: differences fit */
+#define UNITS_A_RADIUS 4096 /* positions are whole multiples of this */
+#define FARTHEST 0x1p50	    /* in units, so that differences fit */
 
 _Atomic enum tire_frame_state tire_frame_state;
 
@@ -23,13 +23,13 @@ static struct {
 	struct position {
 		double x, y;
 	} * positions;
-	int64_t count, every; /* the frame has each `every`th node */
-	int64_t usual_ns;     /* of a copy, before one was measured */
+	int64_t count, every; /* the frame has every `every`th node */
+	int64_t usual_ns;     /* time of a copy, until one was measured */
 
 	/* the last thread owns it until the frame is full */
 	int64_t step, time_ns, copy_ns;
 	struct tire_frame_counts counts;
-	int64_t expected_ns; /* of the next copy */
+	int64_t expected_ns; /* time of the next copy */
 
 	_Atomic bool refused; /* a step had no time for a frame */
 
@@ -58,7 +58,7 @@ static bool fits(int64_t left_ns)
 	return left_ns >= frame.plan->period_ns / SLACK_SHARE && left_ns >= SAFETY * frame.expected_ns;
 }
 
-/* One slow copy is forgotten after some more copies, or after some that were skipped because of it. */
+/* One slow copy is forgotten after some more copies, or after some skipped because of it. */
 static void expect(int64_t took_ns)
 {
 	frame.expected_ns -= frame.expected_ns / 8;
@@ -129,7 +129,7 @@ static void write_frame(struct json *j)
 	json_line(j);
 }
 
-/* A frame must not fill the pipe, which also carries the measurements. */
+/* A frame must not fill the pipe, because the pipe also carries the measurements. */
 static bool reader_has_all(FILE *out)
 {
 	int unread = 0;
@@ -147,7 +147,7 @@ int64_t tire_frame_exchange(struct json *j, int64_t idle_ns)
 		return idle_ns;
 	if (now_ns < frame.next_ns)
 		return frame.next_ns - now_ns;
-	/* on a grid, so that a late wake-up does not make frames fewer */
+	/* on a grid, so that a late wake-up does not reduce the number of frames */
 	frame.next_ns = now_ns + TIRE_FRAME_NS - (now_ns - frame.next_ns) % TIRE_FRAME_NS;
 	if (state == FRAME_FULL && watched && reader_has_all(j->out))
 		write_frame(j);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames for people who watch the tire move (docs/live.md): positions of some nodes after a step. The last
- * thread of a step copies them if a frame is wanted and the next release is far enough away; the thread
- * that drains writes them to the stream.
+ * Frames for people who watch the tire move (docs/live.md): the positions of some nodes after a step. The
+ * last thread of a step copies them, if a frame is wanted and the next release is far enough away. The
+ * thread that drains writes them to the stream.
  */
 #ifndef RTGAUGE_TIRE_FRAME_H
 #define RTGAUGE_TIRE_FRAME_H
@@ -15,12 +15,12 @@
 #include "base/json.h"
 #include "probes/tire/run.h"
 
-#define TIRE_FRAME_NS (NS_PER_S / 60) /* least time between two frames */
+#define TIRE_FRAME_NS (NS_PER_S / 60) /* shortest time between two frames */
 
 enum tire_frame_state { FRAME_NONE, FRAME_WANTED, FRAME_FULL };
 
-/* The thread that drains sets WANTED; the last thread of a step sets FULL. In between the positions belong
- * to the other one. */
+/* The thread that drains sets WANTED; the last thread of a step sets FULL. Between the two, the positions
+ * belong to the other thread. */
 extern _Atomic enum tire_frame_state tire_frame_state;
 
 /* Allocates a frame; returns false if there is no memory. */
@@ -29,8 +29,8 @@ bool tire_frame_make(const struct tire_plan *plan);
 bool tire_frame_copy(int64_t step, int64_t time_ns, int64_t now_ns, int64_t until_ns);
 
 /*
- * Called by the last thread of the measured step number `step` (from 1), while all others wait and after
- * everything that is measured. time_ns: the release of the step; until_ns: the next release, INT64_MAX if
+ * The last thread of the measured step number `step` (from 1) calls this, while all others wait and after
+ * everything that is measured. time_ns: the release of the step. until_ns: the next release, INT64_MAX if
  * there is none. Returns true if a frame was copied, which took time.
  */
 static inline bool tire_frame_offer(int64_t step, int64_t time_ns, int64_t now_ns, int64_t until_ns)
@@ -41,12 +41,12 @@ static inline bool tire_frame_offer(int64_t step, int64_t time_ns, int64_t now_n
 	return tire_frame_copy(step, time_ns, now_ns, until_ns);
 }
 
-/* Called by the thread that drains: writes a full frame, and requests the next one if somebody watches.
- * Returns the time to wait before the next call; idle_ns if nobody watches. */
+/* The thread that drains calls this. Writes a full frame, and requests the next one if somebody watches.
+ * Returns how long to wait before the next call; idle_ns if nobody watches. */
 int64_t tire_frame_exchange(struct json *j, int64_t idle_ns);
 
 struct tire_frame_counts {
-	int64_t copied, late; /* late: ended after the next release, and may have delayed a step */
+	int64_t copied, late; /* late: ended after the next release, so it may have delayed a step */
 };
 
 /* Called after the threads have ended. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fast solver: a thread has an arc of the circle and the opposite arc, so that spokes stay inside. An
- * arc has an array for each coordinate, with a copy of the neighbour's border node at each end. A thread
- * leaves its border nodes in a mailbox for its neighbours, alternately in one of two, so that one barrier a
- * step is enough.
+ * The fast solver. A thread has an arc of the circle and the opposite arc, so that its spokes stay inside.
+ * An arc has an array for each coordinate, with a copy of the neighbour's border node at each end. A
+ * thread leaves its border nodes for its neighbours in two mailboxes by turns, so that one barrier a step
+ * is enough.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ struct part {
 	_Alignas(CACHE_LINE) struct tire_state mailbox[2][TIRE_ARCS][BORDERS];
 	_Alignas(CACHE_LINE) struct tire_arc arc[TIRE_ARCS];
 	int64_t begin, count; /* pairs of a node and its opposite */
-	unsigned int now;     /* which of the mailboxes to read */
+	unsigned int now;     /* which mailbox to read */
 	struct tire_forces *forces;
 };
 
@@ -96,7 +96,7 @@ static void publish(struct part *p, unsigned int box)
 	}
 }
 
-/* Arc a of thread t is number a * threads + t around the circle. */
+/* Arc a of thread t is arc number a * threads + t around the circle. */
 static struct tire_state border(const struct tire *tire, unsigned int number, unsigned int box, int which)
 {
 	unsigned int around = number % (TIRE_ARCS * tire->part_count);

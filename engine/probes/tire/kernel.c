@@ -5,7 +5,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The forces on nodes at `on` from springs to nodes at `by`; both begin at the same place of their arcs. */
+/* Computes the forces on the nodes at `on` from springs to the nodes at `by`. Both begin at the same place
+   in their arcs. */
 INLINE void spring_row(int64_t count, double stiffness, double damping, double rest_force,
 		       const struct tire_arc *on, const struct tire_arc *by, double *restrict fx,
 		       double *restrict fy)
@@ -18,7 +19,7 @@ INLINE void spring_row(int64_t count, double stiffness, double damping, double r
 			    vy1[i] - vy0[i], &fx[i], &fy[i]);
 }
 
-/* Moves nodes under the forces of the springs on both sides and of their spokes; sign: of the spokes'
+/* Moves nodes under the forces of the springs on both sides and of their spokes. sign: of the spokes'
  * force. */
 INLINE void move_row(int64_t count, const struct tire_model *m, double sign, const struct tire_arc *arc,
 		     const double *restrict side_x, const double *restrict side_y,
@@ -32,7 +33,7 @@ INLINE void move_row(int64_t count, const struct tire_model *m, double sign, con
 			  (side_y[i + 1] - side_y[i]) + sign * spoke_y[i], &x[i], &y[i], &vx[i], &vy[i]);
 }
 
-/* The two loops for one kind of processor. */
+/* The two loops, for one kind of processor. */
 #define KIND(kind)                                                                                           \
 	TARGET_##kind static void spring_row_##kind(int64_t count, double stiffness, double damping,         \
 						    double rest_force, const struct tire_arc *on,            \
@@ -109,7 +110,7 @@ void tire_kernel_step(const struct tire_kernel *k, const struct tire_model *m, i
 		for (int a = 0; m->integration && a < TIRE_ARCS; a++)
 			k->move_row(length, m, a ? -1 : 1, &here[a], f->side_x[a], f->side_y[a], f->spoke_x,
 				    f->spoke_y);
-		/* The last spring of this block is the first of the next. */
+		/* This block's last spring is the first of the next block. */
 		for (int a = 0; a < TIRE_ARCS; a++) {
 			f->side_x[a][0] = f->side_x[a][length];
 			f->side_y[a][0] = f->side_y[a][length];

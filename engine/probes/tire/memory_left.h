@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Bytes that the kernel can give without swapping (MemAvailable); -1: unknown. */
+/* Returns the bytes that the kernel can give without swapping (MemAvailable); -1: unknown. */
 int64_t tire_memory_left(void);
 
 #endif

@@ -2,11 +2,11 @@
 #include "probes/tire/model.h"
 
 #define HALF_PI 1.57079632679489661923
-#define NOWHERE (-1e300) /* a floor that nothing reaches */
+#define NOWHERE (-1e300) /* a floor that no node reaches */
 
 /*
- * Sine and cosine of 0 ... pi/2 by their series. The C library's add 40 KB to a static program, and their
- * bits depend on the machine.
+ * Sine and cosine of 0 ... pi/2 by their series. The C library's functions would add 40 KB to a static
+ * program, and their bits depend on the machine.
  */
 static void sine_cosine(double angle, double *sine, double *cosine)
 {
@@ -14,7 +14,7 @@ static void sine_cosine(double angle, double *sine, double *cosine)
 	double a = upper ? HALF_PI - angle : angle;
 	double s = a, c = 1, term = a;
 
-	/* The terms of both series in turn; 20 are more than a double can resolve. */
+	/* Both series' terms, alternately. 20 are more than a double can resolve. */
 	for (int n = 2; n < 20; n++) {
 		term *= a / n;
 		if (n & 1)
@@ -26,7 +26,8 @@ static void sine_cosine(double angle, double *sine, double *cosine)
 	*cosine = upper ? s : c;
 }
 
-/* The largest eigenvalue of the graph's Laplacian: of the odd mode next to the alternating one. */
+/* Returns the largest eigenvalue of the graph's Laplacian, which belongs to the odd mode next to the
+   alternating one. */
 static double largest_eigenvalue(int64_t nodes)
 {
 	double sine, cosine;
@@ -66,7 +67,7 @@ void tire_model_settle(struct tire_model *m)
 	m->floor_y = m->floor ? 0 : NOWHERE;
 }
 
-/* Counter-clockwise from the right; each quadrant is the first one turned, so opposite nodes match
+/* Counter-clockwise from the right. Each quadrant is the first one, turned, so that opposite nodes match
  * exactly. */
 struct tire_state tire_model_start(const struct tire_model *m, int64_t i)
 {
@@ -87,8 +88,8 @@ struct tire_state tire_model_start(const struct tire_model *m, int64_t i)
 	default:
 		right = sine, up = -cosine;
 	}
-	/* It rolls to the right: the lowest point rests for a moment. A zero of the other sign would
-	 * survive in some solvers only. */
+	/* It rolls to the right, so its lowest point rests for a moment. A zero with the other sign would
+	 * survive only in some solvers. */
 	return (struct tire_state){
 		.x = m->radius * right + 0.0,
 		.y = (m->height + m->radius) + m->radius * up,

@@ -22,25 +22,25 @@ struct tire_state {
 };
 
 struct tire_model {
-	/* the wanted parameters; stiffness and damping: 0 until tire_model_settle has chosen */
+	/* The wanted parameters. stiffness and damping are 0 until tire_model_settle has chosen them. */
 	int64_t nodes;
 	double mass, radius, height, gravity, speed; /* mass: of the whole tire */
 	double stiffness, damping;
 	bool floor;
 	bool springs, integration; /* false: a step leaves it out */
 
-	/* derived from these, for the step */
-	double side_force, spoke_force; /* stiffness x rest length */
+	/* Computed from these, for the step. */
+	double side_force, spoke_force; /* stiffness times rest length */
 	double kick;			/* step / mass of a node */
-	double fall;			/* step x gravity */
+	double fall;			/* step times gravity */
 	double floor_y;
 };
 
-/* Sets defaults that depend on others, and everything derived. */
+/* Sets the defaults that depend on other parameters, and everything that is computed from parameters. */
 void tire_model_settle(struct tire_model *m);
 
 /*
- * Returns whether explicit Euler is stable with this stiffness and damping (docs/probes/tire.md): `least`
+ * Returns whether explicit Euler is stable with this stiffness and damping (docs/probes/tire.md). `least`
  * and `most` are the bounds of the damping.
  */
 bool tire_model_stable(const struct tire_model *m, double *least, double *most);
@@ -48,10 +48,11 @@ bool tire_model_stable(const struct tire_model *m, double *least, double *most);
 /* Node i at the beginning. */
 struct tire_state tire_model_start(const struct tire_model *m, int64_t i);
 
-/* Far below the square of any length of the model: prevents division by 0 for a spring of length 0. */
+/* Far below the square of any length of the model. It prevents division by 0 for a spring of length 0. */
 #define TIRE_TINY 1e-30
 
-/* The force of a spring-damper on the node that sees its other end at (dx, dy), moving away at (dvx, dvy). */
+/* Returns the force of a spring-damper on a node whose other end is at (dx, dy) from it, moving away at
+   (dvx, dvy). */
 static inline __attribute__((always_inline)) void tire_spring(double stiffness, double damping,
 							      double rest_force, double dx, double dy,
 							      double dvx, double dvy, double *fx, double *fy)
@@ -63,8 +64,8 @@ static inline __attribute__((always_inline)) void tire_spring(double stiffness, 
 	*fy = pull * dy + damping * dvy;
 }
 
-/* A step of explicit Euler under a force, then the floor. It has no branch, so that a contact costs no
- * time. */
+/* A step of explicit Euler under a force, followed by the floor. It has no branch, so that a contact costs
+ * no time. */
 static inline __attribute__((always_inline)) void tire_move(double kick, double fall, double floor_y,
 							    double fx, double fy, double *x, double *y,
 							    double *vx, double *vy)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The paper's solver (Garre et al. 2014, algorithm 1): a thread reads the nodes next to its own, computes
+ * The paper's solver (Garre et al. 2014, algorithm 1). A thread reads the nodes next to its own, computes
  * every force on its nodes, moves them, and writes them. A binary semaphore for each node guards each read
  * and write; `serial` is the same without semaphores.
  */
@@ -20,11 +20,11 @@ enum { NEXT, PREVIOUS, OPPOSITE, ADJACENT };
 struct part {
 	int64_t begin, end;
 	unsigned int now;	     /* which of the two buffers to read */
-	struct tire_state *adjacent; /* ADJACENT of each node */
+	struct tire_state *adjacent; /* ADJACENT nodes for each node */
 	struct tire_state *fresh;
 	struct force {
 		double x, y;
-	} * side, *spoke; /* side: from the one before the first on */
+	} * side, *spoke; /* side: from the spring before the first node on */
 };
 
 struct tire {
@@ -133,7 +133,7 @@ static inline struct force spring(const struct tire_model *model, double rest_fo
 	return force;
 }
 
-/* Its springs along the circle, one more than its nodes, and its spokes. */
+/* The thread's springs along the circle, one more than its nodes, and its spokes. */
 static void compute_forces(const struct tire *tire, struct part *p)
 {
 	const struct tire_model *model = tire->model;

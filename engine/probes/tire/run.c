@@ -15,9 +15,9 @@
 #include "rt/wait.h"
 
 #define RING ((size_t)65536)
-#define WORK_NS (NS_PER_S / 1000 * 80) /* then a rest of a quarter of that time */
-#define FREE_NS (NS_PER_S / 100)       /* approximate time that free-running threads do not meet */
-#define LOOK_NS NS_PER_S	       /* real-time: how often to check the time that is left over */
+#define WORK_NS (NS_PER_S / 1000 * 80) /* then a rest of a quarter of this time */
+#define FREE_NS (NS_PER_S / 100)       /* approximate time for which free-running threads do not meet */
+#define LOOK_NS NS_PER_S	       /* real-time: how often to check how much time is left over */
 #define LOOKS 2
 #define BUSY_PERCENT 97
 #define RESET_NS (NS_PER_S / 100) /* and for each node: longest time to restore the model */
@@ -31,7 +31,7 @@ enum phase { WARM_UP, MEASURE };
 struct worker {
 	_Alignas(CACHE_LINE) struct harness_thread thread;
 	unsigned int number;
-	int64_t begin_ns; /* real-time: the time at which it began the step */
+	int64_t begin_ns; /* real-time: when it began the step */
 	int64_t barrier_ns, barriers, passes;
 };
 
@@ -40,7 +40,8 @@ static struct worker *workers;
 static struct slot_ring ring;
 static struct tire_sample *samples;
 
-/* The last thread to arrive at a meeting writes it; all read it until they arrive at the next. */
+/* The last thread to arrive at a meeting writes this. All threads read it until they arrive at the next
+   meeting. */
 static struct {
 	_Alignas(CACHE_LINE) struct barrier barrier;
 	enum phase phase;
@@ -50,8 +51,8 @@ static struct {
 	int64_t release_ns; /* real-time: of the next step */
 
 	/* only for the last thread */
-	int64_t start_ns, measured_start_ns, end_ns; /* end: latest end of this phase */
-	int64_t total, done;			     /* steps or activations of this phase */
+	int64_t start_ns, measured_start_ns, end_ns; /* end: latest end of the phase */
+	int64_t total, done;			     /* steps or activations of the phase */
 	int64_t stamp_ns, since, rested_ns;
 	int64_t look_ns, busy_ns;
 	int looks;
@@ -89,7 +90,7 @@ static bool stopped(void)
 	return atomic_load_explicit(&harness_shared.stop, memory_order_relaxed);
 }
 
-/* A real-time thread that computes without a break would take the machine. */
+/* A real-time thread that computes without a break would take over the machine. */
 static void rest(int64_t now_ns)
 {
 	int64_t rest_ns = (now_ns - now.rested_ns) / 4;
@@ -139,7 +140,7 @@ static void fast_step_over(void *arg)
 		rest(now_ns);
 }
 
-/* Returns whether the threads left nothing to the machine for some looks in a row. */
+/* Returns whether the threads left no time to the machine for several looks in a row. */
 static bool overloads(int64_t now_ns, int64_t busy_ns)
 {
 	now.busy_ns += busy_ns;
@@ -151,7 +152,7 @@ static bool overloads(int64_t now_ns, int64_t busy_ns)
 	return now.looks >= LOOKS;
 }
 
-/* The times at which the first thread began and at which every CPU had begun: threads that share a CPU
+/* The times at which the first thread began and at which every CPU had begun. Threads that share a CPU
  * begin one after the other. */
 static int64_t first_begin(int64_t *everywhere_ns)
 {
@@ -229,8 +230,8 @@ static void begin_phase(enum phase phase, int64_t total, int64_t end_ns, int64_t
 }
 
 /*
- * Ends exactly at the announced time: nothing may be measured before it. If the measured phase begins
- * later, its own time says so.
+ * Ends exactly at the announced time, because nothing may be measured before it. If the measured phase
+ * begins later, its own time says so.
  */
 static void begin_warm_up(void *arg)
 {
@@ -239,7 +240,7 @@ static void begin_warm_up(void *arg)
 		    now.measured_start_ns, now.start_ns);
 }
 
-/* The phase has its full length, however long restoring the model took. */
+/* The phase has its full length, no matter how long restoring the model took. */
 static void begin_measured(void *arg)
 {
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -250,7 +251,7 @@ static void begin_measured(void *arg)
 		    now.measured_start_ns);
 }
 
-/* Real-time: waits for the release. Returns false if there is none. */
+/* Real-time: waits for the release. Returns false if there is no further release. */
 static bool wait_for_release(struct worker *w)
 {
 	const struct timespec release = ns_timespec(now.release_ns);
@@ -264,7 +265,7 @@ static bool wait_for_release(struct worker *w)
 	return true;
 }
 
-/* All threads meet. The first thread measures its wait, only now and then if steps are short. */
+/* All threads meet. The first thread measures its wait; if steps are short, only now and then. */
 static void meet(struct worker *w, void (*once)(void *arg))
 {
 	int64_t before_ns;
@@ -346,7 +347,7 @@ int64_t tire_run_begin(int64_t start_ns)
 {
 	now.start_ns = start_ns;
 	now.measured_start_ns = start_ns + plan.warm_up_ns;
-	/* Restoring the model takes time; releases stay on the grid. */
+	/* Restoring the model takes time, but releases stay on the grid. */
 	if (plan.period_ns && plan.warm_up_ns)
 		now.measured_start_ns +=
 			((RESET_NS + plan.model->nodes * RESET_NODE_NS) / plan.period_ns + 1) *

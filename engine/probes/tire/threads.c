@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "harness/cpus.h"
 
-/* Counts the cores of these CPUs. */
+/* Returns the number of cores of these CPUs. */
 static unsigned int count_cores(const struct cpuset *cpus)
 {
 	struct cpuset left = *cpus, core;

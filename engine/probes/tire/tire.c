@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * tire: a physical simulation on several threads, as fast as possible or a step a period (Garre et al. 2014,
+ * tire: simulates a tire on several threads, as fast as possible or a step a period (Garre et al. 2014,
  * sec. 4).
  */
 #include <errno.h>
@@ -23,11 +23,11 @@
 #include "probes/tire/threads.h"
 #include "rt/runtime.h"
 
-#define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release: every thread waits by then */
+#define LEAD_NS (NS_PER_S / 50) /* from `go` to the first release; by then, every thread waits */
 #define DRAIN_NS (NS_PER_S / 20)
-#define BLOCK_NODES 4096 /* least node-steps in a sample, so that a clock reading is 1 % of it */
+#define BLOCK_NODES 4096 /* least node-steps in a sample, so that a clock reading takes at most 1 % of it */
 #define BILLION 1e9
-#define TAKE_ALL 1000 /* % of a CPU: the threads themselves leave time to the machine */
+#define TAKE_ALL 1000 /* % of a CPU, because the threads themselves leave time to the machine */
 
 enum solver { SOLVER_SERIAL, SOLVER_HALO, SOLVER_SEMAPHORE };
 enum without { WITHOUT_NONE, WITHOUT_SPRINGS, WITHOUT_INTEGRATION };
@@ -261,7 +261,7 @@ static void set_plan(struct state *state, unsigned int cpus)
 	state->plan.block = 1;
 }
 
-/* Memory is checked first: if it is short, the kernel kills instead of refusing. */
+/* Check the memory first: if it is short, the kernel kills the process instead of refusing. */
 static int check_memory(struct state *state)
 {
 	int64_t left = tire_memory_left();
@@ -276,7 +276,7 @@ static int check_memory(struct state *state)
 		(long long)(left >> 20));
 }
 
-/* Threads are spread over the CPUs; CPUs without a thread are not measured. */
+/* Threads are spread over the CPUs. CPUs without a thread are not measured. */
 static void place(struct state *state, struct probe_cpus *cpus)
 {
 	int cpu = -1;
@@ -316,7 +316,7 @@ static bool set_series(struct harness *h)
 		state->all[i].cpu = state->plan.threads == 1 ? state->threads[0]->cpu : -1;
 		state->all[i].labels[0] = (struct label){"solver", solver_names[options.solver]};
 		state->series[i] = &state->all[i];
-		/* Threads that share a CPU cannot tell who delayed them. */
+		/* Threads that share a CPU cannot know which of them delayed another. */
 		state->measurers[i] = state->plan.threads <= state->plan.cpus ? state->threads[0] : NULL;
 	}
 	h->series = state->series;
@@ -331,7 +331,7 @@ static void feed_timed(struct state *state, const struct tire_sample *s, struct 
 	series_feed_timed(&state->all[LATENCY], s->time_ns, s->latency_ns, j);
 	series_feed_timed(&state->all[RESPONSE], s->time_ns, s->response_ns, j);
 	series_feed_timed(&state->all[SLACK], s->time_ns, period_ns - s->response_ns, j);
-	/* A missed step would have begun when this one ended, and taken as long. */
+	/* A missed step would have begun when this step ended, and taken as long. */
 	for (int64_t m = 1; m <= s->missed; m++) {
 		int64_t release_ns = s->time_ns + m * period_ns, latency_ns = s->response_ns - m * period_ns;
 
@@ -346,7 +346,7 @@ static bool drain(struct harness *h, struct json *j)
 	struct tire_sample sample;
 	bool alive = false;
 
-	/* Threads before samples: what a thread stored before its end must be taken. */
+	/* Take threads before samples, because what a thread stored before its end must be taken. */
 	for (unsigned int i = 0; i < state->plan.threads; i++)
 		alive |= !atomic_load(&state->threads[i]->done);
 	while (tire_run_next(&sample)) {
@@ -386,7 +386,7 @@ static void write_values(const struct state *state, const struct tire_books *boo
 	json_int(j, "wall_ns", books->wall_ns);
 	json_int(j, "cpu_ns", sum.cpu_ns);
 	json_real(j, "node_steps_per_s", books->wall_ns ? node_steps * BILLION / (double)books->wall_ns : 0);
-	if (!RUNTIME_IS_COKERNEL) { /* a co-kernel does not distinguish them, or does not count them */
+	if (!RUNTIME_IS_COKERNEL) { /* a co-kernel does not distinguish or count them */
 		json_int(j, "voluntary_switches", sum.voluntary_switches);
 		json_int(j, "involuntary_switches", sum.involuntary_switches);
 	} else {
@@ -465,7 +465,7 @@ static void begin(struct harness *h)
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS, measured_ns = INT64_MAX;
 	int64_t warm_up_ns = tire_run_begin(start_ns) - start_ns, length_ns = state->plan.measured_ns;
 
-	/* Real-fast, it ends a moment after its time, with a step. */
+	/* In real-fast mode, it ends with a step, a moment after its time. */
 	if (options.period_ns && state->plan.steps != INT64_MAX)
 		length_ns = measured_ns = state->plan.steps * options.period_ns;
 	for (unsigned int i = 0; i < h->series_count; i++)
@@ -474,7 +474,7 @@ static void begin(struct harness *h)
 	harness_watch(h, length_ns == INT64_MAX ? INT64_MAX : warm_up_ns + length_ns);
 }
 
-/* What the harness does not know: why it ended. */
+/* Says why it ended, if the harness does not know this. */
 static const char *reason(void)
 {
 	if (tire_run_books()->overload)

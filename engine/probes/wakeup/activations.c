@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "probes/wakeup/activations.h"
 
-/* A larger number was not written by this tracer. */
+/* This tracer never writes a larger number. */
 #define TIME_MAX_NS (INT64_C(1) << 61)
 #define EARLY_MAX_NS (INT64_C(1) << 30)
 
@@ -24,7 +24,7 @@ static void open_activation(struct timerlat_track *track, const struct timerlat_
 	track->latency_ns[TIMERLAT_IRQ] = event->latency_ns;
 }
 
-/* at: its release, counted from the base. */
+/* at: the activation's release, counted from the base. */
 static void close_activation(struct timerlat_track *track, int64_t at, struct timerlat_activation *over)
 {
 	int64_t last_ns = 0;
@@ -67,12 +67,12 @@ bool timerlat_track_event(struct timerlat_track *track, const struct timerlat_ev
 	/* Too late by at most three quarters of an interval, the time from reading the clock to stamping
 	 * the event. */
 	likely = floor_divide(release_ns - track->base_ns + track->interval_ns / 4, track->interval_ns);
-	/* If a number is not above the last one, or exceeds it by more than the releases in between, the
-	 * tracer started again. */
+	/* If a number is not above the previous one, or exceeds it by more than the releases in between,
+	 * the tracer has restarted. */
 	step = (int64_t)(uint32_t)(event->number - track->number);
 	if (step == 0 || step > likely - track->least + 1)
 		step = 1;
-	/* The finished activation is at least `step` releases before this one; this corrects an event that
+	/* The finished activation is at least `step` releases before this one. This corrects an event that
 	 * was stamped very late. */
 	at = track->likely < likely - step ? track->likely : likely - step;
 	if (at < track->least)

@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `context` of the event: where the latency was taken. */
+/* `context` of the event: where the kernel took the latency. */
 enum timerlat_context { TIMERLAT_IRQ, TIMERLAT_THREAD, TIMERLAT_USER, TIMERLAT_CONTEXTS };
 
 #define TIMERLAT_NONE INT64_MIN
 
 struct timerlat_event {
 	int64_t time_ns;
-	uint32_t number; /* of the activation on this CPU; skipped releases have no number */
+	uint32_t number; /* number of the activation on this CPU; skipped releases have no number */
 	int context;
 	int64_t latency_ns;
 };
@@ -27,12 +27,12 @@ struct timerlat_event {
 struct timerlat_activation {
 	int64_t release_ns;
 	int64_t latency_ns[TIMERLAT_CONTEXTS]; /* TIMERLAT_NONE: there was no such event */
-	int64_t missed;			       /* releases skipped directly before it */
+	int64_t missed;			       /* releases that were skipped directly before it */
 	int64_t lost;			       /* activations directly before it whose events were lost */
-	int64_t back_ns; /* time of the previous activation's last event; missed ones were later */
+	int64_t back_ns; /* time of the previous activation's last event; missed activations were later */
 };
 
-/* interval_ns is set before the first event, and settled as soon as the base must stay; the rest is
+/* interval_ns is set before the first event, and settled when the base must no longer change. The rest is
  * private. */
 struct timerlat_track {
 	int64_t interval_ns;
@@ -43,14 +43,14 @@ struct timerlat_track {
 	uint32_t number;
 	int64_t least, likely; /* of the unfinished activation: its release, counted from the base */
 	int64_t latency_ns[TIMERLAT_CONTEXTS], lost;
-	int64_t before, back_ns; /* of the previous one: its release, counted from the base */
+	int64_t before, back_ns; /* of the previous activation: its release, counted from the base */
 };
 
-/* Takes the next event. Returns true if an activation is finished and in *over. */
+/* Takes the next event. Returns true if it finishes an activation, which is then in *over. */
 bool timerlat_track_event(struct timerlat_track *track, const struct timerlat_event *event,
 			  struct timerlat_activation *over);
 
-/* Returns the last activation; false: there is none. */
+/* Returns the last activation, or false if there is none. */
 bool timerlat_track_end(struct timerlat_track *track, struct timerlat_activation *over);
 
 #endif

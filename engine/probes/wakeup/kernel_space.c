@@ -27,14 +27,14 @@
 
 struct state;
 
-/* What is measured on a CPU. */
+/* The state of a measured CPU. */
 struct task {
 	const struct state *state;
 	int cpu, wait_file;
-	struct harness_thread thread; /* only if the engine's threads are measured */
+	struct harness_thread thread; /* only if the engine's own threads are measured */
 	struct timerlat_track track;
-	int64_t last_release_ns; /* of the last activation that was fed */
-	bool any, over;		 /* whether any was fed; the measured phase is over */
+	int64_t last_release_ns; /* number of the last activation that was fed */
+	bool any, over;		 /* whether any was fed; whether the measured phase is over */
 	struct series series[TIMERLAT_CONTEXTS];
 };
 
@@ -45,11 +45,11 @@ struct state {
 	struct series *series[PROBE_CPUS_MAX * TIMERLAT_CONTEXTS];
 	unsigned int task_count, contexts;
 	int64_t start_ns, measure_ns, end_ns; /* end_ns INT64_MAX: until stopped */
-	_Atomic bool ended;		      /* the threads must end although nothing stopped them */
+	_Atomic bool ended;		      /* the threads must end although nothing has stopped them */
 	bool policy_missing;
 };
 
-static struct state *to_leave; /* for leave(), which takes no argument; NULL: it has left */
+static struct state *to_leave; /* for leave(), which takes no argument; NULL: it has been called */
 
 static struct task *task_of(struct harness_thread *thread)
 {
@@ -75,7 +75,7 @@ static int check(void)
 	return 0;
 }
 
-/* Runs on the thread, which the kernel then knows as the one that it measures. */
+/* Runs on the thread, so that the kernel knows the thread as the measured one. */
 static int prepare(struct harness_thread *thread)
 {
 	struct task *t = task_of(thread);
@@ -99,7 +99,7 @@ static void wait_again(struct harness_thread *thread)
 	t->wait_file = -1;
 }
 
-/* However the process ends in order, the kernel's threads must not continue. */
+/* The kernel's threads must not continue, no matter how the process ends in order. */
 static void leave(void)
 {
 	if (!to_leave)
@@ -138,7 +138,7 @@ static struct task *make_task(const struct state *state, int cpu)
 	return t;
 }
 
-/* Series metric by metric, each with all CPUs. */
+/* The series metric by metric, for all CPUs each. */
 static void number_series(struct harness *h)
 {
 	struct state *state = h->state;
@@ -196,7 +196,7 @@ static void feed_missed(struct task *t, const struct timerlat_activation *a, str
 
 	for (int64_t i = a->missed; i > 0; i--) {
 		int64_t release_ns = a->release_ns - i * wakeup_options.interval_ns;
-		/* The thread was back between the last skipped release and this one. */
+		/* The thread was back between the last skipped release and this release. */
 		int64_t at_least_ns = (i - 1) * wakeup_options.interval_ns;
 
 		if (release_ns < state->start_ns)
@@ -211,7 +211,7 @@ static void feed_missed(struct task *t, const struct timerlat_activation *a, str
 	}
 }
 
-/* complete: no more of its events will come, so a missing one was lost. */
+/* complete: no more of the activation's events will come, so a missing one was lost. */
 static void feed(struct task *t, const struct timerlat_activation *a, bool complete, struct json *j)
 {
 	const struct state *state = t->state;
@@ -242,7 +242,7 @@ static void feed(struct task *t, const struct timerlat_activation *a, bool compl
 	}
 }
 
-/* Where events are taken, and where their values go. */
+/* Sets where events are taken, and where their values go. */
 struct taking {
 	struct task *task;
 	struct json *json;
@@ -257,7 +257,7 @@ static void on_event(void *user, const struct timerlat_event *event)
 		feed(taking->task, &over, true, taking->json);
 }
 
-/* Ends the threads, then the recording; everything recorded until then can still be read. */
+/* Ends the threads first, and then the recording. Everything recorded until then can still be read. */
 static void end_tracing(const struct harness *h)
 {
 	struct state *state = h->state;
@@ -278,7 +278,7 @@ static void end_tracing(const struct harness *h)
 	tracer_stop(&state->tracer);
 }
 
-/* Returns false if every CPU is at its end, or all must stop. */
+/* Returns false if every CPU is at its end, or if all must stop. */
 static bool drain(struct harness *h, struct json *j)
 {
 	struct state *state = h->state;
@@ -294,7 +294,7 @@ static bool drain(struct harness *h, struct json *j)
 	return !over && !atomic_load(&harness_shared.stop);
 }
 
-/* Releases without an event when all was stopped are missed; for the last ones this is not known yet. */
+/* Releases that have no event when everything stops are missed. For the last ones, this is not known yet. */
 static void feed_outstanding(struct task *t, int64_t stopped_ns, struct json *j)
 {
 	const struct state *state = t->state;
@@ -335,7 +335,7 @@ static void set_start(struct state *state)
 		measured_ns = harness_options.count * wakeup_options.interval_ns;
 	else if (harness_options.duration_ns)
 		measured_ns = harness_options.duration_ns;
-	/* The first release of an engine thread is an interval after it began to wait. */
+	/* The first release of an engine thread is one interval after the thread began to wait. */
 	state->start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS + 2 * wakeup_options.interval_ns;
 	state->measure_ns = state->start_ns + warm_up_ns;
 	state->end_ns = measured_ns == INT64_MAX ? INT64_MAX : state->measure_ns + measured_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wakeup in kernel space, by the timerlat tracer: from the timer's expiry to its interrupt handler, to a
- * thread in the kernel, and to that thread in user space.
+ * wakeup in kernel space, with the timerlat tracer. It measures from the timer's expiry to its interrupt
+ * handler, to a thread in the kernel, and to that thread in user space.
  */
 #ifndef RTGAUGE_WAKEUP_KERNEL_SPACE_H
 #define RTGAUGE_WAKEUP_KERNEL_SPACE_H

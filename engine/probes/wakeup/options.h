@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of the probe wakeup in both spaces, without the shared ones. */
+/* The options of the probe wakeup in both spaces, except the shared ones. */
 #ifndef RTGAUGE_WAKEUP_OPTIONS_H
 #define RTGAUGE_WAKEUP_OPTIONS_H
 
@@ -12,7 +12,7 @@ struct wakeup_options {
 	const char *instance; /* in kernel space */
 };
 
-/* Constant after harness_run has read it. */
+/* Constant after harness_run has read the options. */
 extern struct wakeup_options wakeup_options;
 
 #endif

@@ -22,8 +22,8 @@
 
 #define PAGE_MAX (1U << 20)
 #define NAME "timerlat"
-#define EVENT_BYTES 48	/* with its head, and one that extends the time */
-#define BUFFER_SPAN_S 4 /* time for which the buffer of a CPU lasts */
+#define EVENT_BYTES 48	/* with its header, and an event that extends the time */
+#define BUFFER_SPAN_S 4 /* time that the buffer of a CPU lasts */
 #define BUFFER_MIN_KB 256
 #define BUFFER_MAX_KB 8192
 
@@ -44,7 +44,7 @@ static bool is_running(const struct tracer *t, const char *path)
 	       (trace_has_word(text, NAME) || trace_has_word(text, "osnoise"));
 }
 
-/* Finds an instance that already runs a tracer of this family; all instances share one set of settings and
+/* Finds an instance that already runs a tracer of this family. All instances share one set of settings and
  * threads. */
 static bool find_other(const struct tracer *t, char path[300])
 {
@@ -114,7 +114,7 @@ static bool write_number(const struct tracer *t, const char *path, int64_t numbe
 	return trace_write(t->root, path, text);
 }
 
-/* Reads a file that not every kernel has. */
+/* Reads a file that only some kernels have. */
 static bool clear_where_there(const struct tracer *t, const char *path)
 {
 	return write_number(t, path, 0) || errno == ENOENT;
@@ -154,7 +154,7 @@ static void set_buffer(const struct tracer *t, int cpu, int64_t interval_ns)
 	trace_write(t->instance, path, number); /* if refused, the default size is kept */
 }
 
-/* While one is open the kernel does not change the tracer. */
+/* While a descriptor is open, the kernel does not change the tracer. */
 static int open_pipe(struct tracer *t, int cpu)
 {
 	t->pipes[cpu] = trace_ring_open(t->instance, cpu);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's timerlat tracer (Documentation/trace/timerlat-tracer.rst) in an instance of tracefs that the
- * caller makes and removes. Its settings in the folder `osnoise` affect the whole machine; whoever makes
- * the instance notes them first and restores them afterwards.
+ * Runs the kernel's timerlat tracer (Documentation/trace/timerlat-tracer.rst) in an instance of tracefs
+ * that the caller makes and removes. The tracer's settings in the folder `osnoise` affect the whole
+ * machine. Whoever makes the instance notes the settings first and restores them afterwards.
  */
 #ifndef RTGAUGE_WAKEUP_TIMERLAT_H
 #define RTGAUGE_WAKEUP_TIMERLAT_H
@@ -16,13 +16,12 @@
 #include "trace/instance.h"
 
 struct tracer {
-	/* for whoever opened it */
+	/* of the user */
 	bool user; /* The threads are the caller's, one for each CPU, which then read tracer_wait_file;
-		    * else the kernel's. */
-	int64_t drops,
-		dropped_events; /* how often the kernel dropped events; how many, as far as it is known */
+		    * otherwise they are the kernel's. */
+	int64_t drops, dropped_events; /* how often the kernel dropped events; how many, if known */
 
-	/* the tracer's */
+	/* of the tracer */
 	int root, instance;
 	struct cpuset cpus;
 	int pipes[CPUSET_MAX];
@@ -32,25 +31,25 @@ struct tracer {
 	unsigned char *page;
 };
 
-/* Starts it, zeroed before, on these CPUs, each interval (100 us to 1 s, whole us). Returns 0, or the exit
- * status after an `error` line. */
+/* Starts the tracer, a struct zeroed before, on these CPUs, with this interval (100 us to 1 s, whole us).
+ * Returns 0, or the exit status after an `error` line. */
 int tracer_open(struct tracer *t, const char *instance, const struct cpuset *cpus, int64_t interval_ns);
 
-/* For the caller's pinned thread: a file whose reads last until the next activation; -1 with errno. Close
- * it before tracer_close: the kernel then kills its owner. */
+/* Returns a file for the caller's pinned thread. A read of it lasts until the next activation. -1 with
+ * errno on failure. Close it before tracer_close, which lets the kernel kill its owner. */
 int tracer_wait_file(const struct tracer *t, int cpu);
 
-/* Gives the kernel's threads a policy. Returns false if not all of them were found. */
+/* Gives the kernel's threads a policy. Returns false if not all threads were found. */
 bool tracer_set_policy(const struct tracer *t, enum policy policy, int priority);
 
-/* Passes on the events of the CPU since the last call, in their order. */
+/* Passes on the CPU's events since the last call, in order. */
 void tracer_take(struct tracer *t, int cpu, void (*take)(void *user, const struct timerlat_event *event),
 		 void *user);
 
-/* Stops recording; everything recorded can still be read. */
+/* Stops recording. Everything recorded can still be read. */
 void tracer_stop(const struct tracer *t);
 
-/* Ends it with the kernel's threads. Call it once. */
+/* Ends the tracer with the kernel's threads. Call it once. */
 void tracer_close(const struct tracer *t);
 
 #endif

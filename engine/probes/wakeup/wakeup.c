@@ -28,9 +28,9 @@
 #define RING_MIN 1024
 #define RING_SPAN_NS (4 * NS_PER_S)
 #define DRAIN_NS (NS_PER_S / 5)
-#define LEAD_NS (NS_PER_S / 50)	     /* from `go` to the first release: every thread waits by then */
-#define RUNTIME_NS (NS_PER_S / 5000) /* budget of an activation under SCHED_DEADLINE */
-#define ROOM_NS (NS_PER_S / 5)	     /* time between two looks whether a full ring has room again */
+#define LEAD_NS (NS_PER_S / 50)	     /* from `go` to the first release; by then, every thread waits */
+#define RUNTIME_NS (NS_PER_S / 5000) /* an activation's budget under SCHED_DEADLINE */
+#define ROOM_NS (NS_PER_S / 5)	     /* how often to check whether a full ring has room again */
 
 enum timer { TIMER_NANOSLEEP, TIMER_TIMERFD };
 enum phase { PHASE_RANDOM, PHASE_FIXED };
@@ -89,13 +89,14 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* A measuring thread. The first part is its own while it measures; others read the rest before and after. */
+/* A measuring thread. The first part is the thread's own while it measures; others read the rest before
+   and after. */
 struct task {
 	struct ring ring;
 
-	_Alignas(CACHE_LINE) int64_t position; /* finished activations, with missed ones */
+	_Alignas(CACHE_LINE) int64_t position; /* finished activations, including missed ones */
 	int64_t pending_lost;
-	/* a latency that reaches it is examined: missed activations, the threshold, impossible values */
+	/* a latency that reaches this is examined: missed activations, the threshold, impossible values */
 	uint64_t limit_ns;
 
 	int timer_fd;
@@ -118,9 +119,9 @@ static struct task *task_of(struct harness_thread *thread)
 }
 
 /*
- * The rare half of an activation: the sample reaches the limit, or the ring was full. Returns how many
- * activations it finishes; 0: it is still to come. While activations wait to be reported as lost, the limit
- * is 0, so that none overtakes them.
+ * The rare half of an activation, when the sample reaches the limit or the ring was full. Returns how many
+ * activations it finishes; 0: it is still to come. While activations wait to be reported as lost, the
+ * limit is 0, so that no activation overtakes them.
  */
 static __attribute__((noinline)) int64_t slow_path(struct task *t, int64_t latency)
 {
@@ -174,7 +175,7 @@ static inline void wait_until(const struct task *t, const struct timespec *next,
 	wait_until_monotonic(next);
 }
 
-/* The measured path: waits, reads the clock, stores. Ends at activation `end` or at the stop flag. */
+/* The measured path: waits, reads the clock, stores. Ends at activation `end`, or at the stop flag. */
 static inline __attribute__((always_inline)) void measure(struct task *t, int64_t end, bool by_timerfd)
 {
 	const time_t interval_s = (time_t)(wakeup_options.interval_ns / NS_PER_S);
@@ -240,7 +241,7 @@ static void measure_all(struct harness_thread *thread)
 	run_phase(t, t->total_count);
 	usage_read(thread->schedstat, &thread->after);
 	thread->usage_known = true;
-	/* Activations that a full ring kept out to the last are reported when there is room again. */
+	/* Activations for which a full ring had no room are reported when there is room again. */
 	while (t->pending_lost && !ring_push(&t->ring, SAMPLE_LOST(t->pending_lost)))
 		clock_pause_ns(ROOM_NS);
 }
@@ -363,7 +364,7 @@ static int64_t random_below(int64_t bound)
 {
 	uint64_t value = 0;
 
-	/* A board that has just booted may have no entropy yet; any phase is better than waiting for it. */
+	/* A board that has just booted may have no entropy yet. Any phase is better than waiting. */
 	if (getrandom(&value, sizeof(value), GRND_NONBLOCK) != (ssize_t)sizeof(value))
 		value = (uint64_t)clock_now_ns(CLOCK_MONOTONIC) * UINT64_C(0x9e3779b97f4a7c15);
 	return (int64_t)(value % (uint64_t)bound);
@@ -383,7 +384,7 @@ static void set_start(const struct state *state)
 	}
 }
 
-/* Takes everything from the rings; returns false if every thread has ended and every ring is empty. */
+/* Takes everything from the rings. Returns false if every thread has ended and every ring is empty. */
 static bool drain(struct harness *h, struct json *j)
 {
 	static int64_t values[4096];

@@ -39,7 +39,7 @@ void watch_track_runs(struct watch_track *track, const struct sched_event *event
 
 static void woken(struct watch_track *track, const struct sched_event *event)
 {
-	if (event->current == track->tid) { /* woken on its way to sleep, it does not sleep */
+	if (event->current == track->tid) { /* if it is woken on its way to sleep, it does not sleep */
 		watch_track_runs(track, event);
 		return;
 	}
@@ -63,7 +63,7 @@ static bool begins_to_run(struct watch_track *track, const struct sched_event *e
 		slept_unseen(track);
 		release(track, woken_ns);
 	} else if (track->state == WATCH_RUNNING) {
-		track->now.executed = false; /* the time of its preemption is not known */
+		track->now.executed = false; /* it is unknown when it was preempted */
 	}
 	first = track->state == WATCH_WOKEN && track->known;
 	track->state = WATCH_RUNNING;

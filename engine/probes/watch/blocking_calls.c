@@ -7,7 +7,7 @@
 
 /* FUTEX_LOCK_PI2, which older headers lack. */
 #define LOCK_PI2 13
-/* The value that glibc and Rust's library write into a plain lock if somebody waits for it. */
+/* The value that glibc and Rust's library write into a plain lock if a thread waits for it. */
 #define CONTENDED 2
 
 static const struct {

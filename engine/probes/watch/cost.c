@@ -10,7 +10,7 @@ static bool has_events(int stretch)
 	return stretch % 4 == 1 || stretch % 4 == 2;
 }
 
-/* Adds, or subtracts, what the threads have run so far. */
+/* Adds or subtracts what the threads have run up to now. */
 static void add_run(struct watch_cost *cost, int stretch, int sign)
 {
 	int64_t cpu_ns, slices;

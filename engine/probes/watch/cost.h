@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures what watching costs the program: the CPU time of its threads for each time that they run, in
- * stretches of the warm-up alternately without events and with them (without, with, with, without, ...).
+ * Measures what watching costs the program: the CPU time of its threads each time they run. Stretches of
+ * the warm-up are alternately without and with events (without, with, with, without, ...).
  */
 #ifndef RTGAUGE_WATCH_COST_H
 #define RTGAUGE_WATCH_COST_H
@@ -16,7 +16,7 @@
 #include "probes/watch/threads.h"
 
 #define WATCH_COST_STRETCHES 16
-#define WATCH_COST_NS (2 * NS_PER_S) /* the time added to the warm-up */
+#define WATCH_COST_NS (2 * NS_PER_S) /* the time that is added to the warm-up */
 
 struct watch_cost {
 	const struct sched_events *events;
@@ -34,7 +34,7 @@ struct watch_cost {
 void watch_cost_begin(struct watch_cost *cost, const struct sched_events *events, int64_t begin_ns,
 		      const pid_t *tids, int count);
 
-/* Switches events if the time has come. Returns true if the recording has a gap here. */
+/* Switches events when it is time. Returns true if this leaves a gap in the recording. */
 bool watch_cost_turn(struct watch_cost *cost, int64_t now_ns);
 
 /* Writes a result `watch-cost` for each stretch. */

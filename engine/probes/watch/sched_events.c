@@ -20,7 +20,7 @@
 #define INTERRUPTIBLE 1
 #define RESTART_FIRST (-516) /* ERESTART_RESTARTBLOCK to ERESTARTSYS (include/linux/errno.h) */
 #define RESTART_LAST (-512)
-#define REPORTED_STATES 255 /* of a sleeping task; the bits above say whether it was preempted */
+#define REPORTED_STATES 255 /* states of a sleeping task; the bits above say whether it was preempted */
 #define HELD_STATES 14	    /* uninterruptible, stopped, traced (TASK_REPORT, include/linux/sched.h) */
 
 static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", "raw_syscalls/sys_enter",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Wake-ups, switches and system calls of some threads, by the kernel's tracepoints sched_waking,
+/* Records wake-ups, switches and system calls of some threads with the kernel's tracepoints sched_waking,
  * sched_switch, sys_enter and sys_exit, in an instance of tracefs that the caller makes and removes. */
 #ifndef RTGAUGE_WATCH_SCHED_EVENTS_H
 #define RTGAUGE_WATCH_SCHED_EVENTS_H
@@ -19,16 +19,16 @@ struct sched_event {
 	int64_t time_ns;
 	enum sched_kind kind;
 	int cpu;
-	pid_t current; /* the task that the CPU ran */
+	pid_t current; /* the task that the CPU was running */
 	bool hardirq, softirq;
-	/* switch: the tasks; waking: `to` is woken; system call, return: `to` enters, leaves it */
+	/* switch: both tasks; waking: `to` is woken; system call and return: `to` enters or leaves it */
 	pid_t from, to;
 	bool runnable; /* switch: `from` did not go to sleep */
-	/* switch: it is stopped, or no signal wakes it: it sleeps for a disk, a page, a freezer of cgroup v1
-	 */
+	/* switch: it is stopped, or no signal can wake it: it sleeps for a disk, a page, a freezer of
+	   cgroup v1 */
 	bool held;
-	bool sleeps;   /* switch: it sleeps so that a signal wakes it */
-	bool restarts; /* return: a signal interrupted the call, which begins again afterwards */
+	bool sleeps;   /* switch: it sleeps, and a signal can wake it */
+	bool restarts; /* return: a signal interrupted the call, which then begins again */
 	char to_name[16];
 	struct blocking_call call;
 };
@@ -41,23 +41,23 @@ struct sched_events {
 	size_t count;
 };
 
-/* Records the events of these threads. Returns 0, or the exit status after an `error` line. */
+/* Starts recording the events of these threads. Returns 0, or the exit status after an `error` line. */
 int sched_events_open(struct sched_events *events, const char *instance, const pid_t *tids, int count);
 
-/* Records the events of these threads too. */
+/* Also records the events of these threads. */
 void sched_events_add(const struct sched_events *events, const pid_t *tids, int count);
 
-/* Whether system calls are recorded; not every kernel can. */
+/* Returns whether system calls are recorded. Not every kernel can do this. */
 bool sched_events_have_calls(const struct sched_events *events);
 
 /*
- * Passes on events since the last call, in order of time; events younger than the call wait for the next
- * one (last: passes on all). *dropped: the kernel dropped events before some of them.
+ * Passes on events since the last call, in time order. Events younger than the call wait for the next call
+ * (last: passes on all). *dropped: whether the kernel dropped events before some of them.
  */
 void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
 		       void *user, bool last, bool *dropped);
 
-/* Whether it records, which it does after it was opened. */
+/* Enables or disables recording, which is enabled at the start. */
 void sched_events_switch(const struct sched_events *events, bool on);
 
 void sched_events_close(struct sched_events *events);

@@ -34,7 +34,7 @@ static bool read_text(pid_t tid, const char *file, char text[TEXT_MAX])
 	return len > 0;
 }
 
-/* The name in parentheses may hold anything, also parentheses. sscanf would add 120 KB to a static
+/* The name in parentheses may contain anything, even parentheses. sscanf would add 120 KB to a static
  * program. */
 bool thread_parse(const char *text, struct watched_thread *thread, struct thread_counts *counts)
 {
@@ -122,7 +122,7 @@ static void choose(struct choice *c, pid_t tid)
 		c->left_out++;
 }
 
-/* In the order of their numbers; -1: there is no such program. */
+/* Lists the threads in the order of their numbers; -1: there is no such program. */
 static int list_tasks(pid_t pid, struct dirent ***entries)
 {
 	char path[64];

@@ -19,36 +19,37 @@ struct watched_thread {
 	int policy, priority; /* the kernel's numbers */
 };
 
-/* Parses the text of /proc/PID/task/TID/stat; returns false if it is something else. */
+/* Parses the text of /proc/PID/task/TID/stat. Returns false for any other text. */
 bool thread_parse(const char *text, struct watched_thread *thread, struct thread_counts *counts);
 
 /*
- * Finds the threads of a program and of the programs that it started: with one of these names (separated by
- * commas), or without names the ones with a real-time policy, or all if none has one. Its own come first,
- * in the order of their numbers. Returns how many; -1: there is no such program. *left_out: the number
- * above WATCH_THREADS_MAX.
+ * Finds threads of a program and of the programs that it started: threads with one of these names
+ * (separated by commas), or without names all with a real-time policy, or all threads if no thread has
+ * one. The program's own come first, in the order of their numbers. Returns how many; -1: there is no such
+ * program. *left_out: the number above WATCH_THREADS_MAX.
  */
 int threads_find(pid_t pid, const char *names, struct watched_thread threads[WATCH_THREADS_MAX],
 		 int *left_out);
 
-/* The lowest and the highest number of all threads of a program and of the programs that it started;
- * returns false if there is no such program. */
+/* Finds the lowest and the highest number of all threads of a program and of the programs that it started.
+ * Returns false if there is no such program. */
 bool threads_range(pid_t pid, pid_t *first, pid_t *last);
 
-/* Returns how many programs have this name (of their first thread); *pid is the last of them. */
+/* Returns how many programs' first thread has this name. *pid is the last such program. */
 int threads_find_program(const char *name, pid_t *pid);
 
-/* The kernel's counts for it; returns false if it has ended. */
+/* Reads the kernel's counts for the thread. Returns false if it has ended. */
 bool thread_count(pid_t tid, struct thread_counts *counts);
 
-/* How long and how often it ran; returns false if the kernel does not count it (CONFIG_SCHED_INFO). */
+/* Reads how long and how often the thread ran. Returns false if the kernel does not count this
+   (CONFIG_SCHED_INFO). */
 bool thread_run(pid_t tid, int64_t *cpu_ns, int64_t *slices);
 
-/* The number of the system call in which the thread sleeps; -1: none. */
+/* Returns the number of the system call in which the thread sleeps; -1: none. */
 long thread_syscall(pid_t tid);
 
-/* The policy of a thread of any program, and its real-time priority (0: none), without lent priorities. -1:
- * it has ended. */
+/* Returns the policy of a thread of any program, and its real-time priority (0: none), without lent
+ * priorities. -1: the thread has ended. */
 int thread_priority(pid_t tid, int *priority);
 
 #endif

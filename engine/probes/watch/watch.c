@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * watch: observes the threads of the user's program by the kernel's tracepoints of wake-ups and switches. A
- * thread is released when it is woken; its latency ends when it runs, its response when it sleeps again.
+ * watch: observes the threads of the user's program with the kernel's tracepoints for wake-ups and
+ * switches. A thread is released when it is woken. Its latency ends when it runs, and its response when it
+ * sleeps again.
  */
 #include <errno.h>
 #include <sched.h>
@@ -26,7 +27,7 @@
 #include "probes/watch/threads.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
-#define OTHERS_MAX 12 /* tasks named among those that preempt or wake a thread */
+#define OTHERS_MAX 12 /* most tasks that are named as preempting or waking a thread */
 #define SLEEPS_MAX 8
 #define UNKNOWN_PART 100
 #define SCAN_NS NS_PER_S /* time between two searches for new threads */
@@ -66,7 +67,7 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* A task that did something to a thread, how often, and how long the thread slept for it: in all, and at
+/* A task that affected a thread: how often, and how long the thread slept because of it, in total and at
  * most. */
 struct other {
 	char name[32];
@@ -80,7 +81,7 @@ struct follower {
 	struct thread_counts before, after;
 	struct other preempted_by[OTHERS_MAX], woken_by[OTHERS_MAX], sleeps_in[SLEEPS_MAX];
 	struct other inversions[OTHERS_MAX],
-		inversions_lent[OTHERS_MAX]; /* by locks that do not lend, and that do */
+		inversions_lent[OTHERS_MAX]; /* by locks that do not lend priority, and by locks that do */
 	struct blocking_call call;	     /* the last call that it entered, and when */
 	int64_t call_ns;
 	bool outside_call;	 /* a call that it left by itself, not interrupted by a signal */
@@ -88,7 +89,7 @@ struct follower {
 	int64_t inversion_max_ns, waited_max_ns;
 	struct explained who; /* of the present activation */
 	int64_t activations, preemptions;
-	int64_t unknown[METRICS]; /* activations without this value, for lack of a traced switch */
+	int64_t unknown[METRICS]; /* activations without this value, because a switch was not traced */
 	int64_t latency_bound_max_ns;
 	int cpu; /* the CPU on which the activation began */
 	struct series series[METRICS];
@@ -101,19 +102,19 @@ struct state {
 	int count, left_out;
 	int64_t start_ns, measured_from_ns, end_ns, dropped;
 	int64_t looked_ns; /* for threads that begin later */
-	bool counted;	   /* the program's own counts were read at the beginning of the measured phase */
+	bool counted;	   /* the program's own counts were read when the measured phase began */
 	struct process program;
 	struct sched_events events;
 	struct watch_cost cost;
 };
 
-/* 0: options.pid is the program with the given name. */
+/* Returns 0 if options.pid is set to the program with the given name. */
 static int find_program(void)
 {
 	pid_t pid = 0;
 	int found = threads_find_program(options.program, &pid);
 
-	/* if only the rest is checked, a load has yet to start the program */
+	/* if only the rest is checked, a load will start the program later */
 	options.pid = options.instance ? pid : getpid();
 	if (found == 1 || !options.instance)
 		return 0;
@@ -130,7 +131,7 @@ static int check(struct harness *h)
 	struct state *state = h->state;
 	int wrong;
 
-	harness_options.policy = POLICY_OTHER; /* none of the engine's threads is real-time */
+	harness_options.policy = POLICY_OTHER; /* none of the engine's own threads is real-time */
 	harness_options.warm_up_ns += WATCH_COST_NS;
 	if (!options.pid && !options.program)
 		return usage_error("--pid is missing: which program is to be watched?");
@@ -146,7 +147,7 @@ static int check(struct harness *h)
 	return 0;
 }
 
-/* Unique among the threads. */
+/* Makes a name that is unique among the threads. */
 static void name_thread(const struct state *state, struct follower *f, int number)
 {
 	snprintf(f->label, sizeof(f->label), "%s", f->thread.name);
@@ -178,7 +179,7 @@ static bool follow(struct state *state, const struct watched_thread *thread)
 	return true;
 }
 
-/* Sets whose waits for the lock of the program's memory map are recorded. */
+/* Sets the tasks whose waits for the lock of the program's memory map are recorded. */
 static void explain_tasks(void)
 {
 	pid_t first, last;
@@ -219,7 +220,8 @@ static int begin_events(struct harness *h)
 	return sched_events_open(&state->events, options.instance, state->tids, state->count);
 }
 
-/* The last place is for all tasks without their own. slept_ns: how long it slept for it, or 0. */
+/* The last place stands for all tasks that have no place of their own. slept_ns: how long the thread slept
+   because of the task, or 0. */
 static void count_other(struct other *others, int places, const char *name, int64_t slept_ns)
 {
 	for (int i = 0; i < places; i++) {
@@ -236,7 +238,7 @@ static void count_other(struct other *others, int places, const char *name, int6
 	}
 }
 
-/* It slept until another thread woke it. */
+/* The thread slept until another thread woke it. */
 static void explain_wait(struct follower *f, const struct sched_event *event, int64_t slept_ns, bool inverted)
 {
 	int64_t *max_ns = inverted ? &f->inversion_max_ns : &f->waited_max_ns;
@@ -282,28 +284,29 @@ static void count_waker(struct follower *f, const struct sched_event *event)
 	if (!slept_ns)
 		return;
 	inverted = lock != NO_LOCK && is_inverted(f, event);
-	if (!blocking_call_is_pause(&f->call)) /* which another thread can end only by a signal */
+	if (!blocking_call_is_pause(&f->call)) /* a call that another thread can end only with a signal */
 		explain_wait(f, event, slept_ns, inverted);
 	if (inverted)
 		count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name,
 			    slept_ns);
 }
 
-/* It is stopped, or sleeps uninterruptibly: in a system call, if it entered one in this activation. */
+/* The thread is stopped, or sleeps uninterruptibly; in a system call, if it entered one in this
+   activation. */
 static void note_held(struct follower *f, const struct sched_event *event)
 {
 	bool in_call = !f->outside_call && f->call.number >= 0 && f->call_ns >= f->track.now.release_ns;
 	struct held *held;
 	char room[sizeof(held->call)];
 
-	f->who.held_count += f->who.held_count < HELD_MAX; /* of more calls, the last one is kept */
+	f->who.held_count += f->who.held_count < HELD_MAX; /* if there are more calls, the last one is kept */
 	held = &f->who.held[f->who.held_count - 1];
 	held->since_ns = event->time_ns;
 	snprintf(held->call, sizeof(held->call), "%s",
 		 in_call ? blocking_call_name(f->call.number, room, sizeof(room)) : "");
 }
 
-/* The reason why it was held is over. */
+/* The thread is no longer held. */
 static void count_held(struct follower *f, const struct sched_event *event)
 {
 	const struct held *held = f->who.held_count ? &f->who.held[f->who.held_count - 1] : NULL;
@@ -346,8 +349,8 @@ static void feed(const struct state *state, struct follower *f, const struct wat
 		f->latency_bound_max_ns = a->latency_bound_ns;
 }
 
-/* A thread that sleeps outside a system call is held: the freezer of cgroup v2 stops it there. If it was
- * frozen in a sleep, its call was interrupted, and its activation has ended. */
+/* A thread that sleeps outside a system call is held, because the freezer of cgroup v2 stops it there. If
+ * it was frozen during a sleep, its call was interrupted, and its activation has ended. */
 static struct sched_event with_freezer(const struct follower *f, const struct sched_event *event)
 {
 	struct sched_event known = *event;
@@ -413,7 +416,7 @@ static void take_event(void *user, const struct sched_event *event)
 	}
 }
 
-/* If the kernel does not report system calls: the calls in which the threads are at this moment. */
+/* If the kernel does not report system calls: reads the calls in which the threads are now. */
 static void count_sleeps(const struct state *state)
 {
 	char room[32];
@@ -438,7 +441,7 @@ static void count_all(const struct state *state, bool at_end)
 	}
 }
 
-/* Reads the program's own counts when the measured phase begins, and each time until it ends. */
+/* Reads the program's own counts when the measured phase begins, and repeatedly until it ends. */
 static void count_in_phase(struct state *state, int64_t now_ns)
 {
 	if (now_ns < state->measured_from_ns)
@@ -560,7 +563,7 @@ static void write_others(const struct follower *f, const char *name, const struc
 	}
 }
 
-/* Above this share no figure of the quantity can be a promise; verdicts know the name of the mark. */
+/* Above this share, no figure of the quantity can be a promise. Verdicts know the name of the mark. */
 static void tell_unknown_of(const struct follower *f, enum metric metric, struct json *j)
 {
 	static const char *const missing[METRICS] = {

@@ -22,7 +22,7 @@ int policy_set(enum policy policy, int priority)
 	return pthread_setschedparam(pthread_self(), core_policy[policy], &param);
 }
 
-/* A user whom Cobalt admits may use every priority. */
+/* Any user whom Cobalt admits may use every priority. */
 int policy_try(enum policy policy, int priority)
 {
 	(void)policy;

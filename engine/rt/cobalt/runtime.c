@@ -21,7 +21,7 @@
 
 #define PATIENCE_NS NS_PER_S
 
-/* Of the options of a probe that it has: what Cobalt lacks. A choice that is not named works. */
+/* What Cobalt lacks, among the options of its probes. Any other choice works. */
 static const struct lacking lacking[] = {
 	{NULL, "policy", "deadline", NULL},	  {NULL, "explain-instance", NULL, "--explain"},
 	{"wakeup", "space", "kernel", NULL},	  {"response", "trace-instance", NULL, "--trace-parts"},
@@ -35,7 +35,7 @@ static const char *const probes[] = {"inversion", "noise",   "periodic", "preemp
 static bool joined, beginning;
 static _Atomic int last_reason;
 
-/* The library ends the process after a line of its own on standard error if it cannot continue. */
+/* If the library cannot continue, it ends the process after a line of its own on standard error. */
 static void left_early(void)
 {
 	if (beginning)
@@ -95,7 +95,7 @@ int runtime_begin(const struct verb *verb)
 			STATUS_CANNOT_MEASURE, "runtime",
 			"this kernel has no Xenomai 3 (Cobalt) core: boot one that has, or leave --rt out");
 	device = __STD(open("/dev/rtdm/memdev-private",
-			    O_RDWR | O_CLOEXEC)); /* Cobalt's refuses a process that has not joined */
+			    O_RDWR | O_CLOEXEC)); /* Cobalt's call refuses a process that has not joined */
 	if (device < 0 && errno == EACCES)
 		return refuse_access();
 	if (device >= 0)
@@ -120,7 +120,7 @@ int runtime_join(void)
 	xenomai_init(&argc, &argv);
 	beginning = false;
 	if (known)
-		cpuset_pin(0, &affinity); /* Cobalt pins a thread that joins to its present CPU. */
+		cpuset_pin(0, &affinity); /* Cobalt pins a thread that joins to the CPU that it is on. */
 	sigemptyset(&debug.sa_mask);
 	sigaction(SIGDEBUG, &debug, NULL);
 	return 0;
@@ -136,9 +136,7 @@ int runtime_thread_begin(void)
 	return pthread_setmode_np(0, PTHREAD_WARNSW, NULL);
 }
 
-/*
- * A signal would hand the thread to Linux and count as a mode switch; most sleeps end soon by themselves.
- */
+/* A signal would move the thread to Linux and count as a mode switch. Most sleeps soon end by themselves. */
 void runtime_interrupt(pthread_t thread)
 {
 	static int64_t first_ns;
@@ -162,7 +160,7 @@ void runtime_go(void)
 {
 }
 
-/* Cobalt reports it for each thread. */
+/* Cobalt reports this for each thread. */
 int64_t runtime_switches_of_all(void)
 {
 	return -1;

@@ -12,7 +12,7 @@ int usage_open(void)
 	return -1;
 }
 
-/* One call that keeps the thread in Cobalt: Linux's counters would hand it to Linux. */
+/* One call that keeps the thread in Cobalt. Reading Linux's counters would move it to Linux. */
 void usage_read(int schedstat, struct usage *usage)
 {
 	struct cobalt_threadstat stat = {0};
@@ -22,7 +22,7 @@ void usage_read(int schedstat, struct usage *usage)
 	usage->voluntary_switches = usage->involuntary_switches = (int64_t)stat.csw;
 	usage->mode_switches = (int64_t)stat.msw;
 	usage->minor_faults = stat.pf;
-	usage->major_faults = -1; /* one count of both kinds */
+	usage->major_faults = -1; /* one count for both kinds */
 	usage->cpu_ns = (int64_t)stat.xtime;
 	usage->run_delay_ns = -1;
 }

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* Linked instead of the C library's, which is __real_ (ld --wrap). */
+/* Linked instead of the C library's functions, which are __real_ (ld --wrap). */
 int __real_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 
@@ -19,7 +19,7 @@ static int64_t base_ns;
 
 static inline uint64_t read_counter(void)
 {
-	_mm_lfence(); /* as the kernel does: never before an earlier reading */
+	_mm_lfence(); /* as in the kernel: never before an earlier reading */
 	return __rdtsc();
 }
 
@@ -43,7 +43,7 @@ int64_t lxrt_now_ns(void)
 	return base_ns + lxrt_count_ns((long long)(read_counter() - base_count));
 }
 
-/* Returns the least count at which lxrt_now_ns has reached the time. */
+/* Returns the smallest count at which lxrt_now_ns has reached the time. */
 long long lxrt_count_at(int64_t time_ns)
 {
 	uint64_t since_ns = time_ns > base_ns ? (uint64_t)(time_ns - base_ns) : 0;

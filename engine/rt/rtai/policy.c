@@ -17,7 +17,7 @@ int policy_sched_setscheduler(pid_t tid, int kernel_policy, const struct sched_p
 	return sched_setscheduler(tid, kernel_policy, param);
 }
 
-/* For Linux, and kept for the thread's later task. */
+/* Set for Linux, and kept for the thread's later task. */
 int policy_set(enum policy policy, int priority)
 {
 	static const int kernel_policy[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};

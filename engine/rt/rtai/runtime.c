@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* RTAI's co-kernel by LXRT: its scheduler takes over threads of Linux. */
+/* RTAI's co-kernel through LXRT. Its scheduler takes over threads from Linux. */
 #include "rt/runtime.h"
 
 #include <errno.h>
@@ -20,12 +20,12 @@
 
 #define STATE "/proc/rtai/scheduler"
 #define TASKS 256 /* RTAI's default */
-#define LOWEST 99 /* of the priorities in use: 0 is RTAI's highest */
+#define LOWEST 99 /* among the priorities in use; 0 is RTAI's highest */
 
 static const char *const probes[] = {"wakeup",	  "periodic", "switch", "preempt", "semaphore",
 				     "inversion", "taskset",  "tire",	NULL};
 
-/* Of the options of a probe that it has: what RTAI lacks. A choice that is not named works. */
+/* What RTAI lacks, among the options of its probes. Any other choice works. */
 static const struct lacking lacking[] = {
 	{NULL, "policy", "rr", NULL},
 	{NULL, "policy", "other", NULL},
@@ -49,7 +49,7 @@ static const struct lacking lacking[] = {
 _Thread_local bool lxrt_hard;
 static _Thread_local RT_TASK *own;
 
-/* The tasks of measuring threads, to end their sleeps. */
+/* The tasks of measuring threads, needed to end their sleeps. */
 static struct {
 	pthread_t thread;
 	RT_TASK *_Atomic task;
@@ -100,7 +100,7 @@ RT_TASK *lxrt_own_task(void)
 		return own;
 	policy = sched_getscheduler(0);
 	sched_getparam(0, &param);
-	/* It sets the policy again, with a Linux priority that it calculates from RTAI's. */
+	/* It sets the policy again, with a Linux priority that it computes from RTAI's. */
 	own = rt_task_init_schmod(0, LOWEST - (policy == SCHED_OTHER ? 0 : param.sched_priority), 0, 0,
 				  policy, 1 << sched_getcpu());
 	return own;
@@ -166,14 +166,14 @@ void runtime_thread_end(void)
 	own = NULL;
 }
 
-/* A task of RTAI stays on the CPU on which it was made. If its thread makes a call of RTAI from another
- * CPU, RTAI's list of sleeping tasks there breaks, and the machine hangs. The next call makes a new task. */
+/* A task of RTAI stays on the CPU on which it was made. If its thread calls RTAI from another CPU, RTAI's
+ * list of sleeping tasks there breaks, and the machine hangs. So the next call makes a new task. */
 void runtime_thread_moves(void)
 {
 	runtime_thread_end();
 }
 
-/* RTAI ends the sleep: a signal would hand the thread to Linux. */
+/* RTAI ends the sleep, because a signal would move the thread to Linux. */
 void runtime_interrupt(pthread_t thread)
 {
 	lxrt_own_task();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * POSIX's names over LXRT, RTAI's interface for user space. They are linked instead of the C library's (ld
- * --wrap), which are __real_. An object that was not made here, such as one of the C library, is left to
- * the C library.
+ * POSIX's names over LXRT, which is RTAI's interface for user space. They are linked instead of the C
+ * library's functions (ld --wrap), which are __real_. An object that was not made here, for example by the
+ * C library, is left to the C library.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 #define MARK UINT64_C(0x7274676175676521)
 
-/* Stored in the memory of a sem_t or a pthread_mutex_t. */
+/* Stored inside a sem_t or a pthread_mutex_t. */
 struct object {
 	uint64_t mark;
 	SEM *sem;
@@ -117,7 +117,7 @@ static void end_object(void *posix)
 	memset(posix, 0, sizeof(struct object));
 }
 
-/* Converts the result of a call of RTAI: 0 or an errno. */
+/* Converts the result of a call to RTAI into 0 or an errno. */
 static int error_of(int result)
 {
 	if (!rt_is_reterr(result))
@@ -187,8 +187,8 @@ int __wrap_sem_wait(sem_t *posix)
 	lxrt_own_task();
 	result = rt_sem_wait(sem);
 	if (error_of(result) == EINVAL) {
-		/* It was deleted because this process ends: a thread in hard real time must not block
-		 * that. */
+		/* The object was deleted because this process ends. A thread in hard real time must not
+		 * block that. */
 		runtime_thread_end();
 		for (;;)
 			pause();
@@ -234,7 +234,7 @@ int __wrap_sem_post(sem_t *posix)
 	return errno_of(rt_sem_signal(sem));
 }
 
-/* With inheritance it is a resource semaphore; RTAI has no ceiling. */
+/* With inheritance, it is a resource semaphore. RTAI has no priority ceiling. */
 int __wrap_pthread_mutex_init(pthread_mutex_t *posix, const pthread_mutexattr_t *attr)
 {
 	int protocol = PTHREAD_PRIO_NONE;

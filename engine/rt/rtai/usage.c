@@ -9,14 +9,15 @@
 #include "rt/rtai/lxrt.h"
 
 #define STEP_NS                                                                                              \
-	20000 /* longer than two clock readings, shorter than anything that takes the CPU away for long */
+	20000 /* longer than two clock readings, and shorter than anything that takes the CPU away for long  \
+	       */
 
 int usage_open(void)
 {
 	return -1;
 }
 
-/* RTAI counts only the CPU time of a task; Linux's counters would hand the thread to Linux. Hand-overs to
+/* RTAI counts only a task's CPU time; reading Linux's counters would move the thread to Linux. Moves to
  * Linux are counted for all tasks together (runtime_conclude). */
 void usage_read(int schedstat, struct usage *usage)
 {
@@ -37,8 +38,8 @@ void usage_read(int schedstat, struct usage *usage)
 	};
 }
 
-/* RTAI adds a task's time when the task gives up the CPU. Between two successive calls the thread had the
- * CPU; other time is not counted, so that the sum is never too large. */
+/* RTAI adds a task's time when the task gives up the CPU. Between two successive calls, the thread had the
+ * CPU. Other time is not counted, so the sum is never too large. */
 int64_t usage_own_cpu_ns(void)
 {
 	static _Thread_local int64_t had_ns, last_ns;
@@ -50,7 +51,7 @@ int64_t usage_own_cpu_ns(void)
 	return had_ns;
 }
 
-/* Linux's view of the thread: nothing while RTAI has it. */
+/* Linux sees nothing of the thread while RTAI has it. */
 int64_t usage_cpu_ns(pid_t tid, clockid_t clock)
 {
 	struct timespec used;

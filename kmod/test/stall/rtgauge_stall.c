@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For tests of explanations: keeps interrupts or preemption off on the CPU of the process that
- * writes "irqs-off MICROSECONDS" or "preempt-off MICROSECONDS" to the parameter `stall`. Reading
- * it returns the last stall's beginning and end, in ns of CLOCK_MONOTONIC.
+ * For tests of explanations. It keeps interrupts or preemption off on the CPU of the process
+ * that writes "irqs-off MICROSECONDS" or "preempt-off MICROSECONDS" to the parameter `stall`.
+ * Reading the parameter returns the last stall's beginning and end, in ns of CLOCK_MONOTONIC.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
