@@ -27,7 +27,7 @@ MAX_MASK_DIGITS = 4096
 def parse_duration_ns(text: str) -> int:
     """Parse a duration with a unit into whole ns: `"100us"` -> 100000.
 
-    Raises ValueError, with the cause and an example, if this is impossible.
+    Raises ValueError, with the cause and an example, for any other text.
     """
     match = re.fullmatch(r"([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-zµμ]*)", text.strip())
     if match is None:

@@ -170,7 +170,7 @@ def _check_bootable(targets: list[str], place: str) -> None:
 def _ordered(
     keys: list[StepKey], target: str, repeats: int, generator: random.Random | None
 ) -> list[StepKey]:
-    """Return the steps of one target, shuffled anew in each repeat; in the order of `keys` if `generator` is
+    """Return the steps of one target, shuffled again in each repeat; in the order of `keys` if `generator` is
     None.
     """
     ordered: list[StepKey] = []

@@ -126,7 +126,7 @@ class StepEntry:
 
 
 def _peer(parameters: Parameters) -> dict[str, str]:
-    """Return the role that the peer plays -> the peer's target; empty if there is no peer."""
+    """Return the peer's target by its role; empty if there is no peer."""
     if not isinstance(parameters, SignalParameters) or parameters.peer is None:
         return {}
     return {other_role(parameters.role): parameters.peer}
@@ -149,7 +149,7 @@ def allowed_keys(entries: Iterable[StepEntry]) -> set[str]:
 
 
 def combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
-    """Return every combination of the matrix's lists; a value that is not a list is in all of them. Raises
+    """Return every combination of the matrix's lists; a value that is not a list is part of every one. Raises
     InputError if a list is empty, or there are too many.
     """
     if not matrix:

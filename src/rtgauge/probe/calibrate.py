@@ -19,7 +19,7 @@ from rtgauge.validation import CpuList, DurationNs, between
 GRAVITY = "/proc/xenomai/clock/coreclk"
 """The setting of the target that the calibration changes."""
 BEFORE, AFTER = "before-autotune", "after-autotune"
-"""Roles of the series: the latency before autotune, and with the gravity that autotune found."""
+"""Roles of the series: the latency before autotune, and after it with the gravity that it found."""
 AUTOTUNE_NS = 60_000_000_000
 """The longest that autotune takes: about 40 rounds of half a second for each of the three gravities
 (drivers/xenomai/autotune).

@@ -26,7 +26,7 @@ GROUP = "rtgauge.probes"
 
 
 AnyProbe = Probe[Any]
-"""A probe found by its name, of whatever parameter type; pass it the parameters of its own steps."""
+"""A probe of any parameter type, found by its name. Pass it the parameters of its own steps."""
 
 
 class _Probes(Mapping[str, AnyProbe]):
@@ -100,7 +100,7 @@ DEFAULT = "wakeup"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Unknown(Probe[Parameters]):
-    """A probe of a newer rtgauge or another tool. Only what all probes have in common is shown."""
+    """A probe of a newer rtgauge or another tool. rtgauge shows only what it shows for every probe."""
 
     def arguments(self, parameters: Parameters, samples_dir: str | None) -> list[str]:  # noqa: ARG002 - the same for every probe
         raise InputError(f"unknown probe '{self.name}'")

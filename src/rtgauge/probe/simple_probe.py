@@ -56,7 +56,7 @@ class Cost:
     met_name: str
     """What happened in the operations that went as intended, such as `slept until woken`."""
     note: str
-    """Note for readers about these counts."""
+    """What readers must know about these counts."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -312,7 +312,7 @@ class Peer(NamedTuple):
 
 
 def _parameters(value: object, info: ValidationInfo) -> object:
-    """Keep a probe's own model unchanged; check a file's values by the names that all readers know."""
+    """Return a probe's own model unchanged; check values from a file by their names."""
     if not isinstance(value, dict):
         return value
     return OpenParameters(**check_parameters(cast("dict[str, Any]", value), info))

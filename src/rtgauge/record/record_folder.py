@@ -2,7 +2,7 @@
 """Accesses the files of a record. It opens the folder once; all reads and writes start from there and follow
 no link.
 
-A file that was checked is therefore the file that is used. If someone replaces a folder or a file meanwhile,
+So the file that was checked is the file that is used. If someone replaces a folder or a file meanwhile,
 nothing outside the record is read or overwritten. tools/check_record_access.py keeps the packages that handle
 records from accessing files in another way.
 """

@@ -33,7 +33,7 @@ SPANS = (2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 10_800
 SLICE = 2_048
 """How many windows are merged at once."""
 GROUPS = 64
-"""For how many blocks the bins are counted at once."""
+"""The number of blocks whose bins are counted at once."""
 
 
 def no_parts() -> None:

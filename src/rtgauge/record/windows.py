@@ -26,7 +26,7 @@ NO_INTEGERS: Integers = np.empty(0, dtype=np.int64)
 MOST_NUMBER = 1 << 32
 """The upper limit of series numbers and indices."""
 SLICE = 512
-"""For how many windows the bins are counted at once. More would take several times the windows' memory."""
+"""The number of windows whose bins are counted at once. More would take several times their memory."""
 INTEGERS = (
     "series", "index", "start_ns", "end_ns", "count", "missed", "min_ns", "max_ns", "sum_ns",
 )  # fmt: skip

@@ -63,7 +63,7 @@ def _print_details(finding: Finding, console: Console, *, brief: bool) -> None:
 
 
 def _print_short(document: AuditDocument, console: Console) -> None:
-    """Print a line for each serious or moderate difference, and only the names of the others."""
+    """Print a line for each serious or moderate difference, and name the others."""
     differing = _differing(document)
     rows: list[list[str]] = [
         [Cell(finding.severity, TONES[finding.severity]), finding.title, finding.found]

@@ -20,7 +20,7 @@ PLACES = 8
 
 @dataclass(frozen=True)
 class _Counted:
-    """A counter: its name, its total gain, its gain in each place, and a sort size (None if unknown)."""
+    """A counter: its name, its total gain, its gain in each place, and a size to sort by, if known."""
 
     name: str
     total: str

@@ -35,7 +35,7 @@ WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """Return each main series in ns: its number -> its CPU, or without a CPU its labels or number."""
+    """Return the CPU of each main series in ns, by series number; without a CPU, its labels or number."""
     named: dict[int, str] = {}
     if not has_distribution(step):
         return named  # the probe has tables and figures of its own
@@ -396,7 +396,7 @@ class Source:
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """Return the part with this quantity. Of several quantities, only latency has the bound."""
+        """Return only the results of this quantity. Of several quantities, only latency has the bound."""
         conditions = self.conditions.items()
         kept = {label: each for label, each in conditions if quantity_of(each.steps[0]) == quantity}
         measured = {label: cpus for label, cpus in self.measured.items() if label in kept}

@@ -162,9 +162,7 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
 
 
 def instrument_line(step: Step) -> str | None:
-    """Return a line like "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed"; None without
-    one.
-    """
+    """Return a line like "instrument E6605838831F2B27: 200 stimuli, 199 answers, 1 missed", or None."""
     report = step.instrument
     if report is None:
         return None

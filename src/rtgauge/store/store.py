@@ -145,7 +145,7 @@ class _Shared:
     def id_of(self, table: Table, row: Mapping[str, Any]) -> int:
         """Return the id of the row with this key; insert a missing row.
 
-        A machine's row is rewritten each time; with `again`, every row.
+        A machine's row is always rewritten; with `again`, all rows are.
         """
         seen = table.name, str(row["key"])
         if seen not in self._seen:

@@ -77,7 +77,7 @@ def microcode(files: Files) -> list[str] | None:
 
 
 def firmware(files: Files) -> Firmware:
-    """Return firmware vendor, version and date, board name, microcode, vulnerability -> mitigation."""
+    """Return the firmware's vendor, version and date, the board's name, the microcode, and mitigations."""
     found = files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
     vulnerabilities = {match[1]: text for match, text in found}
     mitigated = sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))

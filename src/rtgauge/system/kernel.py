@@ -92,7 +92,7 @@ ARCHITECTURES = {
     "CONFIG_ARM": "arm",
     "CONFIG_RISCV": "riscv",
 }
-"""Option -> `uname -m`, for kernels before 6.1, which do not show their architecture in /proc."""
+"""The architecture (`uname -m`) that an option shows. Kernels before 6.1 do not show it in /proc."""
 
 
 def config_paths(release: str) -> list[str]:

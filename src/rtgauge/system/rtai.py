@@ -102,9 +102,7 @@ def _parameters(lead: TimerLead | None) -> str:
 
 
 def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
-    """Return a step's `rtai_latency`, or RTAI's own calibration when it was loaded for this run; None without
-    either.
-    """
+    """Return a step's `rtai_latency`, or else RTAI's own calibration from loading; None without both."""
     if given is not None:
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
         return TimerLead(user, kernel)

@@ -171,7 +171,7 @@ class LocalTarget:
     def __init__(
         self, run_id: str, label: str, *, wait_s: float = 0.0, at_held: AtHeld | None = None
     ) -> None:
-        """Lock the machine for the run `run_id`. A second run that is refused shows `label`. `open_target`
+        """Lock the machine for the run `run_id`. Another run shows `label` when it is refused. `open_target`
         explains the other parameters.
 
         Raises MeasureError if it cannot be locked.

@@ -137,8 +137,8 @@ class SshTarget:
         """Connect, copy the engine, and lock the target for the run `run_id`, or continue the session named
         `session` if it still lives.
 
-        `label`: what a second run that is refused shows. `lease_ns`: how long everything continues on the
-        target if the connection breaks for good. `wait_s`, `at_held`: as in `open_target`. Raises
+        `label`: the text that another run shows when it is refused. `lease_ns`: how long everything continues
+        on the target if the connection breaks for good. `wait_s`, `at_held`: as in `open_target`. Raises
         MeasureError if the target cannot be reached or locked.
         """
         self.name = address.name

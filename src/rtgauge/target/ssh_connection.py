@@ -372,7 +372,7 @@ class SshConnection:
         send: bytes | IO[bytes] = b"",
         timeout_s: float = PATIENCE_S,
     ) -> Answer:
-        """Run a command to its end. Raises ConnectionBroken if that is impossible."""
+        """Run a command to its end. Raises ConnectionBroken if the connection breaks first."""
         given = send if not isinstance(send, bytes) else subprocess.PIPE
         channel = self.channel(body, words, given)
         try:

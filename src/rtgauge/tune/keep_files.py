@@ -128,8 +128,8 @@ def _profile(values: Sequence[Value]) -> str:
 
 
 def _rt_conf(deployment: Deployment, values: Sequence[Value], cpus: str) -> str:
-    """Return a configuration for rt-conf (Ubuntu). Its schema has only isolation, interrupts and governors;
-    empty if none of these is kept.
+    """Return a configuration for rt-conf (Ubuntu). Its schema has only isolation, interrupts and governors.
+    Empty if no such setting is kept.
     """
     irqs = next((each.wanted for each in values if each.path.startswith("/proc/irq/")), None)
     lines: list[str] = []

@@ -57,7 +57,7 @@ class TuneWish(Model):
     run_s: float = Field(description="estimated length of a run")
     fewer: dict[str, dict[str, str]] = Field(
         default={},
-        description="rule -> variants that isolate fewer CPUs, the fewest first, with their parts",
+        description="rule -> variants with fewer isolated CPUs, the fewest first, as parts of a deployment",
     )
     larger_than: float = Field(default=0.2, gt=0, description="the smallest gain that matters: 0.2 is 20 %")
     confirm_after_boot: bool = Field(

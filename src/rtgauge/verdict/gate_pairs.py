@@ -151,7 +151,7 @@ def series_names(steps: Sequence[StepKey]) -> list[str]:
 
 
 def _conditions(planned: Sequence[StepKey]) -> dict[int, dict[str, StepKey]]:
-    """Return run number -> series name -> step."""
+    """Return each run's steps by run number and series name."""
     runs: dict[int, dict[str, StepKey]] = {}
     seen: Counter[tuple[int, str]] = Counter()
     for key in sorted(planned, key=lambda key: key.model_dump_json(exclude={"repeat", "targets"})):

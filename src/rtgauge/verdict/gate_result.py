@@ -74,7 +74,7 @@ class PairFigures(Model):
         description="candidate / baseline - 1; None: the pair does not count, or a bound decides"
     )
     baseline_events: int | None = Field(
-        default=None, description="stretches of time in which it exceeded the bound; None: no bound decides"
+        default=None, description="stretches of time in which it exceeded the bound; None if no bound decides"
     )
     candidate_events: int | None = None
     why_not: str | None = Field(default=None, description="why the pair does not count")

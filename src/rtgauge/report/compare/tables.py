@@ -199,7 +199,7 @@ def _side_by_side(machines: _Machines) -> Table:
 
 
 def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Table:
-    """Return a row per machine and condition, with the columns of `about` (column -> machine -> text)."""
+    """Return a row per machine and condition. `about`: column -> machine -> text."""
     about_each = {name: [column[name] for column in about.values()] for name in machines.kernels}
     rows = [
         [f"{condition}: {name}" if condition else name, *machines.figures(condition, name), *about_each[name]]

@@ -35,7 +35,7 @@ class Data:
 
     @property
     def name(self) -> str:
-        """A name that is equal for equal data."""
+        """A name that is the same for equal data."""
         return f"data-{hashlib.md5(self.text.encode(errors='replace'), usedforsecurity=False).hexdigest()}"
 
 
@@ -215,7 +215,7 @@ class Figure:
     titles: list[str] = field(default_factory=list[str])
     """A title for each chart, if there are several charts."""
     notes: list[str] = field(default_factory=list[str])
-    """Notes in the caption that a reader needs."""
+    """Notes below the figure that a reader needs."""
 
     @classmethod
     def of(cls, name: str, title: str, charts: Mapping[str, Part], notes: list[str]) -> Self | None:

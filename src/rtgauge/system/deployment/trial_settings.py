@@ -55,8 +55,8 @@ def trial_settings(
     """Return the settings to write so that the machine meets these rules; empty if it already does, or lacks
     the files.
 
-    `rt_cpus`: the real-time CPUs as a list. `pid`: the watched program. Trials that need a missing one have
-    no settings. Daemons that would change a setting back are stopped first.
+    `rt_cpus`: the real-time CPUs as a list. `pid`: the watched program. A trial that needs one of them has no
+    settings without it. Daemons that would change a setting back are stopped first.
     """
     cpus = set(parse_cpu_list(rt_cpus)) if rt_cpus is not None else set[int]()
     daemons: list[str] = []

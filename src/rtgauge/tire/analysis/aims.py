@@ -142,7 +142,7 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
 
 
 def searched_policies(name: str, aims: Aims) -> tuple[str, ...]:
-    """Return the policies whose frontier is searched. garre2014 searches only for the first, because maps
-    show the others.
+    """Return the policies to search for a frontier. garre2014 searches only the first; maps show
+    the others.
     """
     return aims.policies[:1] if name == GARRE2014 else aims.policies

@@ -25,8 +25,8 @@ class SpeedPoint(Model):
     step_ns: Estimate
     step_max_ns: int | None = Field(description="the longest step of all repeats")
     speed_up: Estimate | None = Field(
-        description="step time on one thread with the same solver, divided by this one's; None: not measured "
-        "on one thread"
+        description="this solver's step time on one thread divided by this step time; None: not measured on "
+        "one thread"
     )
     efficiency: Estimate | None = Field(description="speed-up per thread")
     switches_per_step: float | None

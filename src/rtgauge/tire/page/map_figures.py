@@ -87,7 +87,7 @@ def _edges(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
 
 
 def _chosen(test: str, value: object, otherwise: object) -> vega.Part:
-    """Return one value in a channel for rows that pass a test, and another for the others."""
+    """Return a channel with one value for rows that pass a test, and another value for all other rows."""
     return {"condition": {"test": test, "value": value}, "value": otherwise}
 
 
