@@ -35,7 +35,7 @@
 struct attach {
 	int input, output, status, notify, end; /* end: a pidfd, -1 if the kernel has none */
 	pid_t pid;
-	int64_t start; /* the lock of that process; -1: it has ended */
+	int64_t start; /* start time of that process; -1: it has ended */
 	int64_t idle_ns, heard;
 	bool drained;
 	char line[PIECE];

@@ -47,7 +47,7 @@ struct journal {
 	char *content, *raw; /* the texts of entries and damaged lines point into it */
 	off_t size;
 	bool torn;	       /* the last line has no newline */
-	bool marked, appended; /* bytes read since opening */
+	bool marked, appended; /* done since opening */
 	bool fleeting;	       /* no entry must survive a power cut, so the disk is not synced */
 	int64_t last_seq;
 	struct entry *entries; /* in the order in which they were made; finished ones too */

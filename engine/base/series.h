@@ -33,7 +33,7 @@ struct moments {
 struct window {
 	int64_t index, start_ns, end_ns;
 	int64_t count, missed, min_ns, max_ns, first_ns;
-	double sum_d, sum_d2; /* sum of squares of the differences to first_ns, to keep all digits */
+	double sum_d, sum_d2; /* sums of differences to first_ns and their squares, to keep all digits */
 	struct histogram plain, missed_ones;
 };
 
@@ -51,7 +51,7 @@ struct series {
 	int cpu;			    /* -1: none */
 	const char *metric;		    /* NULL: latency */
 	const char *unit;		    /* NULL: ns */
-	struct label labels[SERIES_LABELS]; /* a label in addition to the CPU; name NULL: none */
+	struct label labels[SERIES_LABELS]; /* labels in addition to the CPU; name NULL: none */
 
 	/* Set before the first sample; in a timed series, series_timed sets them. */
 	int64_t window_ns; /* length of a window; 0: SERIES_WINDOW_NS */

@@ -30,7 +30,7 @@ struct kmod_device {
 	struct rtgauge_map *map;
 	struct rtgauge_sample *held; /* samples taken from the rings but not returned yet, by number */
 	size_t held_count, given;
-	uint64_t settled; /* one more than the highest number before the last look */
+	uint64_t settled; /* one more than the highest number seen before the last look */
 	bool ended;	  /* the rings were read after the measurement had ended */
 };
 

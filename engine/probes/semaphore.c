@@ -295,7 +295,7 @@ static int open_queue(struct means *m, unsigned int n)
 	m->queues[n] = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attr);
 	if (m->queues[n] == (mqd_t)-1)
 		return errno;
-	mq_unlink(name); /* the process lives as long as this is open */
+	mq_unlink(name); /* the queue lives as long as it is open */
 	return 0;
 }
 

@@ -29,7 +29,7 @@ struct edge_reference {
 	int64_t half_ns;
 	bool observed; /* whether there is an observer */
 
-	struct referenced_edge *waiting; /* edges that the wire may still record, by number */
+	struct referenced_edge *waiting; /* edges that wait until the wire has recorded them, by number */
 	int64_t first, after;		 /* numbers: the oldest waiting edge, and one more than the newest */
 	int64_t last_toggled_ns, last_out_ns, last_number;
 	int64_t matched, unmatched;

@@ -16,8 +16,7 @@
 #include "rt/runtime.h"
 
 #define ROOM 16384
-#define ALONE_STIMULI 10 /* after this many lost answers, or this long, without any answer, nobody is there  \
-			  */
+#define ALONE_STIMULI 10 /* so many lost answers, or so long without any: nobody is there */
 #define ALONE_NS (3 * NS_PER_S)
 #define STOPPED INT64_C(-2)
 

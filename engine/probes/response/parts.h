@@ -33,7 +33,7 @@ struct parts {
 	int64_t matched, unmatched;
 
 	struct trace trace;
-	struct trace_event *events;	       /* responses that were traced */
+	struct trace_event *events;	       /* events that were traced */
 	unsigned int event_first, event_count; /* events before event_first belong to finished responses */
 	struct unparted *waiting;	       /* time for all events of a response to arrive */
 	unsigned int waiting_first, waiting_count;

@@ -23,7 +23,7 @@ struct response_reference {
 	struct kernel_slave
 		*slave; /* the slave whose interrupt latency it shows; NULL: the slave is in user space */
 
-	struct stimulus *waiting; /* stimuli that the wire may still record */
+	struct stimulus *waiting; /* stimuli that wait until the wire has recorded them */
 	uint64_t taken, put;
 	int64_t matched, unmatched;
 };

@@ -14,7 +14,7 @@ struct response_reference;
 
 struct responses {
 	struct series *series;
-	struct response_reference *reference; /* NULL: there is no master */
+	struct response_reference *reference; /* NULL: there is no reference */
 	struct parts *parts;		      /* NULL: they are not split */
 	struct answer held;		      /* the slave's note that was taken last */
 };

@@ -22,7 +22,7 @@ enum metric {
 	JITTER,
 	TARDINESS,
 	EXECUTION,
-	PREEMPTIONS, /* the last two, because not every runtime counts them */
+	PREEMPTIONS, /* last, because not every runtime counts them */
 	METRICS_OF_ALL,
 	METRICS = RUNTIME_COUNTS_SWITCHES ? METRICS_OF_ALL : PREEMPTIONS,
 };

@@ -13,7 +13,7 @@
 #define PERIOD_SHARE 100    /* the copies take about a hundredth of the period */
 #define SLACK_SHARE 4	    /* a quarter of the period must remain */
 #define SAFETY 4	    /* and this many times the duration of a copy */
-#define UNITS_A_RADIUS 4096 /* positions are whole multiples of this */
+#define UNITS_A_RADIUS 4096 /* positions are whole numbers of such units */
 #define FARTHEST 0x1p50	    /* in units, so that differences fit */
 
 _Atomic enum tire_frame_state tire_frame_state;
@@ -29,7 +29,7 @@ static struct {
 	/* the last thread owns it until the frame is full */
 	int64_t step, time_ns, copy_ns;
 	struct tire_frame_counts counts;
-	int64_t expected_ns; /* time of the next copy */
+	int64_t expected_ns; /* how long the next copy will take */
 
 	_Atomic bool refused; /* a step had no time for a frame */
 

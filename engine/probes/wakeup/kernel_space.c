@@ -33,7 +33,7 @@ struct task {
 	int cpu, wait_file;
 	struct harness_thread thread; /* only if the engine's own threads are measured */
 	struct timerlat_track track;
-	int64_t last_release_ns; /* number of the last activation that was fed */
+	int64_t last_release_ns; /* release of the last activation that was fed */
 	bool any, over;		 /* whether any was fed; whether the measured phase is over */
 	struct series series[TIMERLAT_CONTEXTS];
 };

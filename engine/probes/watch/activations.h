@@ -34,7 +34,7 @@ struct watch_track {
 	int cpu; /* the CPU on which it ran last */
 	int64_t run_since_ns, last_release_ns;
 	int64_t woken_ns; /* time that it ran on another CPU, as far as the kernel traced this; 0: none */
-	bool known;	  /* release of the unfinished activation */
+	bool known;	  /* whether the release of the unfinished activation is known */
 	int64_t unended;  /* activations whose end the kernel did not trace */
 	struct watch_activation now;
 };

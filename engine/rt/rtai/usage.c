@@ -9,8 +9,7 @@
 #include "rt/rtai/lxrt.h"
 
 #define STEP_NS                                                                                              \
-	20000 /* longer than two clock readings, and shorter than anything that takes the CPU away for long  \
-	       */
+	20000 /* longer than two clock readings, shorter than anything that takes the CPU away for long */
 
 int usage_open(void)
 {

@@ -19,7 +19,7 @@ MOST_FIELDS = 1_000_000
 MOST_NESTED = 16
 PAGE_HEADER_BYTES = 1 << 16
 SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
-"""Limits on values. Real files have fewer than ten a byte, as a window's numbers hardly compress."""
+"""Limits on values. Real files have fewer than ten a byte: a window's numbers hardly compress."""
 SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
 MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
 """Limits for files of any size. The blocks of long steps need at most a third of these."""

@@ -114,7 +114,7 @@ def _write(values: Iterable[Value]) -> list[str]:
 
 def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
     """Restore the old values and remove the files. Return how many values were restored, and a line for each
-    other one. A value that somebody has changed since then is left alone.
+    value that was not. A value that somebody has changed since then is left alone.
 
     Raises InputError if nothing is installed, MeasureError.
     """

@@ -31,7 +31,7 @@ _TERM = re.compile(
 
 @dataclass(frozen=True)
 class Requirement:
-    """A bound on one metric, which a share of the activations must not exceed.
+    """A bound on one metric, within which a share of the activations must stay.
 
     `hardness`: that share; 1 for all. `confidence`: how certain a verdict on a share below 1 must be.
     `period_ns`: None if the requirement gives no period.
