@@ -132,7 +132,7 @@ SET_FILE = r"^(/(sys|proc)/[^\x00-\x20]{1,255}|ethtool:\*:[a-z-]{1,20}|timer:[a-
 
 class TrialSetting(Strict):
     """A setting that `rtgauge tune` writes to try a rule. In `to`, `{other-cpus}` or `{other-mask}` stands
-    for all CPUs except the real-time ones.
+    for all CPUs except the real-time ones. `{own-queue}` gives the real-time CPUs a send queue of their own.
     """
 
     file: Annotated[str, Field(pattern=SET_FILE)] | None = None

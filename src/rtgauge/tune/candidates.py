@@ -124,8 +124,11 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
     for name in [*scope.only, *scope.without]:
         if name not in tried_rules():
             raise InputError(f"no setting '{name}'{nearest(name, tried_rules())}; --dry-run lists them")
-    if cpus is not None and not set(parse_cpu_list(cpus)) <= set(machine.online):
-        raise InputError(f"--cpus {cpus}: some of these CPUs are offline")
+    if cpus is not None and (offline := sorted(set(parse_cpu_list(cpus)) - set(machine.online))):
+        raise InputError(
+            f"--cpus {cpus}: CPU {format_cpu_list(offline)} is not online; online: "
+            f"{format_cpu_list(machine.online)}"
+        )
     purpose = purpose_of(facts)
     audited = Audited(facts, files)
     real_time = parse_cpu_list(cpus) if cpus is not None else machine.online[1:]
@@ -157,9 +160,10 @@ def _last_cpus(most: int, machine: Machine) -> list[str]:
     """Return the last CPU, the last two, ..., as lists. CPUs of the same core are adjacent."""
     in_order = [cpu for core in machine.cores for cpu in core]
     if not 1 <= most < len(in_order):
+        enough = f"; give at most {len(in_order) - 1}" if len(in_order) > 1 else ""
         raise InputError(
             f"--isolate {most}: {plural(len(in_order), 'CPU')} online, and at least one must remain for "
-            f"everything else"
+            f"everything else{enough}"
         )
     return [format_cpu_list(sorted(in_order[-count:])) for count in range(1, most + 1)]
 

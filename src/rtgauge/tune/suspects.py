@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LEAST_SHARE = 0.05
 """A culprit with a smaller share of the explained time does not count as a cause."""
 DEFERRED_WORK = "kworker"
+CALLBACKS = "rcuc"
 NETWORK = ("NET_RX", "NET_TX")
 """Softirqs of the network (include/linux/interrupt.h)."""
 MEMORY = ("compact-unevictable", "compaction-proactiveness", "numa-balancing", "thp", "ksm")
@@ -51,11 +52,13 @@ def _remedies(known: RankedCulprit) -> Sequence[str]:
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN}:
         return MEMORY
     if culprit.kind is Kind.SOFTIRQ and culprit.name in NETWORK:
-        return ("rps", *known.rules, "threaded-napi", "network-interrupts-rarely")
+        return ("rps", "rfs", *known.rules, "threaded-napi", "network-interrupts-rarely")
     if culprit.kind is Kind.IDLE_EXIT:
         return (*known.rules, "guest-idle")
     if culprit.kind is Kind.TASK and culprit.name.startswith(DEFERRED_WORK):
         return ("workqueues", *known.rules)
+    if culprit.kind is Kind.TASK and culprit.name.partition("/")[0] == CALLBACKS:
+        return ("rcu-callback-threads", *known.rules)
     if culprit.kind is Kind.TASK and culprit.priority is not None and culprit.priority < FAIR:
         return ("rt-tasks-elsewhere", *known.rules)
     return known.rules

@@ -13,7 +13,8 @@ from rtgauge.errors import HungError, InputError
 from rtgauge.system.deployment.apply import Refused, apply
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import NO_SETAFFINITY, Machine
-from rtgauge.system.deployment.stages import Write, preview
+from rtgauge.system.deployment.send_queues import apart
+from rtgauge.system.deployment.stages import Note, Write, preview
 from rtgauge.system.deployment.trial_settings import trial_paths, trial_settings
 from rtgauge.system.rules import tried_rules
 from rtgauge.target.file_batch import Files
@@ -172,6 +173,51 @@ def test_coalescing_is_only_tried_where_a_driver_has_it() -> None:
         }
 
 
+def test_packets_do_not_follow_a_program_to_its_cpu() -> None:
+    queues = {f"/sys/class/net/{name}/queues/rx-0/rps_flow_cnt": "2048" for name in ("eth0", "eth1")}
+    queues["/sys/class/net/eth1/queues/rx-1/rps_flow_cnt"] = "0"
+    assert written(["rfs"], machine(**NETWORK, **queues)) == {
+        "/sys/class/net/eth1/queues/rx-0/rps_flow_cnt": "0"
+    }
+
+
+def xps(**masks: str) -> dict[str, str]:
+    """Interface_QUEUE=mask -> the files."""
+    named = ([*name.split("_"), mask] for name, mask in masks.items())
+    return {f"/sys/class/net/{name}/queues/tx-{queue}/xps_cpus": mask for name, queue, mask in named}
+
+
+def test_the_real_time_cpus_get_a_send_queue_of_their_own() -> None:
+    shared = machine(**NETWORK, **xps(eth1_0="5", eth1_1="a", eth0_0="5", eth0_1="a"))
+    assert written(["xps"], shared, "3") == xps(eth1_0="7", eth1_1="8")
+    assert written(["xps"], shared) == {}
+    for masks in (xps(eth1_0="f"), xps(eth1_0="7", eth1_1="8"), xps(eth1_0="0", eth1_1="0")):
+        assert written(["xps"], machine(**NETWORK, **masks), "3") == {}
+
+
+@pytest.mark.parametrize("mask", ["", "x", "-1", "fffffffff", "1,,2", "9" * 5000, "[8]"])
+def test_a_mask_that_is_none_changes_no_send_queue(mask: str) -> None:
+    assert written(["xps"], machine(**NETWORK, **xps(eth1_0=mask)), "3") == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (({0, 3}, {3}), {0: {0}}),
+        (({0, 1, 2, 3},) * 4, {0: {0, 1, 2}, 1: {0, 1, 2}, 2: {0, 1, 2}, 3: {3}}),
+        ((set[int](), {2, 3}), {0: {2}, 1: {3}}),
+        (({0, 1}, {1, 3}), {1: {3}}),
+    ],
+)
+def test_each_cpu_keeps_a_send_queue(before: tuple[set[int], ...], after: dict[int, set[int]]) -> None:
+    queues = {str(number): cpus for number, cpus in enumerate(before)}
+    found = apart(queues, {3})
+    assert found == {str(number): cpus for number, cpus in after.items()}
+    used = set[int]().union(*before)
+    assert used <= set[int]().union(*(queues | found).values())
+    assert not any(3 in cpus and cpus != {3} for cpus in (queues | found).values())
+
+
 @pytest.mark.parametrize(
     ("mounts", "touched"),
     [
@@ -179,6 +225,12 @@ def test_coalescing_is_only_tried_where_a_driver_has_it() -> None:
         ("/dev/nvme0n1p2 / ext4 rw 0 0", {"sda"}),
         ("/dev/nvme0n1p2 / ext4 rw 0 0\n/dev/sda1 /data ext4 rw 0 0", set[str]()),
         ("/dev/mapper/root / ext4 rw 0 0", set[str]()),
+        ("rootfs / rootfs rw 0 0\n/dev/sda1 / ext4 rw 0 0", {"nvme0n1"}),
+        ("/dev/disk/by-uuid/1 / ext4 rw 0 0", set[str]()),
+        ("/dev/sda1 / ext4 rw 0 0\n/dev/disk/by-label/data /data ext4 rw 0 0", set[str]()),
+        ("/dev/sda1 / ext4 rw 0 0\npool /data zfs rw 0 0", set[str]()),
+        ("/dev/sda1", set[str]()),
+        ("/ / / /\n/dev/ / / /\n/dev/// / / /", set[str]()),
         ("overlay / overlay rw 0 0", set[str]()),
         ("/dev/root / ext4 rw 0 0", set[str]()),
         ("", set[str]()),
@@ -190,12 +242,88 @@ def test_the_disk_of_the_root_file_system_is_not_touched(mounts: str, touched: s
     assert {path.split("/")[3] for path in found} == touched
 
 
+USED = {
+    "/proc/mounts": "/dev/sda1 / ext4 rw 0 0",
+    "/proc/swaps": "Filename Type Size Used Priority\n/dev/sdb2 partition 9 0 -2\n\n",
+    "/sys/block/sdc/sdc1/holders/dm-0/dev": "253:0",
+    "/sys/block/sdd/holders/md0/dev": "9:0",
+    "/sys/fs/btrfs/0b1c/devices/sde1/dev": "8:65",
+}
+
+
+def test_disks_in_use_are_not_touched() -> None:
+    names = ("sda", "sdb", "sdc", "sdd", "sde", "dm-0", "md0", "loop0", "sdf", "nvme0n1")
+    depths = {f"/sys/block/{name}/queue/nr_requests": "256" for name in names}
+    depths |= {f"/sys/block/{name}/size": "0" if name == "loop0" else "2048" for name in names}
+    found = written(["disk-queue-depth"], machine(**depths, **USED))
+    assert found == {f"/sys/block/{name}/queue/nr_requests": "4" for name in ("sdf", "nvme0n1")}
+
+
+@pytest.mark.parametrize(
+    ("source", "disk"),
+    [("/dev/mmcblk0p2", "mmcblk0boot0"), ("/dev/nvme0n1p2", "nvme0c1n1"), ("/dev/nvme0n1p2", "nvme0n1")],
+)
+def test_a_disk_with_two_names_is_not_touched(source: str, disk: str) -> None:
+    files = {f"/sys/block/{disk}/queue/nr_requests": "256", "/proc/mounts": f"{source} / ext4 rw 0 0"}
+    assert written(["disk-queue-depth"], machine(**files)) == {}
+
+
+def test_what_the_kernel_resets_with_a_disks_scheduler_is_noted_first() -> None:
+    queue = "/sys/block/sdf/queue"
+    files = {
+        f"{queue}/scheduler": "none [mq-deadline] bfq",
+        f"{queue}/nr_requests": "512",
+        f"{queue}/iosched/read_expire": "50",
+        "/sys/block/sdg/queue/scheduler": "[none] mq-deadline",
+        "/sys/block/sdg/queue/nr_requests": "64",
+        "/sys/block/sdh/queue/scheduler": "mq-deadline",
+    }
+    deployment = parse_deployment("settings=disk-scheduler")
+    assert {"/sys/block/*/queue/nr_requests", "/sys/block/*/queue/iosched/*"} <= set(
+        trial_paths(deployment.rules)
+    )
+    note, write = preview(deployment, machine(**files, **USED))
+    assert note == Note((f"{queue}/nr_requests", f"{queue}/iosched/read_expire"))
+    assert isinstance(write, Write)
+    assert [(setting.path, setting.value) for setting in write.settings] == [(f"{queue}/scheduler", "none")]
+
+
 def test_pci_devices_of_disks_and_networks_are_not_touched() -> None:
-    classes = {"0": "0x010802", "1": "0x020000", "2": "0x030000"}
-    files = {f"/sys/bus/pci/devices/{name}/class": text for name, text in classes.items()}
-    power = {f"/sys/bus/pci/devices/{name}/power/control": "auto" for name in "0123"}
+    touched = {"display": "0x030000", "sound": "0x040300"}
+    others = {
+        "nvme": "0x010802",
+        "ethernet": "0x020000",
+        "bridge": "0x060400",
+        "sd-host": "0x080501",
+        "usb": "0x0c0330",
+        "fibre-channel": "0x0c0400",
+        "wireless": "0x0d2000",
+        "virtio": "0x00ff00",
+        "strange": "display",
+    }
+    files = {f"/sys/bus/pci/devices/{name}/class": text for name, text in {**touched, **others}.items()}
+    power = {f"/sys/bus/pci/devices/{name}/power/control": "auto" for name in (*touched, *others, "none")}
     assert set(written(["pci-runtime-power"], machine(**files, **power))) == {
-        "/sys/bus/pci/devices/2/power/control"
+        f"/sys/bus/pci/devices/{name}/power/control" for name in touched
+    }
+
+
+def test_only_gpu_and_memory_get_a_fixed_frequency() -> None:
+    events = {
+        "ff9a0000.gpu": "DRIVER=panfrost\nOF_NAME=gpu\nOF_FULLNAME=/gpu@ff9a0000",
+        "dmc": "OF_NAME=memory-controller",
+        "1d84000.ufshc": "DRIVER=ufshcd-qcom\nOF_NAME=ufshc",
+        "mmc": "OF_NAME=mmc\nOF_FULLNAME=OF_NAME=gpu",
+        "hostile": "OF_NAME=gpu2\n OF_NAME=gpu\nXOF_NAME=gpu",
+        "slow": "OF_NAME=gpu",
+    }
+    folder = "/sys/class/devfreq"
+    files = {f"{folder}/{name}/device/uevent": text for name, text in events.items()}
+    files |= {f"{folder}/{name}/governor": "simple_ondemand" for name in (*events, "unknown")}
+    files |= {f"{folder}/{name}/available_governors": "performance simple_ondemand" for name in events}
+    files[f"{folder}/slow/available_governors"] = "userspace simple_ondemand"
+    assert written(["device-frequency"], machine(**files)) == {
+        f"{folder}/{name}/governor": "performance" for name in ("ff9a0000.gpu", "dmc")
     }
 
 
@@ -241,6 +369,17 @@ def test_the_watched_program_is_left_where_it_is_and_can_be_raised() -> None:
 def test_threads_of_interrupts_can_run_after_real_time_programs() -> None:
     now = machine(**thread(50, "irq/24-eth1", 1, "0"), **thread(51, "control", 1, "0"))
     assert written(["interrupt-thread-priority"], now) == {"thread:50:150:policy": "fifo 1"}
+
+
+def test_rcus_callback_threads_are_lowered_and_never_raised() -> None:
+    now = machine(
+        **thread(60, "rcuc/0", 1, "0"), **thread(61, "rcuc/1", 0, "1"), **thread(62, "rcuc/2) R 1 (", 1, "2")
+    )
+    assert written(["rcu-callback-threads"], now) == {
+        "thread:60:160:policy": "fifo 1",
+        "thread:62:162:policy": "fifo 1",
+    }
+    assert written(["interrupt-thread-priority"], machine(**thread(50, "irq/24-eth1", 0, "0"))) == {}
 
 
 def test_daemons_that_fight_back_are_stopped_first() -> None:

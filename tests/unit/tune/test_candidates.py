@@ -48,8 +48,8 @@ def test_only_and_without() -> None:
     assert names(offered(files, without=["thp"])) == names(offered(files)) - {"thp"}
     with pytest.raises(InputError, match="no setting 'thq'; did you mean 'thp'"):
         offered(files, only=["thq"])
-    with pytest.raises(InputError, match="offline"):
-        offered(files, cpus="77")
+    with pytest.raises(InputError, match="--cpus 0,76-77: CPU 76-77 is not online; online: 0-3"):
+        offered(files, cpus="0,76-77")
 
 
 def test_a_number_of_cpus_means_the_last_cores() -> None:
@@ -63,8 +63,50 @@ def test_a_number_of_cpus_means_the_last_cores() -> None:
     (isolation,) = (each for each in found.candidates if each.takes_cpus)
     assert isolation.part == f"isolate={found.cpus}"
     assert isolation.fewer(found.fewer) == {f"isolated-cpus={online[-1]}": f"isolate={online[-1]}"}
-    with pytest.raises(InputError, match="at least one must remain"):
+    with pytest.raises(InputError, match="everything else; give at most 3"):
         offered(files, isolate=len(online))
+
+
+IDLE_DISK, CARD = "/sys/block/sdb/queue", "/sys/class/net/eth1/queues"
+BOARD = {
+    "/proc/mounts": "/dev/nvme0n1p2 / ext4 rw 0 0\n",
+    f"{IDLE_DISK}/scheduler": "none [mq-deadline] kyber bfq\n",
+    f"{IDLE_DISK}/nr_requests": "256\n",
+    "/sys/block/nvme0n1/queue/nr_requests": "1023\n",
+    "/proc/sys/net/core/rps_sock_flow_entries": "32768\n",
+    f"{CARD}/rx-0/rps_flow_cnt": "32768\n",
+    f"{CARD}/tx-0/xps_cpus": "5\n",
+    f"{CARD}/tx-1/xps_cpus": "a\n",
+    "/sys/class/devfreq/3d00000.gpu/governor": "simple_ondemand\n",
+    "/sys/class/devfreq/3d00000.gpu/available_governors": "performance simple_ondemand\n",
+    "/sys/class/devfreq/3d00000.gpu/device/uevent": "DRIVER=adreno\nOF_NAME=gpu\n",
+}
+DEVICES = {"disk-scheduler", "disk-queue-depth", "rfs", "device-frequency"}
+
+
+def test_devices_that_nobody_needs_meanwhile_can_be_tried() -> None:
+    files = machines.bare_metal_rt() | machines.texts(BOARD)
+    assert names(offered(files, cpus="3")) >= DEVICES | {"xps"}
+    without = offered(files)
+    assert names(without) >= DEVICES
+    assert {"--cpus" in each.why for each in without.not_tried if each.rule.id == "xps"} == {True}
+    for empty in (machines.bare_metal_rt(), machines.arm_board(), machines.busybox()):
+        assert not names(offered(empty)) & (DEVICES | {"xps", "rcu-callback-threads"})
+
+
+@pytest.mark.parametrize(("entries", "tried"), [("0", False), ("1", True), ("x", True), (None, False)])
+def test_receive_flow_steering_that_is_off_is_not_tried(entries: str | None, *, tried: bool) -> None:
+    files = machines.bare_metal_rt() | machines.texts(BOARD)
+    flows = "/proc/sys/net/core/rps_sock_flow_entries"
+    files |= {flows: {"error": "ENOENT"} if entries is None else {"text": f"{entries}\n"}}
+    assert ("rfs" in names(offered(files))) == tried
+
+
+def test_callback_threads_above_the_lowest_priority_can_be_tried() -> None:
+    for priority, tried in ((4, True), (1, False)):
+        threads = machines.threads((30, "rcuc/0", True, priority, 1), (31, "rcuc/1", True, 0, 0))
+        found = offered(machines.bare_metal_rt() | threads)
+        assert ("rcu-callback-threads" in names(found)) == tried
 
 
 def test_candidates_make_one_deployment() -> None:

@@ -17,14 +17,14 @@ from rtgauge.system.deployment.machine_state import (
     Cpuset,
     Machine,
 )
-from rtgauge.system.deployment.trial_settings import Setting, paused, trial_settings
+from rtgauge.system.deployment.trial_settings import Setting, paused, side_effects, trial_settings
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
 
 @dataclass(frozen=True)
 class Note:
-    """Paths that hotplug and moves between groups change as a side effect. They are restored last."""
+    """Paths that other settings (hotplug, moves between groups) change too. They are restored last."""
 
     paths: tuple[str, ...]
 
@@ -195,7 +195,9 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
 def rules_kept(deployment: Deployment, machine: Machine) -> list[Action]:
     """Apply the audit rules that the deployment meets."""
     pid = None if deployment.rt_pid is None else int(deployment.rt_pid)
-    return _write(machine, trial_settings(deployment.rules, machine, deployment.rt_cpus, pid))
+    settings = trial_settings(deployment.rules, machine, deployment.rt_cpus, pid)
+    also = side_effects(settings, machine)
+    return [*([Note(tuple(also))] if also else []), *_write(machine, settings)]
 
 
 STAGES: tuple[Callable[[Deployment, Machine], list[Action]], ...] = (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rtgauge.system.deployment.machine_state import THREAD_PATHS, Machine
 from rtgauge.system.deployment.protected import PATHS as PROTECTED_PATHS
 from rtgauge.system.deployment.protected import is_protected
+from rtgauge.system.deployment.send_queues import OWN_QUEUE, apart, interface_of
 from rtgauge.system.threads import PATHS as STAT_PATHS
 from rtgauge.system.threads import STATES, Thread, threads
 from rtgauge.target.file_batch import chosen, cpu_list, glob_pattern
@@ -25,6 +26,9 @@ IRQ_THREADS = "irq/"
 """The prefix of IRQ threads' names. These threads follow their interrupt."""
 COMM_BYTES = 15
 """The length to which the kernel cuts names in /proc/PID/comm (include/linux/sched.h)."""
+SCHEDULER = "/queue/scheduler"
+RESET_BY_SCHEDULER = ("nr_requests", "iosched/*")
+"""In the same folder: the kernel sets them to its defaults when the scheduler changes."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ def trial_paths(names: Iterable[str]) -> list[str]:
     for trial in _trials(names):
         for setting in trial.set:
             paths += THREAD_PATHS if setting.file is None else [setting.file, *setting.siblings]
+            paths += _reset_by(setting.file or "")
         paths += STAT_PATHS if trial.fought_by else []
         paths += PROTECTED_PATHS if any(each.file for each in trial.set) else []
     return list(dict.fromkeys(path for path in paths if "{" not in path))
@@ -66,6 +71,21 @@ def trial_settings(
         made += wanted
         daemons += trial.fought_by if wanted else []
     return [*paused(daemons, machine), *made]
+
+
+def side_effects(settings: Iterable[Setting], machine: Machine) -> list[str]:
+    """Return the files whose values the kernel changes when it accepts these settings."""
+    return [
+        match[0]
+        for setting in settings
+        for pattern in _reset_by(setting.path)
+        for match, _ in machine.files.matching(glob_pattern(pattern))
+    ]
+
+
+def _reset_by(path: str) -> list[str]:
+    folder = path.rpartition("/")[0]
+    return [f"{folder}/{name}" for name in RESET_BY_SCHEDULER] if path.endswith(SCHEDULER) else []
 
 
 def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
@@ -101,6 +121,8 @@ def _wanted(setting: TrialSetting, machine: Machine, cpus: set[int], pid: int | 
         return []
     if setting.file is None:
         return _threads(setting, machine, cpus, others, pid)
+    if setting.to == OWN_QUEUE:
+        return _own_queues(setting.file, machine, cpus)
     if setting.about_cpus:
         return _cpus_elsewhere(setting, setting.file, machine, cpus)
     if setting.about_program:
@@ -140,6 +162,17 @@ def _cpus_elsewhere(setting: TrialSetting, file: str, machine: Machine, cpus: se
         yield Setting(match[0], format_cpu_mask(left) if is_mask else format_cpu_list(left), essential=False)
 
 
+def _own_queues(file: str, machine: Machine, cpus: set[int]) -> Iterable[Setting]:
+    """Give the real-time CPUs send queues of their own, on each interface that has several."""
+    interfaces: dict[str, dict[str, set[int]]] = {}
+    for match, text in machine.files.matching(glob_pattern(file)):
+        if not is_protected(match[0], machine.files):
+            interfaces.setdefault(interface_of(match[0]), {})[match[0]] = set(_mask(text) or ())
+    for queues in interfaces.values():
+        for path, left in apart(queues, cpus).items():
+            yield Setting(path, format_cpu_mask(sorted(left)), essential=False)
+
+
 def _mask(text: str) -> list[int] | None:
     try:
         return parse_cpu_mask(text)
@@ -162,6 +195,8 @@ def _threads(
         if not _is_meant(setting, thread, pid):
             continue
         now = "other" if thread.policy is None else f"{thread.policy} {thread.priority}"
+        if to not in STATES and thread.policy is None:
+            continue  # A thread without a real-time policy never gets one.
         if to not in STATES and now != to:
             yield Setting(thread.setting("policy"), to, essential=False)
         elif to in STATES and thread.tid == thread.process and not thread.kernel:
