@@ -11,9 +11,9 @@ from rtgauge.record.reader import Record
 from rtgauge.report.table import Column, Table
 from rtgauge.suggest import nearest
 from rtgauge.system.rules import Rule, read_rules
+from rtgauge.tune.gain import format_gain, format_gains
 from rtgauge.tune.result import TestFigures, TuneResult
 from rtgauge.tune.wish import KEY
-from rtgauge.units import format_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,10 +66,8 @@ def measured(rule: Rule, folder: Path) -> Table | None:
         [
             record.path.name,
             ", ".join(test.changed),
-            format_change(test.gain),
-            ""
-            if test.low is None or test.high is None
-            else f"{format_change(test.low)} … {format_change(test.high)}",
+            format_gain(test.gain),
+            "" if test.low is None or test.high is None else format_gains(test.low, test.high),
             str(test.pairs),
             test.found.value,
         ]

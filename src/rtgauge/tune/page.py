@@ -9,9 +9,9 @@ from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.table import Cell, Table, numbers, texts
 from rtgauge.report.text import NONE
+from rtgauge.tune.gain import format_gain, format_gains
 from rtgauge.tune.offer_tables import stopped
 from rtgauge.tune.search import Found
-from rtgauge.units import format_change
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -29,7 +29,7 @@ def tables(result: TuneResult) -> list[Table]:
                 each.title,
                 each.found,
                 each.cost,
-                NONE if each.test is None else format_change(each.test.gain),
+                NONE if each.test is None else format_gain(each.test.gain),
             ]
             for each in result.kept
         ],
@@ -40,7 +40,7 @@ def tables(result: TuneResult) -> list[Table]:
         [*texts("settings", "test"), *numbers("gain", "95 % interval", "pairs"), *texts("shows")],
         [_row(test) for test in result.tests],
         [
-            "A gain of +100 %: without the setting, the latency that decides was twice as large.",
+            "A gain of +50 %: without the setting, the latency that decides was 1.5 times as large.",
             f"At most one tuning in {1 / result.false_keep:.0f} keeps a setting that does not help.",
         ],
     )
@@ -68,7 +68,7 @@ def interval(test: TestFigures) -> str:
     """Return the interval of a test's gain; a dash unless it is bounded on both sides."""
     if test.low is None or test.high is None:
         return NONE
-    return f"{format_change(test.low)} … {format_change(test.high)}"
+    return format_gains(test.low, test.high)
 
 
 def _row(test: TestFigures) -> list[str]:
@@ -81,7 +81,7 @@ def _row(test: TestFigures) -> list[str]:
     return [
         ", ".join(test.changed),
         test.purpose,
-        format_change(test.gain),
+        format_gain(test.gain),
         interval(test),
         str(test.pairs),
         shows,

@@ -21,10 +21,11 @@ from rtgauge.record.model import Verdict, VerdictWord
 from rtgauge.record.strict_model import Model
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.costs import costs, isolated_in, of_the_rest
+from rtgauge.tune.gain import format_gain
 from rtgauge.tune.search import FALSE_KEEP, Found, Purpose, Test, rule_id
 from rtgauge.tune.study import Played, deployment, play
 from rtgauge.tune.suspects import named
-from rtgauge.units import format_change, format_span, plural
+from rtgauge.units import format_span, plural
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge.verdict.worst import worst
@@ -304,8 +305,8 @@ def _confirmation(result: TuneResult, *, booted: bool) -> str:
         return f"not confirmed under {loads}"
     test = result.tests[-1]
     words = {
-        Found.BETTER: f"confirmed under {loads} ({format_change(test.gain)})",
-        Found.WORSE: f" under {loads} ({format_change(test.gain)})",
+        Found.BETTER: f"confirmed under {loads} ({format_gain(test.gain)})",
+        Found.WORSE: f" under {loads} ({format_gain(test.gain)})",
         Found.NO_DIFFERENCE: f"no difference shown under {loads}",
         Found.NOT_MEASURED: f"could not be measured under {loads}",
     }

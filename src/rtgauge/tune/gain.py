@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Writes gains for people."""
+
+from __future__ import annotations
+
+from rtgauge.units import format_change
+
+LEAST_FACTOR = 2
+LOWER, HIGHER = " times lower", " times higher"
+
+
+def format_gain(gain: float) -> str:
+    """Format a gain; 0.5 means that the value without the settings was 1.5 times as large. 0.123 is
+    "+12.3 %", and from a factor of 2 on, 136.9 is "138 times lower", and -0.8 "5.0 times higher".
+    """
+    factor = 1 + gain
+    if factor >= LEAST_FACTOR:
+        return f"{_factor(factor)}{LOWER}"
+    if 0 < factor <= 1 / LEAST_FACTOR:
+        return f"{_factor(1 / factor)}{HIGHER}"
+    return format_change(gain)
+
+
+def format_gains(low: float, high: float) -> str:
+    """Format an interval of gains: "+5.0 % … +12.3 %", "2.4 … 3.1 times lower"."""
+    first, last = format_gain(low), format_gain(high)
+    for unit in (LOWER, HIGHER):
+        if first.endswith(unit) and last.endswith(unit):
+            first = first.removesuffix(unit)
+    return f"{first} … {last}"
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:.1f}" if factor < 9.95 else f"{factor:,.0f}"
