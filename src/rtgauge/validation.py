@@ -80,6 +80,10 @@ def _message(details: Mapping[str, Any]) -> str:
             return f"'{details['input']}' is neither true nor false"
         case "int_type" | "int_parsing" | "int_from_float":
             return f"'{details['input']}' is not a whole number"
+        case "int_parsing_size":
+            return "the number has too many digits"
+        case "float_type" | "float_parsing":
+            return f"'{details['input']}' is not a number"
         case "list_type":
             return (
                 f"write it as a list: [{json.dumps(details['input'])}]"
@@ -94,6 +98,11 @@ def _message(details: Mapping[str, Any]) -> str:
             return f"'{details['input']}' may contain only letters, digits, '.', '_' and '-'"
         case _:
             return str(details["msg"]).removeprefix("Value error, ")
+
+
+def first_error(error: ValidationError) -> str:
+    """Return the message for the first validation error, without its place."""
+    return _message(error.errors()[0])
 
 
 def explain(error: ValidationError, subject: str, known: list[str]) -> InputError:

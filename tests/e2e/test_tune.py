@@ -128,6 +128,13 @@ def hung(pid: int, as_is: str) -> bool:
         (("--require", "latency<=1us", "--cpus", "x"), "give CPUs such as"),
         (("--require", "latency<=1us", "--confirm-load", "cpu"), "a load that --load does not"),
         (("--resume", "/nowhere"), "/nowhere"),
+        (("--require", "latency<=1us", "--budget", "0"), "--budget 0s is too short for one test"),
+        (("--require", "latency<=1us", "--cpus", "4000"), "CPU 4000 is not online; online: 0"),
+        (("--require", "latency<=1us", "--load", "cpu,nosuch"), "--load: unknown load 'nosuch'"),
+        (("--require", "latency<=1us", "--duration", "0s"), "--duration 0s measures nothing"),
+        (("--require", "latency<=1us", "--confirm-load", ","), "--confirm-load ',' has no name"),
+        (("--isolate", "foo"), "--isolate: 'foo' is not a whole number"),
+        (("--isolate", "4096"), "at least one must remain"),
     ],
 )
 def test_wrong_input_is_one_line(words: tuple[str, ...], why: str) -> None:

@@ -73,6 +73,44 @@ def test_what_belongs_elsewhere_is_pointed_to(
 
 
 @pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["tune", "--isolate", "foo"], "--isolate: 'foo' is not a whole number (see rtgauge tune --help)"),
+        (["tune", "--isolate", "1.5"], "--isolate: '1.5' is not a whole number"),
+        (["tune", "--isolate", ""], "--isolate: '' is not a whole number"),
+        (["tune", "--isolate", "9" * 5000], "--isolate: the number has too many digits"),
+        (["tune", "--isolate", "0"], "--isolate: 0 is too small; the minimum is 1"),
+        (["tune", "--isolate", "4097"], "--isolate: 4097 is too large; the maximum is 4096"),
+        (["tune", "--watch", "\x1b[31m"], "is not a whole number"),
+        (["tune", "--only", ","], "--only ',' has no name"),
+        (["tune", "--without", ""], "--without '' has no name"),
+        (["tune", "--cpus", "x"], "--cpus 'x': give CPUs such as 1 or 2-3"),
+        (["tune", "--explain", "nosuch"], "no setting 'nosuch'"),
+        (["frequency", "--confidence", "high"], "--confidence: 'high' is not a number"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_option(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], why: str
+):
+    line = refused(monkeypatch, capfd, *words)
+    assert why in line
+    assert "Input should be" not in line
+    assert "\x1b" not in line
+
+
+@pytest.mark.parametrize("words", [["remove"], ["--require", "latency<=1us", "--only", "rcu-normal"]])
+def test_tune_needs_root(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str]
+):
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "tune", *words])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == EXIT_CANNOT_MEASURE
+    assert capfd.readouterr().err == "rtgauge: tune changes settings of this machine: run it as root\n"
+
+
+@pytest.mark.parametrize(
     ("words", "requirement", "can"),
     [
         (["run", "brown2010"], "irq-latency<=3us", "rtgauge probe wakeup --space kernel --require"),

@@ -162,9 +162,21 @@ def _fail(message: str, status: int) -> int:
 
 def _usage(error: Any) -> str:
     """Return the error in the command line, with the --help command that explains it."""
-    message = " ".join(error.format_message().split()).removesuffix(".")
+    message = " ".join((_wrong_value(error) or error.format_message()).split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rtgauge"
     return f"{message[:1].lower()}{message[1:]}{_instead(command, message)} (see {command} --help)"
+
+
+def _wrong_value(error: Any) -> str | None:
+    """Return which option has a wrong value, and why, if typer validated it with pydantic; otherwise None."""
+    from pydantic import ValidationError
+
+    from rtgauge.validation import first_error
+
+    if not isinstance(error.__cause__, ValidationError) or getattr(error, "param", None) is None:
+        return None
+    option = error.param.get_error_hint().replace("'", "")
+    return f"{option}: {first_error(error.__cause__)}"
 
 
 def _instead(command: str, message: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,8 +15,8 @@ import typer
 from typer.core import TyperGroup
 
 from rtgauge.cli.options import Json, Target, WaitForLock, duration_option, wait_s
-from rtgauge.errors import InputError
-from rtgauge.target.address import LAB
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.target.address import LAB, LOCAL
 from rtgauge.tune.candidates import Scope, read_offer
 from rtgauge.units import plural
 
@@ -104,7 +105,7 @@ def tune(
         str, typer.Option(metavar="TIME", help="Measuring time of each run under each load.")
     ] = "12s",
     larger_than: Annotated[str, typer.Option(metavar="PERCENT", help="Smallest gain that matters.")] = "20%",
-    target: Target = "local",
+    target: Target = LOCAL,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
     ] = None,
@@ -200,7 +201,8 @@ def tune(
             raise InputError(
                 "--isolate N chooses the CPUs itself and cannot move a program; leave out --cpus or --watch"
             )
-        scope = Scope(cpus_option(cpus), pid, names_option(only), names_option(without), by_boot, isolate)
+        chosen = names_option("--only", only), names_option("--without", without)
+        scope = Scope(cpus_option(cpus), pid, *chosen, by_boot, isolate)
         offer = read_offer(target, scope)
         if dry_run:
             _print_offer(offer, details=details)
@@ -210,10 +212,12 @@ def tune(
                 'say which requirement the machine must meet: --require "period=1ms latency<=100us"'
             )
         first, other = ("cpu", "scheduler") if pid is None else ("idle", "cpu")
-        loads = (load or first, confirm_load or other)
+        loads = (first if load is None else load, other if confirm_load is None else confirm_load)
         plan = _plan(
             require, offer, scope, loads, (budget, duration), larger_than, target, seed, reboot=reboot
         )
+        if target == LOCAL:
+            _check_root()
         record = _begun(plan, duration_option("--duration", duration), out, wait_s(wait))
     _finish(record, files, json=json)
 
@@ -240,6 +244,7 @@ def apply_kept(
     values = kept_values(kept)
     if not values:
         raise InputError(f"{kept} kept no setting that a file can hold; see rtgauge tune --resume {kept}")
+    _check_root()
     for line in (refused := install(values)):
         typer.echo(f"refused  {line}")
     count = plural(len(values), "setting")
@@ -257,10 +262,17 @@ def remove_kept() -> None:
     """
     from rtgauge.tune.installing import uninstall
 
+    _check_root()
     back, left = uninstall()
     for line in left:
         typer.echo(f"left as it is: {line}")
     typer.echo(f"{plural(back, 'setting')} put back; the files are removed")
+
+
+def _check_root() -> None:
+    """Raise MeasureError unless this process is root's."""
+    if os.geteuid() != 0:
+        raise MeasureError("tune changes settings of this machine: run it as root")
 
 
 @contextmanager
@@ -298,12 +310,33 @@ def cpus_option(text: str | None) -> str | None:
     try:
         return None if text is None else format_cpu_list(parse_cpu_list(text))
     except ValueError:
-        raise InputError(f"--cpus {text}: give CPUs such as 1 or 2-3") from None
+        raise InputError(f"--cpus '{text}': give CPUs such as 1 or 2-3") from None
 
 
-def names_option(text: str | None) -> list[str]:
-    """Split a text into names: `"thp, c-states"` -> ["thp", "c-states"]."""
-    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def names_option(option: str, text: str | None) -> list[str]:
+    """Split an option's text into names: `"thp, c-states"` -> ["thp", "c-states"]; None -> [].
+
+    Raises InputError if the text has no name.
+    """
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if text is not None and not names:
+        raise InputError(
+            f"{option} '{text}' has no name: give names with commas between them, or leave it out"
+        )
+    return names
+
+
+def _loads(option: str, text: str) -> list[str]:
+    """Return the names of the loads. Raises InputError if one is unknown."""
+    from rtgauge.load import registry
+
+    names = names_option(option, text)
+    for name in names:
+        try:
+            registry.get(name)
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from None
+    return names
 
 
 def _plan(
@@ -327,6 +360,9 @@ def _plan(
         matters = parse_percent(larger_than)
     except ValueError as error:
         raise InputError(f"--larger-than: {error}") from None
+    duration_ns = duration_option("--duration", times[1])
+    if duration_ns == 0:
+        raise InputError(f"--duration {times[1]} measures nothing; give a time such as 12s")
     return tune_plan(
         parse_requirement(require),
         offer.candidates,
@@ -334,10 +370,10 @@ def _plan(
         fewer=offer.fewer,
         cpus=offer.cpus,
         pid=scope.pid,
-        loads=names_option(loads[0]),
-        confirm_loads=names_option(loads[1]),
-        budget_ns=duration_option("--budget", times[0]),
-        duration_ns=duration_option("--duration", times[1]),
+        loads=_loads("--load", loads[0]),
+        confirm_loads=_loads("--confirm-load", loads[1]),
+        budget_ns=0 if times[0] == "0" else duration_option("--budget", times[0]),
+        duration_ns=duration_ns,
         larger_than=matters,
         target=target,
         seed=seed,
@@ -413,17 +449,22 @@ def _print_offer(offer: Offer, *, details: bool) -> None:
 
 
 def _finish(record: Record, files: Path | None, *, json: bool) -> None:
+    from rtgauge.record.files import clear_errors
     from rtgauge.tune.page import page
     from rtgauge.tune.result import TuneResult
 
     result = TuneResult.of(record)
-    record.folder.write(PAGE, page(result, record).encode(errors="replace"))
-    if files is not None:
-        _keep(result, record, files)
     if json:
         typer.echo(result.model_dump_json(indent=1))
     else:
         _print(result, record)
+    # A full disk must not hide the result.
+    with clear_errors(record.path):
+        record.folder.write(PAGE, page(result, record).encode(errors="replace"))
+    if not json:
+        typer.echo(f"page    {record.folder.file(PAGE)}")
+    if files is not None:
+        _keep(result, record, files)
     raise typer.Exit(result.status)
 
 
@@ -457,4 +498,3 @@ def _print(result: TuneResult, record: Record) -> None:
         console.print()
         print_tables(tables(result), console)
     typer.echo(f"record  {record.path}")
-    typer.echo(f"page    {record.folder.file(PAGE)}")

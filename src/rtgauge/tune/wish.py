@@ -94,7 +94,7 @@ def wish_of(run: Run) -> TuneWish:
     """
     written = run.plan.get(KEY)
     if written is None:
-        raise InputError(f"{run.id} is not a tuning's record")
+        raise InputError(f"{run.id} is not a tuning's record: give one that rtgauge tune wrote")
     try:
         return TuneWish.model_validate(written)
     except ValidationError:
