@@ -16,12 +16,15 @@ EXIT_INTERRUPTED = 130
 
 
 class RtgaugeError(Exception):
-    """An error whose message is one escaped line: the cause and the remedy. `status`: the exit status."""
+    """An error whose message is one escaped line: the cause and the remedy. `status`: the exit status.
+    `on`: the target that the message names.
+    """
 
     status = EXIT_CANNOT_MEASURE
 
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(one_line(message))
+    def __init__(self, message: str, status: int | None = None, *, on: str | None = None) -> None:
+        super().__init__(one_line(message if on is None else f"{on}: {message}"))
+        self.on = on
         if status is not None:
             self.status = status
 

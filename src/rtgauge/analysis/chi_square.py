@@ -15,10 +15,7 @@ from pydantic import Field
 
 from rtgauge.record.histogram import lower_ns
 from rtgauge.record.strict_model import Model
-from rtgauge.record.windows import add_bins
-
-IntArray = npt.NDArray[np.int64]
-Histogram = tuple[IntArray, IntArray]
+from rtgauge.record.windows import Histogram, Integers, add_bins
 
 BIN_NS = 1_000
 """The bin width of the papers."""
@@ -59,8 +56,8 @@ class Test(Model):
     empty_bins_merged: int | None = None
 
 
-def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    """Convert bins of docs/formats/histogram.md to 1 us bins: (whole us in ascending order, counts).
+def microseconds(bins: npt.ArrayLike, counts: npt.ArrayLike) -> Histogram:
+    """Convert bins of docs/formats/histogram.md to 1 us bins, each numbered by its whole us.
 
     This is exact up to 10 ms; a wider bin counts at its lower edge.
     """
@@ -85,20 +82,18 @@ def exceedance_probability(statistic: float, degrees_of_freedom: int) -> float:
     return float(chdtrc(degrees_of_freedom, statistic))
 
 
-def reshape(side: Histogram, baseline: Histogram) -> tuple[IntArray, IntArray, int]:
-    """Sort both histograms into the baseline's bins. Return (observed, expected, number of empty bins in the
-    baseline's range).
+def reshape(side: Histogram, baseline: Histogram) -> Integers:
+    """Return the counts of a side in the baseline's bins; both are from `microseconds`.
 
-    Both arguments are (whole us, counts), ascending, without empty bins. As in the paper, samples outside the
-    baseline's range count in its first or last bin. The statistic divides by the baseline's counts, and the
-    paper does not say what to do with an empty bin in this range. Here it is merged with the next lower
-    non-empty bin, so that no sample is lost.
+    As in the paper, samples outside the baseline's range count in its first or last bin. The statistic
+    divides by the baseline's counts, and the paper does not say what to do with an empty bin in this range.
+    Here it is merged with the next lower non-empty bin, so that no sample is lost.
     """
-    bins_us, expected = baseline
-    bin_of_sample = np.clip(np.searchsorted(bins_us, side[0], side="right") - 1, 0, len(bins_us) - 1)
-    observed = np.zeros(len(bins_us), dtype=np.int64)
-    np.add.at(observed, bin_of_sample, side[1])
-    return observed, expected, int(bins_us[-1] - bins_us[0]) + 1 - len(bins_us)
+    last = len(baseline.bins) - 1
+    bin_of_sample = np.clip(np.searchsorted(baseline.bins, side.bins, side="right") - 1, 0, last)
+    observed = np.zeros(last + 1, dtype=np.int64)
+    np.add.at(observed, bin_of_sample, side.counts)
+    return observed
 
 
 def _tested(
@@ -120,9 +115,9 @@ def _tested(
 
 
 def _empty(side: Histogram, baseline: Histogram) -> str | None:
-    if not len(baseline[0]):
+    if not len(baseline.bins):
         return "the baseline is empty"
-    return None if len(side[0]) else "the sample is empty"
+    return None if len(side.bins) else "the sample is empty"
 
 
 def paper_test(
@@ -135,22 +130,22 @@ def paper_test(
     up to 100. The test cannot be computed if the side is empty or the baseline has only one bin.
     """
     cannot = _empty(side, baseline)
-    if len(baseline[0]) == 1 and cannot is None:
+    if len(baseline.bins) == 1 and cannot is None:
         cannot = (
-            f"the baseline has only one bin, {int(baseline[0][0])} us: any histogram reshaped to it would "
+            f"the baseline has only one bin, {int(baseline.bins[0])} us: any histogram reshaped to it would "
             f"equal it, so there is nothing to test"
         )
     if cannot is not None:
         return Test(convention=Convention.PAPER, scale=scale, cannot=cannot)
-    observed, expected, empty = reshape(side, baseline)
+    observed, expected, bins = reshape(side, baseline), baseline.counts, len(baseline.bins)
     total = 100.0 if scale is Scale.PERCENT else float(observed.sum())
     observed_share, expected_share = observed / observed.sum() * total, expected / expected.sum() * total
     statistic = float(((observed_share - expected_share) ** 2 / expected_share).sum())
-    bins = len(expected)
+    empty = int(baseline.bins[-1] - baseline.bins[0]) + 1 - bins
     return _tested(Convention.PAPER, scale, statistic, bins, alpha, bins, empty)
 
 
-def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray]:
+def merge_sparse(side: Integers, baseline: Integers) -> Integers:
     """Return both rows with neighbouring cells merged until each expects at least LEAST_EXPECTED."""
     share = min(int(side.sum()), int(baseline.sum())) / max(1, int(side.sum()) + int(baseline.sum()))
     cells: list[tuple[int, int]] = []
@@ -162,8 +157,7 @@ def merge_sparse(side: IntArray, baseline: IntArray) -> tuple[IntArray, IntArray
             first = second = 0
     if first + second and cells:
         cells[-1] = (cells[-1][0] + first, cells[-1][1] + second)
-    table = np.array(cells, dtype=np.int64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    return np.array(cells, dtype=np.int64).reshape(-1, 2).T
 
 
 def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) -> Test:
@@ -176,11 +170,11 @@ def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) 
     convention, scale, cannot = Convention.TEXTBOOK, Scale.COUNTS, _empty(side, baseline)
     if cannot is not None:
         return Test(convention=convention, scale=scale, cannot=cannot)
-    bins_us = np.union1d(side[0], baseline[0])
+    bins_us = np.union1d(side.bins, baseline.bins)
     rows = np.zeros((2, len(bins_us)), dtype=np.int64)
     for row, (row_us, counts) in zip(rows, (side, baseline), strict=True):
         row[np.searchsorted(bins_us, row_us)] = counts
-    table = np.array(merge_sparse(rows[0], rows[1]))
+    table = merge_sparse(rows[0], rows[1])
     cells = table.shape[1]
     if cells < 2:
         cannot = "all samples of both sides fall into one cell: there is nothing to test"

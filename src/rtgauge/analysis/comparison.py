@@ -61,7 +61,7 @@ def _pair(side: Side, baseline: Side, options: Options) -> Pair:
         wasserstein_us=None,
         cramers_v=None,
     )
-    if not len(side_us[0]) or not len(baseline_us[0]):
+    if not len(side_us.bins) or not len(baseline_us.bins):
         return pair
     (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
     if not any(each.filled.lower_bounds or each.merged.unplaced for each in both):  # all distances are known

@@ -4,85 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from rtgauge.analysis.frequency import timing_scopes
 from rtgauge.analysis.microbenchmarks import has_several_operations, operation
+from rtgauge.analysis.sides import EVERYTHING, Scope
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import PROBES, probe_of
+from rtgauge.probe.registry import probe_of
 from rtgauge.probe.simple_probe import Microbenchmark
-from rtgauge.record.model import SEGMENT, SeriesSummary, Step
+from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The steps and series to compare; by default the main quantity of every step.
-
-    `task` and `metric` choose from a task set, and `operation` from microbenchmarks. `probe`, `metric` and
-    `role` choose from periodic tasks, response tasks and wakeup.
-    """
-
-    title: str = ""
-    task: str | None = None
-    metric: str | None = None
-    operation: str | None = None
-    probe: str | None = None
-    role: str | None = None
-
-    def has(self, step: Step) -> bool:
-        """Return whether the step is in the scope."""
-        if step.total is None:
-            return False
-        if self.operation is not None:
-            return operation(step) == self.operation
-        if self.probe is not None:
-            return step.key.probe == self.probe and bool(self.series(step))
-        return self.task is None or any(counts.task == self.task for counts in step.tasks)
-
-    def quantity(self, step: Step) -> str:
-        """Return the metric of the step to compare."""
-        return self.metric or (step.total.metric if step.total is not None else "none")
-
-    def series(self, step: Step) -> list[SeriesSummary]:
-        """Return the series of the step to compare."""
-        if self.task is None and self.metric is None:
-            return step.main_series
-        metric = self.quantity(step)
-        series = [each for each in step.series if each.metric == metric]
-        if self.task is not None:
-            series = [each for each in series if each.labels.get("task") == self.task]
-        if self.probe is not None:
-            whole = (each for each in series if SEGMENT not in each.labels)
-            series = [each for each in whole if each.labels.get("role") == self.role]
-        return series
-
-
-EVERYTHING = Scope()
-
-
-def timing_scopes(records: Sequence[Record]) -> list[Scope]:
-    """Return one scope for each probe, quantity and role to compare with a period, in the papers' order."""
-    steps = [step for record in records for step in record.steps if not step.tasks]
-    scopes: list[Scope] = []
-    # The papers' tables of response tasks come before the tables of periodic tasks.
-    for probe, descriptor in reversed(list(PROBES.items())):
-        if descriptor.pace is None:
-            continue
-        every = (each for step in steps if step.key.probe == probe for each in step.series)
-        roles_of: dict[str, set[str | None]] = {}
-        for each in every:
-            if SEGMENT not in each.labels:
-                role = each.labels.get("role")
-                roles_of.setdefault(each.metric, set()).add(None if role is None else str(role))
-        metrics = [metric for metric in descriptor.pace.metrics if metric in roles_of]
-        for metric in metrics:
-            roles = sorted(roles_of[metric], key=str, reverse=True)
-            quantity = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"
-            quantity = quantity[:1].upper() + quantity[1:]
-            for role in roles:
-                title = f"{quantity}, as the {role} saw it" if len(roles) > 1 else quantity
-                scopes.append(Scope(title, metric=metric, probe=probe, role=role))
-    return scopes
 
 
 def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from rtgauge.analysis import peaks_over_threshold
 from rtgauge.analysis.chi_square import critical_value
-from rtgauge.analysis.newton import minimise, root
+from rtgauge.analysis.newton import Slope, minimise, root
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
 
@@ -76,11 +76,11 @@ class Gev:
         return self.location + self.scale * math.expm1(-self.shape * math.log(y)) / self.shape
 
 
-def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> tuple[float, FloatArray]:
+def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> Slope:
     """Return minus the log-likelihood and its gradient, shape (3,), by location, log scale and shape;
     infinite if the parameters make a value of `x` impossible.
     """
-    outside = math.inf, np.zeros(3)
+    outside = Slope(math.inf, np.zeros(3))
     if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below, the likelihood has no maximum
         return outside
     if abs(shape) < 1e-5:  # almost 0, but large enough for precise quotients below
@@ -96,12 +96,10 @@ def _negative(x: FloatArray, location: float, log_scale: float, shape: float) ->
         by_z = (1 + shape - power) / inner
         by_shape = (power - 1) @ log / shape**2 + (z / inner) @ (1 + (1 - power) / shape)
         gradient = np.array([-by_z.sum() * math.exp(-log_scale), len(x) - by_z @ z, by_shape])
-    return (value, gradient) if math.isfinite(value) and np.isfinite(gradient).all() else outside
+    return Slope(value, gradient) if math.isfinite(value) and np.isfinite(gradient).all() else outside
 
 
-def _negative_at(
-    x: FloatArray, level: float, log_y: float, location: float, shape: float
-) -> tuple[float, FloatArray]:
+def _negative_at(x: FloatArray, level: float, log_y: float, location: float, shape: float) -> Slope:
     """Return minus the log-likelihood of the distribution with this level and its gradient, shape (2,), by
     location and shape, which determine the scale.
 
@@ -109,15 +107,15 @@ def _negative_at(
     """
     shape = math.copysign(max(abs(shape), 1e-5), shape)
     if not abs(shape * log_y) < 600 or not location < level:
-        return math.inf, np.zeros(2)
+        return Slope(math.inf, np.zeros(2))
     scales = math.expm1(-shape * log_y) / shape  # the distance from the location to the level
     if not scales > 0:
-        return math.inf, np.zeros(2)
+        return Slope(math.inf, np.zeros(2))
     scales_by_shape = -(log_y * math.exp(-shape * log_y) + scales) / shape
     log_scale = math.log((level - location) / scales)
     value, (by_location, by_scale, by_shape) = _negative(x, location, log_scale, shape)
     by_location -= by_scale / (level - location)
-    return value, np.array([by_location, by_shape - by_scale * scales_by_shape / scales])
+    return Slope(value, np.array([by_location, by_shape - by_scale * scales_by_shape / scales]))
 
 
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -155,11 +153,11 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     log_scale = math.log(abs(scale) or 0.5)
     starts = ((location, log_scale, shape), (location, log_scale, 0.05), (-0.45, math.log(0.78), 0.1))
 
-    def negative(q: FloatArray) -> tuple[float, FloatArray]:
+    def negative(q: FloatArray) -> Slope:
         return _negative(scaled, *q.tolist())
 
     minima = [minimise(negative, np.array(start), tolerance=1e-9) for start in starts]
-    (location, log_scale, shape), value = min(minima, key=lambda minimum: minimum[1])
+    (location, log_scale, shape), value = min(minima, key=lambda minimum: minimum.value)
     likelihood = -value - len(x) * math.log(spread)
     return Gev(centre + spread * float(location), spread * math.exp(log_scale), float(shape), likelihood)
 
@@ -183,14 +181,14 @@ def level_interval(
     def loss(level: float) -> float:
         """Return the loss of log-likelihood at a level minus the allowed loss; infinite if nothing fits."""
 
-        def negative(q: FloatArray) -> tuple[float, FloatArray]:
+        def negative(q: FloatArray) -> Slope:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
         # Start from the fit to the previous level. If that is impossible here, start from the best of SHAPES.
         start = np.array(previous)
-        if not math.isfinite(negative(start)[0]):
+        if not math.isfinite(negative(start).value):
             starts = (np.array((place, shape)) for place in (location, previous[0]) for shape in SHAPES)
-            start = min(starts, key=lambda q: negative(q)[0])
+            start = min(starts, key=lambda q: negative(q).value)
         minimum, value = minimise(negative, start, tolerance=1e-4)
         previous[:] = minimum.tolist()
         return value - best - allowed
@@ -244,9 +242,9 @@ def _anderson_darling(ordered: FloatArray) -> FloatArray:
     return -n - (weights * (np.log(u) + np.log1p(-u[..., ::-1]))).sum(axis=-1) / n
 
 
-def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tuple[float, float]:
-    """Return (Anderson-Darling statistic, p-value) for the hypothesis that the maxima follow this family. The
-    p-value comes from a parametric bootstrap.
+def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> TailAssumption:
+    """Test whether the maxima follow this family: the Anderson-Darling statistic, with the p-value of a
+    parametric bootstrap.
 
     scipy.stats.goodness_of_fit takes a minute instead of 0.02 s, because it fits each of the 999 drawn
     samples by maximum likelihood.
@@ -256,12 +254,13 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> tup
     location, scale, shape = (float(part) for part in _moments(ordered))
     exponential = np.random.default_rng(seed).exponential(size=(drawn, len(ordered)))
     samples = np.sort(location + scale * np.expm1(-shape * np.log(exponential)) / shape, axis=-1)
-    return statistic, (1 + int((_anderson_darling(samples) >= statistic).sum())) / (drawn + 1)
+    as_large = int((_anderson_darling(samples) >= statistic).sum())
+    return _assumption("fit", statistic, (1 + as_large) / (drawn + 1))
 
 
-def drift(x: FloatArray) -> tuple[float, float]:
-    """Return (Kendall's tau with time, two-sided p-value) by the test of Mann (1945) and Kendall (1975), in
-    the normal approximation with the variance corrected for ties.
+def drift(x: FloatArray) -> TailAssumption:
+    """Test Kendall's tau with time, two-sided, after Mann (1945) and Kendall (1975): normal approximation,
+    variance corrected for ties.
 
     scipy.stats.kendalltau gives the same values, but takes 0.5 s longer to import.
     """
@@ -271,13 +270,14 @@ def drift(x: FloatArray) -> tuple[float, float]:
     pairs, tied = n * (n - 1) / 2, float((ties * (ties - 1)).sum()) / 2
     variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
     if variance <= 0:
-        return math.nan, math.nan
-    return score / math.sqrt(pairs * (pairs - tied)), math.erfc(abs(score) / math.sqrt(2 * variance))
+        return _assumption("no drift", math.nan, math.nan)
+    tau = score / math.sqrt(pairs * (pairs - tied))
+    return _assumption("no drift", tau, math.erfc(abs(score) / math.sqrt(2 * variance)))
 
 
-def serial_correlation(x: FloatArray) -> tuple[float, float]:
-    """Return (Spearman's rank correlation of each value with the next, two-sided p-value from Student's t).
-    The ranks come from polars, which is imported anyway.
+def serial_correlation(x: FloatArray) -> TailAssumption:
+    """Test Spearman's rank correlation of each value with the next, two-sided by Student's t. polars ranks
+    the values, because it is imported anyway.
     """
     import polars as pl
     from scipy.special import stdtr
@@ -286,12 +286,11 @@ def serial_correlation(x: FloatArray) -> tuple[float, float]:
     neighbours = pl.DataFrame({"value": x[:-1], "next": x[1:]})
     rho = float(neighbours.select(pl.corr("value", "next", method="spearman")).item())
     t = rho * math.sqrt(freedom / ((1 - rho) * (1 + rho))) if abs(rho) < 1 else math.inf * rho
-    return rho, float(2 * stdtr(freedom, -abs(t)))
+    return _assumption("independent blocks", rho, float(2 * stdtr(freedom, -abs(t))))
 
 
-def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, float]:
-    """Return (Kruskal-Wallis statistic, p-value) for the hypothesis that the maxima of all runs (at least
-    two) have the same distribution.
+def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> TailAssumption:
+    """Test whether the maxima of all runs, at least two, have one distribution.
 
     Kruskal and Wallis, Use of ranks in one-criterion variance analysis, 1952, with the correction for ties.
     kruskal of scipy.stats gives the same values, but takes 0.5 s longer to import.
@@ -305,7 +304,7 @@ def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> tuple[float, fl
     statistic = 12 / (number * (number + 1)) * float(sums["part"].sum()) - 3 * (number + 1)
     _, ties = np.unique(np.asarray(maxima_ns), return_counts=True)
     statistic /= 1 - float((ties.astype(np.float64) ** 3 - ties).sum()) / (float(number) ** 3 - number)
-    return statistic, float(chdtrc(sums.height - 1, statistic))
+    return _assumption("runs alike", statistic, float(chdtrc(sums.height - 1, statistic)))
 
 
 def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:
@@ -313,15 +312,10 @@ def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:
     neighbours), and the fit of the family.
     """
     x = np.asarray(maxima, dtype=np.float64)
-    return [
-        _assumption("no drift", drift(x)),
-        _assumption("independent blocks", serial_correlation(x)),
-        _assumption("fit", fit_test(x)),
-    ]
+    return [drift(x), serial_correlation(x), fit_test(x)]
 
 
-def _assumption(name: str, test: tuple[float, float]) -> TailAssumption:
-    statistic, p = test
+def _assumption(name: str, statistic: float, p: float) -> TailAssumption:
     return TailAssumption(name=name, statistic=statistic, p_value=p, holds=p >= ASSUMPTION_ALPHA)
 
 
@@ -392,24 +386,24 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLev
     return None
 
 
-def _second_opinion(
-    histogram: tuple[npt.ArrayLike, npt.ArrayLike], levels: Sequence[TailLevel], confidence: float
-) -> tuple[peaks_over_threshold.Pareto | None, list[TailLevel], list[int]]:
-    """Return the peaks over a threshold, their levels, and the numbers of activations for which the two
-    estimates disagree.
+def _with_second_opinion(
+    tail: Tail, histogram: tuple[npt.ArrayLike, npt.ArrayLike], confidence: float
+) -> Tail:
+    """Add the peaks over a threshold, their levels, and the numbers of activations at which the two estimates
+    disagree.
     """
     peaks = peaks_over_threshold.estimate(*histogram)
     if peaks is None:
-        return None, [], []
+        return tail
     others: list[TailLevel] = []
     disagree: list[int] = []
-    for level in levels:
+    for level in tail.levels:
         n = level.activations
         other = _level(n, peaks.level(n), peaks.interval(n, confidence))
         others.append(other)
         if not (_inside(level.ns, other) and _inside(other.ns, level)):
             disagree.append(level.activations)
-    return peaks, others, disagree
+    return replace(tail, peaks=peaks, peak_levels=others, disagree=disagree)
 
 
 def _level(activations: int, ns: float, interval: tuple[float | None, float | None]) -> TailLevel:
@@ -455,7 +449,7 @@ def estimate(
         return cannot(f"the largest values have only {plural(len(set(maxima)), 'different value')}")
     tests = assumptions(maxima)
     if runs is not None and len(set(runs)) > 1:
-        tests.append(_assumption("runs alike", runs_alike(maxima_ns, runs)))
+        tests.append(runs_alike(maxima_ns, runs))
     fitted = fit(maxima)
     broken = [f"{BROKEN[test.name]} (p = {test.p_value:.2g})" for test in tests if not test.holds]
     if fitted.shape >= HEAVY:
@@ -473,7 +467,4 @@ def estimate(
     if contradicted is not None:
         return cannot(contradicted, tests, fitted)
     tail = Tail(None, len(maxima), size, fitted, tests, levels, [n for n in activations if n not in within])
-    if histogram is None:
-        return tail
-    peaks, peak_levels, disagree = _second_opinion(histogram, levels, confidence)
-    return replace(tail, peaks=peaks, peak_levels=peak_levels, disagree=disagree)
+    return tail if histogram is None else _with_second_opinion(tail, histogram, confidence)

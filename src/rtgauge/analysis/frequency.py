@@ -16,14 +16,13 @@ import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import extreme_value
-from rtgauge.analysis.comparison_scope import Scope, timing_scopes
 from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, error_of_sum
-from rtgauge.analysis.sides import Side, sides_of
+from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.analysis.sustained import Curve, without_searches
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES
-from rtgauge.record.model import Model, Severity
+from rtgauge.record.model import SEGMENT, Model, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank
 
@@ -259,6 +258,31 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
             sides = [replace(side, label=f"{side.label}, {role}") for side in sides]
         every += sides
     return every
+
+
+def timing_scopes(records: Sequence[Record]) -> list[Scope]:
+    """Return one scope for each probe, quantity and role to compare with a period, in the papers' order."""
+    steps = [step for record in records for step in record.steps if not step.tasks]
+    scopes: list[Scope] = []
+    # The papers' tables of response tasks come before the tables of periodic tasks.
+    for probe, descriptor in reversed(list(PROBES.items())):
+        if descriptor.pace is None:
+            continue
+        every = (each for step in steps if step.key.probe == probe for each in step.series)
+        roles_of: dict[str, set[str | None]] = {}
+        for each in every:
+            if SEGMENT not in each.labels:
+                role = each.labels.get("role")
+                roles_of.setdefault(each.metric, set()).add(None if role is None else str(role))
+        metrics = [metric for metric in descriptor.pace.metrics if metric in roles_of]
+        for metric in metrics:
+            roles = sorted(roles_of[metric], key=str, reverse=True)
+            quantity = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"
+            quantity = quantity[:1].upper() + quantity[1:]
+            for role in roles:
+                title = f"{quantity}, as the {role} saw it" if len(roles) > 1 else quantity
+                scopes.append(Scope(title, metric=metric, probe=probe, role=role))
+    return scopes
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:

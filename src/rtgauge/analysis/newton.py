@@ -10,19 +10,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-Gradient = Callable[[FloatArray], tuple[float, FloatArray]]
 
 STEP = 1e-5
 MOST_STEPS = 100
 LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e12
 
 
-def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> FloatArray:
+class Slope(NamedTuple):
+    """A function's value at a place, infinite outside its region, and its gradient there."""
+
+    value: float
+    gradient: FloatArray
+
+
+class Minimum(NamedTuple):
+    """The place of a minimum, and the value there."""
+
+    at: FloatArray
+    value: float
+
+
+Function = Callable[[FloatArray], Slope]
+
+
+def _curvature(function: Function, at: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return the second derivatives, from forward or backward differences of the gradient in the region."""
     rows: list[FloatArray] = []
     for i in range(len(at)):
@@ -39,18 +56,17 @@ def _curvature(function: Gradient, at: FloatArray, gradient: FloatArray) -> Floa
     return (matrix + matrix.T) / 2
 
 
-def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tuple[FloatArray, float]:
-    """Return the place of the minimum, shaped like `start`, and its value, accurate to about `tolerance`. If
-    the function is infinite at `start`, return `start`.
+def minimise(function: Function, start: FloatArray, *, tolerance: float) -> Minimum:
+    """Return the minimum, its value accurate to about `tolerance`. If the function is infinite at `start`,
+    return `start`.
 
-    `function` returns its value (infinite outside its region) and its gradient. Steps are damped as by
-    Levenberg and Marquardt, so the result is never above the value at `start`.
+    Steps are damped as by Levenberg and Marquardt, so the result is never above the value at `start`.
     """
     at = start
     value, gradient = function(at)
     damping = 1e-3
     if not math.isfinite(value):
-        return at, value
+        return Minimum(at, value)
     for _ in range(MOST_STEPS):
         values, vectors = np.linalg.eigh(_curvature(function, at, gradient))
         bent = np.maximum(np.abs(values), 1e-8)  # descend along every axis, even if not convex
@@ -69,7 +85,7 @@ def minimise(function: Gradient, start: FloatArray, *, tolerance: float) -> tupl
             damping = max(damping * 10, 0.1)
         else:
             break
-    return at, value
+    return Minimum(at, value)
 
 
 def root(

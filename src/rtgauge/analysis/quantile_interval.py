@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -88,13 +88,20 @@ def cosine_terms(windows: int) -> int:
     return max(1, math.floor(0.4 * math.cbrt(windows) ** 2 + 1e-9))
 
 
-def error_of_sum(scores: npt.NDArray[np.float64]) -> tuple[float, int]:
-    """Return (standard error of the sum of a serially dependent series, its degrees of freedom)."""
+class SumError(NamedTuple):
+    """The standard error of a sum, and its degrees of freedom."""
+
+    error: float
+    freedom: int
+
+
+def error_of_sum(scores: npt.NDArray[np.float64]) -> SumError:
+    """Return the error of the sum of a serially dependent series."""
     number = len(scores)
     terms = cosine_terms(number)
     angles = np.pi * np.outer(np.arange(1, terms + 1), (np.arange(number) + 0.5) / number)
     transforms = math.sqrt(2 / number) * (np.cos(angles) @ scores)
-    return math.sqrt(number * float(transforms @ transforms) / terms), terms
+    return SumError(math.sqrt(number * float(transforms @ transforms) / terms), terms)
 
 
 class RunQuantile:

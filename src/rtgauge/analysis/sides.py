@@ -12,17 +12,17 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.comparison_scope import EVERYTHING, Scope
+from rtgauge.analysis.microbenchmarks import operation
 from rtgauge.analysis.quantile_interval import WindowCounts, values_ns, window_counts
 from rtgauge.analysis.record_names import record_names
 from rtgauge.errors import InputError
 from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of
-from rtgauge.record.model import Distribution, Severity, Step, worst_severity
+from rtgauge.record.model import SEGMENT, Distribution, SeriesSummary, Severity, Step, worst_severity
 from rtgauge.record.parameters import LIMITS
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import distribution, filled_distribution
-from rtgauge.record.windows import UNKNOWN, Integers, Merged, Windows, add_bins, merge
+from rtgauge.record.windows import UNKNOWN, Histogram, Integers, Merged, Windows, add_bins, merge
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration
 
@@ -40,6 +40,52 @@ UNIPROCESSOR = "Single"
 """The deployment that the papers use as the baseline."""
 
 
+@dataclass(frozen=True)
+class Scope:
+    """The steps and series to compare; by default the main quantity of every step.
+
+    `task` and `metric` choose from a task set, and `operation` from microbenchmarks. `probe`, `metric` and
+    `role` choose from periodic tasks, response tasks and wakeup.
+    """
+
+    title: str = ""
+    task: str | None = None
+    metric: str | None = None
+    operation: str | None = None
+    probe: str | None = None
+    role: str | None = None
+
+    def has(self, step: Step) -> bool:
+        """Return whether the step is in the scope."""
+        if step.total is None:
+            return False
+        if self.operation is not None:
+            return operation(step) == self.operation
+        if self.probe is not None:
+            return step.key.probe == self.probe and bool(self.series(step))
+        return self.task is None or any(counts.task == self.task for counts in step.tasks)
+
+    def quantity(self, step: Step) -> str:
+        """Return the metric of the step to compare."""
+        return self.metric or (step.total.metric if step.total is not None else "none")
+
+    def series(self, step: Step) -> list[SeriesSummary]:
+        """Return the series of the step to compare."""
+        if self.task is None and self.metric is None:
+            return step.main_series
+        metric = self.quantity(step)
+        series = [each for each in step.series if each.metric == metric]
+        if self.task is not None:
+            series = [each for each in series if each.labels.get("task") == self.task]
+        if self.probe is not None:
+            whole = (each for each in series if SEGMENT not in each.labels)
+            series = [each for each in whole if each.labels.get("role") == self.role]
+        return series
+
+
+EVERYTHING = Scope()
+
+
 @dataclass(frozen=True, eq=False)
 class SideRun:
     """A run of a side: a repeat or a whole record, with missed activations filled in."""
@@ -47,8 +93,8 @@ class SideRun:
     number: int
     """The number of the pair if the record measured both sides alternately."""
     figures: Distribution
-    bins: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
+    bins: Integers
+    counts: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +150,8 @@ class Side:
         return worst_severity(step.worst for step in self.steps)
 
     @cached_property
-    def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Bins and counts, with missed activations. Samples in no bin count at the start of their range."""
+    def histogram(self) -> Histogram:
+        """All activations, with missed ones. Samples in no bin count at the start of their range."""
         return _histogram(self.merged)
 
     @cached_property
@@ -161,7 +207,7 @@ class Side:
         return most[whole].tolist(), number[whole].tolist(), self.run[first][whole].tolist()
 
 
-def _histogram(merged: Merged) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _histogram(merged: Merged) -> Histogram:
     bins = np.array([int(signed_bin_of(group.from_ns)) for group in merged.unplaced], dtype=np.int64)
     counts = np.array([group.count for group in merged.unplaced], dtype=np.int64)
     return add_bins(

@@ -175,23 +175,22 @@ def same_but_period(step: Step) -> str:
     return step.key.id_without("repeat", *(() if pace is None else (pace.period,)))
 
 
-def period_series(record: Record) -> list[list[Step]]:
-    """Group the steps that differ only in period and repeat, if they have at least LEAST_PERIODS periods."""
+def period_series(record: Record, least: int = LEAST_PERIODS) -> list[list[Step]]:
+    """Group the steps that differ only in period and repeat, if they have at least `least` periods."""
     groups: dict[str, list[Step]] = {}
     for step in record.steps:
         if period_of(step) is not None:
             groups.setdefault(same_but_period(step), []).append(step)
-    return [steps for steps in groups.values() if len({period_of(step) for step in steps}) >= LEAST_PERIODS]
+    return [steps for steps in groups.values() if len({period_of(step) for step in steps}) >= least]
 
 
 def without_searches(record: Record) -> Record:
     """Return the record with only the longest period of each search, because other steps say little."""
     searched: set[str] = set()
-    for steps in period_series(record):
+    for steps in period_series(record, SEARCH_PERIODS):
         periods = {step.id: period_of(step) or 0 for step in steps}
         longest = max(periods.values())
-        if len(set(periods.values())) >= SEARCH_PERIODS:
-            searched |= {step_id for step_id, period in periods.items() if period < longest}
+        searched |= {step_id for step_id, period in periods.items() if period < longest}
     if not searched:
         return record
     return replace(record, steps=[step for step in record.steps if step.id not in searched])
@@ -228,12 +227,13 @@ def curves(records: Sequence[Record]) -> list[Curve]:
     """Return all curves of these records. Raises RecordError for a damaged record."""
     series = [(record, steps) for record in records for steps in period_series(record)]
     several_paths = len({_path(steps[0]) for _, steps in series}) > 1
-    drawn: list[Curve | None] = []
-    for record, steps in series:
+
+    def label(record: Record, step: Step) -> str:
         name = record.path.name if len(records) > 1 else ""
-        path = _path(steps[0]) if several_paths else ""
-        parts = (steps[0].key.probe, steps[0].key.load, name, path)
-        drawn.append(curve_of(record, steps, ", ".join(part for part in parts if part)))
+        parts = (step.key.probe, step.key.load, name, _path(step) if several_paths else "")
+        return ", ".join(part for part in parts if part)
+
+    drawn = (curve_of(record, steps, label(record, steps[0])) for record, steps in series)
     return [curve for curve in drawn if curve is not None]
 
 

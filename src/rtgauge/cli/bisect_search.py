@@ -211,7 +211,7 @@ class _Runs:
         for _ in range(3):
             path = self._record()
             try:
-                value_ns, why = run_value(Record.open(path), self._state.decides)
+                value_ns, _, why = run_value(Record.open(path), self._state.decides)
             except CannotGate as error:
                 raise MeasureError(str(error)) from None
             if value_ns is not None and why is None:

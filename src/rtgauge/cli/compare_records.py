@@ -15,11 +15,11 @@ from rtgauge.analysis.chi_square import Scale
 from rtgauge.analysis.comparison import Options
 from rtgauge.analysis.comparison import compare as compare_sides
 from rtgauge.analysis.comparison_document import Comparison, compared_document
-from rtgauge.analysis.comparison_scope import EVERYTHING, Scope, scopes_of
+from rtgauge.analysis.comparison_scope import scopes_of
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
 from rtgauge.analysis.record_names import record_names
-from rtgauge.analysis.sides import Side, pairs, sides_of
+from rtgauge.analysis.sides import EVERYTHING, Scope, Side, pairs, sides_of
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import ComparedSides, ComparisonStatistics, PrintedComparison, duration_option
 from rtgauge.cli.record_argument import open_records

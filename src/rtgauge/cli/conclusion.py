@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
+from rich.text import Text
 
 from rtgauge.cli.console import Console
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
@@ -14,11 +17,18 @@ from rtgauge.record.model import Run
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.record_view import RecordView
+from rtgauge.report.table import Table
 from rtgauge.report.terminal import print_summary
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.text import printable
 from rtgauge.runner.context import STOPPED_EARLY
 from rtgauge.units import NS_PER_S, format_span
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.worst import exit_status
+
+if TYPE_CHECKING:
+    from rtgauge.tune.result import TuneResult
+    from rtgauge.verdict.gate_result import GateResult
 
 
 def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
@@ -32,14 +42,21 @@ def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
     return None
 
 
-def settle(path: Path, run: Run) -> tuple[Record, RtgaugeError | None]:
-    """Judge the record at `path` and write its page. Return the record, and the error if there is no page."""
+class Settled(NamedTuple):
+    """A record, and the error if there is no page."""
+
+    record: Record
+    problem: RtgaugeError | None
+
+
+def settle(path: Path, run: Run) -> Settled:
+    """Judge the record at `path` and write its page."""
     writer = RecordWriter(path, run.id)
     record = writer.record()
     if run.requirement is not None:
         judged(record, run.requirement)
         writer.write_run(record.run)
-    return record, _draw(record, writer) if record.steps else None
+    return Settled(record, _draw(record, writer) if record.steps else None)
 
 
 def judged(record: Record, require: str | None, *, allow_left_out: bool = False) -> Record:
@@ -116,3 +133,23 @@ def finish(path: Path, run: Run, *, as_json: bool, details: bool = False) -> int
     else:
         print_summary(record, Console(), details=details)
     return status(record, problem)
+
+
+def print_answer(
+    answer: GateResult | TuneResult, style: str, notes: Sequence[str], tables: Sequence[Table], record: Record
+) -> None:
+    """Print the answer of a gate or a tuning, its basis, and the record's path. The last note says what to do
+    next, if that is known.
+    """
+    console = Console()
+    console.print(
+        Text.assemble((answer.outcome.upper(), f"bold {style}"), f"  {printable(answer.conclusion)}")
+    )
+    for number, note in enumerate(notes, 1):
+        # A command stays on one line, so that it can be copied.
+        is_command = answer.next is not None and number == len(notes)
+        console.print(Text(printable(note)), soft_wrap=is_command)
+    if tables:
+        console.print()
+        print_tables(tables, console)
+    typer.echo(f"record  {record.path}")

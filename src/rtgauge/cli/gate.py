@@ -191,24 +191,12 @@ def _final(record: Record) -> GateResult:
 
 
 def _print(result: GateResult, record: Record, *, details: bool) -> None:
-    from rich.text import Text
-
-    from rtgauge.cli.console import Console
+    from rtgauge.cli.conclusion import print_answer
     from rtgauge.report.gate_report import notes, pairs_table, series_table
-    from rtgauge.report.terminal_table import print_tables
-    from rtgauge.report.text import printable
 
-    console = Console()
+    tables = [] if result.primary is None else [series_table(result)]
+    if tables and (details or any(pair.why_not is not None for pair in result.pairs)):
+        tables.append(pairs_table(result))
     style = {"no worse": "green", "worse": "red"}.get(result.outcome.value, "yellow")
-    console.print(
-        Text.assemble((result.outcome.upper(), f"bold {style}"), f"  {printable(result.conclusion)}")
-    )
-    for note in notes(result):
-        # A command stays on one line, so that it can be copied.
-        console.print(Text(printable(note)), soft_wrap=note.startswith("Next: "))
-    if result.primary is not None:
-        console.print()
-        aside = any(pair.why_not is not None for pair in result.pairs)
-        print_tables([series_table(result), *([pairs_table(result)] if details or aside else [])], console)
-    typer.echo(f"record  {record.path}")
+    print_answer(result, style, notes(result), tables, record)
     typer.echo(f"page    {record.folder.file(PAGE)}")

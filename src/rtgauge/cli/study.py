@@ -6,7 +6,6 @@ comparison next to the page.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import typer
 from pydantic import BaseModel
@@ -19,7 +18,7 @@ from rtgauge.cli.console import Console
 from rtgauge.cli.live import listening
 from rtgauge.cli.progress import Display, make_display
 from rtgauge.errors import MeasureError
-from rtgauge.record.model import Run, RunDocument, Step, StepKey
+from rtgauge.record.model import Run, RunDocument, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import write_page
 from rtgauge.report.compare.page import chapter_of, html
@@ -29,7 +28,7 @@ from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
 from rtgauge.runner.context import Progress
 from rtgauge.runner.interrupt import Interrupt
-from rtgauge.runner.step_loop import More
+from rtgauge.runner.step_loop import More, RunOutcome
 from rtgauge.study.adaptive import AdaptiveStudy
 
 COMPARISON_PAGE = "compare.html"
@@ -60,7 +59,7 @@ def _tell_choice(compared: ComparedDeployments, display: Display, *, as_json: bo
 
 def measure_study(
     study: AdaptiveStudy,
-    measure: Callable[[Progress, Interrupt, More], tuple[Path, Run, list[Step]]],
+    measure: Callable[[Progress, Interrupt, More], RunOutcome],
     resumed: Record | None,
     *,
     as_json: bool,

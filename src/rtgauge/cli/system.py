@@ -44,10 +44,11 @@ def _drift(profile: Path, target: str) -> int:
     """Print the settings that have drifted from a profile. Return the exit status, 1 if there are any."""
     from rtgauge.tune.drift import drifted
 
-    count, found = drifted(profile, target)
-    for value, now in found:
+    kept = drifted(profile, target)
+    found = {value: now for value, now in kept.items() if now is not None}
+    for value, now in found.items():
         typer.echo(f"{value.path} is {now}; rtgauge tune kept {value.wanted}")
-    typer.echo(f"{len(found)} of {plural(count, 'kept setting')} drifted")
+    typer.echo(f"{len(found)} of {plural(len(kept), 'kept setting')} drifted")
     return EXIT_FAILS if found else EXIT_OK
 
 

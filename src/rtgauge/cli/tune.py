@@ -479,22 +479,8 @@ def _keep(result: TuneResult, record: Record, folder: Path) -> None:
 
 
 def _print(result: TuneResult, record: Record) -> None:
-    from rich.text import Text
-
-    from rtgauge.cli.console import Console
-    from rtgauge.report.terminal_table import print_tables
-    from rtgauge.report.text import printable
+    from rtgauge.cli.conclusion import print_answer
     from rtgauge.tune.page import notes, tables
 
-    console = Console()
     style = {0: "green", 1: "red"}.get(result.status, "yellow")
-    console.print(
-        Text.assemble((result.outcome.upper(), f"bold {style}"), f"  {printable(result.conclusion)}")
-    )
-    for note in notes(result):
-        # A command stays on one line, so that it can be copied.
-        console.print(Text(printable(note)), soft_wrap=note.startswith("Next: "))
-    if result.tests:
-        console.print()
-        print_tables(tables(result), console)
-    typer.echo(f"record  {record.path}")
+    print_answer(result, style, notes(result), tables(result) if result.tests else [], record)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,8 +113,8 @@ def _reason(error: Exception, path: str) -> str:
     number = getattr(error, "errno", None)
     if not Path(path).exists():
         return "there is no such port; is the instrument plugged in? (rtgauge instrument list)"
-    if number == 13:
+    if number == errno.EACCES:
         return "this user has no permission; its group is often dialout"
-    if "exclusively lock" in str(error) or number in (11, 16):
+    if number in (errno.EAGAIN, errno.EBUSY):
         return "another program has it open (ModemManager looks at new ports for some seconds)"
     return str(error)

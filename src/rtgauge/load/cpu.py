@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rtgauge.load.load import Load, LoadContext, PartSpec
+from rtgauge.load.load import Load, LoadContext, PartSpec, stress_ng
 
 
 class Cpu(Load):
@@ -13,21 +13,10 @@ class Cpu(Load):
 
     name = "cpu"
     programs: ClassVar[tuple[str, ...]] = ("stress-ng",)
-    packages: ClassVar[dict[str, str]] = {"stress-ng": "stress-ng"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """Return one stress-ng with a worker for each CPU."""
-        argv = [
-            "stress-ng",
-            "--cpu",
-            str(context.cpus),
-            "--cpu-method",
-            "all",
-            "--temp-path",
-            "/tmp",  # noqa: S108 - of the target; it must only be writable
-            "--timeout",
-            f"{context.bound_s}s",
-        ]
+        argv = stress_ng(context, "--cpu", str(context.cpus), "--cpu-method", "all")
         return [
             PartSpec(
                 "stress-ng",

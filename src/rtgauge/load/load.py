@@ -120,6 +120,11 @@ class LoadContext:
     peer: str | None = None
 
 
+def stress_ng(context: LoadContext, *options: str) -> list[str]:
+    """Return stress-ng's command line; the temporary folder, on the target, must only be writable."""
+    return ["stress-ng", *options, "--temp-path", "/tmp", "--timeout", f"{context.bound_s}s"]  # noqa: S108
+
+
 class Load(ABC):
     """A kind of interference. A new kind needs a module with a subclass, and a line in the registry."""
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from rtgauge.errors import MeasureError
-from rtgauge.load.load import Load, LoadContext, PartSpec
+from rtgauge.load.load import Load, LoadContext, PartSpec, stress_ng
 
 WORKERS = 5
 SHARE = 0.70
@@ -35,7 +35,6 @@ class Memory(Load):
 
     name = "memory"
     programs: ClassVar[tuple[str, ...]] = ("stress-ng",)
-    packages: ClassVar[dict[str, str]] = {"stress-ng": "stress-ng"}
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """Return the program. Raises MeasureError if the size of the target's memory cannot be read."""
@@ -56,18 +55,7 @@ class Memory(Load):
                 f"the load uses {taken >> 20} MiB, so that the machine does not run out of memory"
             )
             notes = (note,)
-        argv = [
-            "stress-ng",
-            "--vm",
-            str(WORKERS),
-            "--vm-bytes",
-            str(taken),
-            "--vm-populate",
-            "--temp-path",
-            "/tmp",  # noqa: S108 - of the target; it must only be writable
-            "--timeout",
-            f"{context.bound_s}s",
-        ]
+        argv = stress_ng(context, "--vm", str(WORKERS), "--vm-bytes", str(taken), "--vm-populate")
         return [
             PartSpec(
                 "stress-ng",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import rtgauge.probe
 from rtgauge.errors import InputError
@@ -146,14 +146,19 @@ def clock_probe() -> AnyProbe:
     return next(probe for probe in own if probe is not None and probe.measures_clocks)
 
 
-def preset_of(metric: str) -> tuple[AnyProbe, str] | None:
-    """Return a probe that measures a metric that requirements can bound, and its preset; None if no preset
-    measures the metric.
-    """
+class Preset(NamedTuple):
+    """A preset by its name, and the probe in it."""
+
+    probe: AnyProbe
+    name: str
+
+
+def preset_of(metric: str) -> Preset | None:
+    """Return a preset that measures a metric that requirements can bound; None if there is none."""
     for probe in PROBES.values():
         known = probe.metric(metric)
         if known is not None and known.bound is not None and known.bound.preset is not None:
-            return probe, known.bound.preset
+            return Preset(probe, known.bound.preset)
     return None
 
 

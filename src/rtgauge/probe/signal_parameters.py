@@ -9,7 +9,7 @@ import socket
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -469,13 +469,20 @@ class SignalProbe(Probe[S]):
         return parameters.duration_ns if cycles is None else cycles * self.cycle_ns(parameters)
 
 
-def signal_step(key: StepKey) -> tuple[SignalProbe[Any], SignalParameters]:
-    """Return the probe and parameters of a step on a signal path. Raises InputError if it has no path."""
+class SignalStep(NamedTuple):
+    """A step on a signal path: its probe and parameters."""
+
+    probe: SignalProbe[Any]
+    parameters: SignalParameters
+
+
+def signal_step(key: StepKey) -> SignalStep:
+    """Return the probe and the parameters of a step. Raises InputError if it is not on a signal path."""
     probe = probes.get(key.probe)
     parameters = probe.own(key)
     if not isinstance(probe, SignalProbe) or not isinstance(parameters, SignalParameters):
         raise InputError(f"the probe {key.probe} has no signal path")
-    return probe, parameters
+    return SignalStep(probe, parameters)
 
 
 def _until_stopped(parameters: S) -> S:

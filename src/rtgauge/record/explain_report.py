@@ -29,7 +29,7 @@ NOT_CAPTURED = {
 
 def _median_ns(stretch: StretchLine) -> float:
     """Return the median, interpolated within its bin. Raises RecordError if the bins are damaged."""
-    numbers, _ = decode([stretch.bins])
+    numbers = decode([stretch.bins]).numbers
     bins, counts = np.cumsum(numbers[::2], dtype=np.int64), numbers[1::2]
     below = np.cumsum(counts, dtype=np.int64)
     at = int(np.searchsorted(below, int(below[-1]) / 2))

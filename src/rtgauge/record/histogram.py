@@ -8,6 +8,7 @@ Every bin is at most 1 us wide up to 10 ms, and at most 1 % of its values wide f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -90,8 +91,15 @@ _DIGITS = np.full(256, NO_DIGIT, dtype=np.uint8)
 _DIGITS[np.frombuffer(ALPHABET, dtype=np.uint8)] = np.arange(64, dtype=np.uint8)
 
 
-def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.NDArray[np.int64]]:
-    """Decode all texts into (all numbers in one array, the count of numbers in each text).
+class Decoded(NamedTuple):
+    """All numbers in one array, and the count of numbers in each text."""
+
+    numbers: npt.NDArray[np.int64 | np.int32]
+    lengths: npt.NDArray[np.int64]
+
+
+def decode(texts: Sequence[str]) -> Decoded:
+    """Decode all texts.
 
     If all numbers fit in 32 bits, they get that type: half the memory takes half the time. Raises RecordError
     for a text that is not Base64 VLQ.
@@ -119,7 +127,7 @@ def decode(texts: Sequence[str]) -> tuple[npt.NDArray[np.int64 | np.int32], npt.
     negative = np.flatnonzero(values & 1)
     values >>= 1
     values[negative] *= -1
-    return values, numbers
+    return Decoded(values, numbers)
 
 
 def encode_bins(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> str:

@@ -149,8 +149,8 @@ def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
     return values, unpacked
 
 
-def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
-    """Check that a Parquet file has these columns, and return its number of rows.
+def check_parquet(file: BinaryIO, columns: Collection[str]) -> None:
+    """Check that a Parquet file has these columns.
 
     Raises ValueError if its parts do not fit together or it would decode to far more than its size, and
     OSError if it cannot be read.
@@ -201,4 +201,3 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> int:
     )
     if values > most_values or unpacked > most_bytes:
         raise ValueError(f"its {packed} bytes would become {values} values")
-    return rows

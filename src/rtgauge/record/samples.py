@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -160,11 +160,18 @@ def chunks(source: Source, size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]
         yield values
 
 
-def read_samples(source: Source) -> tuple[SamplesHeader, npt.NDArray[np.int64]]:
-    """Return (header, all values in ns) of a small file, including the warm-up. Raises RecordError."""
+class Samples(NamedTuple):
+    """The header of a small file, and all its values in ns, including the warm-up."""
+
+    header: SamplesHeader
+    values: npt.NDArray[np.int64]
+
+
+def read_samples(source: Source) -> Samples:
+    """Read a small file. Raises RecordError."""
     header = read_header(source)
     copies = [piece.copy() for piece in chunks(source)]
-    return header, np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
+    return Samples(header, np.concatenate(copies) if copies else np.empty(0, dtype=np.int64))
 
 
 def read_times(source: Source) -> npt.NDArray[np.int64]:

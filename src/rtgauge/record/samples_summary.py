@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from rtgauge.record.model import Distribution, SeriesSummary, WarmUp
 from rtgauge.record.record_folder import Source
 from rtgauge.record.samples import CHUNK, SamplesHeader, chunks, pieces, read_header
 from rtgauge.record.summary import EMPTY, QUANTILES, nearest_rank, standard_deviation
-from rtgauge.record.windows import Integers, merge_moments
+from rtgauge.record.windows import Integers, Moments, merge_moments
 from rtgauge.units import NS_PER_S
 
 FINE_BITS = (17, 21)
@@ -59,7 +60,7 @@ class _Fine:
         self.table = np.zeros(limit + 1, dtype=np.int64)
         self.tail: list[Integers] | None = []
         self.tail_kept = 0
-        self.tail_moments: list[tuple[int, int, float]] = []
+        self.tail_moments: list[Moments] = []
         self.minimum: int | None = None
         self.maximum: int | None = None
         self.impossible = 0
@@ -87,7 +88,7 @@ class _Fine:
         self.minimum = lowest if self.minimum is None else min(self.minimum, lowest)
         self.maximum = highest if self.maximum is None else max(self.maximum, highest)
         total = int(tail.sum())  # fits in 64 bits: GridCourse refuses more than 2 * 10^16 ns
-        self.tail_moments.append((len(tail), total, float(((tail - total / len(tail)) ** 2).sum())))
+        self.tail_moments.append(Moments(len(tail), total, float(((tail - total / len(tail)) ** 2).sum())))
         if len(self.tail_moments) >= 4096:
             self.tail_moments = [_merged(self.tail_moments)]
         self.tail_kept += len(tail)
@@ -106,17 +107,19 @@ class _Fine:
             return self.minimum, self.maximum
         return int(filled[0]), int(filled[-1]) if self.maximum is None else self.maximum
 
-    def moments(self) -> tuple[int, int, float]:
+    def moments(self) -> Moments:
         low = self.table[: self.limit]
         count = int(low.sum())
         values = np.arange(self.limit, dtype=np.int64)
         total = int(np.dot(values, low))  # fits in 64 bits for 2^42 samples
         m2 = float(np.dot((values - total / count) ** 2, low)) if count else 0.0
-        return _merged([(count, total, m2), *self.tail_moments])
+        return _merged([Moments(count, total, m2), *self.tail_moments])
 
 
-def _merged(moments: list[tuple[int, int, float]]) -> tuple[int, int, float]:
-    return merge_moments([n for n, _, _ in moments], [s for _, s, _ in moments], [m for _, _, m in moments])
+def _merged(parts: list[Moments]) -> Moments:
+    return merge_moments(
+        [part.count for part in parts], [part.sum_ns for part in parts], [part.m2_ns2 for part in parts]
+    )
 
 
 def _narrow(source: Source, skip: int, ranks: list[int], low: int, high: int) -> dict[int, int]:
@@ -196,14 +199,14 @@ def summarise_samples(source: Source) -> SamplesSummary:
     if count == 0:
         return SamplesSummary(header, EMPTY, int(windows.missed.sum()), fine.impossible, warm, windows)
     minimum, maximum = fine.extremes()
-    _, total, m2 = fine.moments()
+    moments = fine.moments()
     figures = _quantiles(fine, source, skipped)
     result = EMPTY.model_copy(
         update={
             "count": count,
             "min_ns": minimum,
-            "mean_ns": total / count,
-            "std_ns": standard_deviation(m2, count),
+            "mean_ns": moments.sum_ns / count,
+            "std_ns": standard_deviation(moments.m2_ns2, count),
             "max_ns": maximum,
             **figures,
         }
@@ -243,6 +246,13 @@ class SampleWindows:
     count: Integers
     missed: Integers
     max_ns: Integers
+
+
+class Finished(NamedTuple):
+    """The warm-up's counts, and the windows of the measured phase."""
+
+    warm_up: WarmUp
+    windows: SampleWindows
 
 
 class _Course:
@@ -338,14 +348,14 @@ class GridCourse(_Course):
         first, end = (min(self.edge(at), releases) for at in (window, window + 1))
         return max(0, end - first) - self.counts[window]
 
-    def finish(self) -> tuple[WarmUp, SampleWindows]:
-        """Return (warm-up counts, windows of the measured phase)."""
+    def finish(self) -> Finished:
+        """Return the counts of both phases."""
         # Activations missed after the measured phase do not count.
         releases = self.release if self.end is None else max(min(self.release, self.end), 0)
         windows = 0 if releases <= self.first else self.window_of(releases - 1) + 1
         missed = self.missed_in(releases, -1)
         warm_up = WarmUp(count=self.counts[-1], missed=missed, max_ns=self.maxima.get(-1))
-        return warm_up, self.windows([max(0, self.missed_in(releases, w)) for w in range(windows)])
+        return Finished(warm_up, self.windows([max(0, self.missed_in(releases, w)) for w in range(windows)]))
 
 
 class TimedCourse(_Course):
@@ -367,7 +377,7 @@ class TimedCourse(_Course):
         self.note(numbers, lengths, np.maximum.reduceat(values, starts))
         return int(np.searchsorted(windows, 0))
 
-    def finish(self) -> tuple[WarmUp, SampleWindows]:
-        """Return (warm-up counts, windows of the measured phase)."""
+    def finish(self) -> Finished:
+        """Return the counts of both phases."""
         warm_up = WarmUp(count=self.counts[-1], max_ns=self.maxima.get(-1))
-        return warm_up, self.windows([0] * (max(self.counts, default=-1) + 1))
+        return Finished(warm_up, self.windows([0] * (max(self.counts, default=-1) + 1)))

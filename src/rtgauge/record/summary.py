@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, ThreadCounts, WarmUp
-from rtgauge.record.windows import Merged, Windows, add_bins, largest, merge
+from rtgauge.record.windows import Merged, Moments, Windows, add_bins, largest, merge
 
 if TYPE_CHECKING:
     from rtgauge.record.stream import SeriesLine, Summary
@@ -115,12 +115,13 @@ def distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     )
 
 
-def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> tuple[int, int, float]:
-    """Return count, sum and m2 of binned values. Each value counts as the middle of its bin."""
+def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Moments:
+    """Return the moments of binned values. Each value counts as the middle of its bin."""
     middles = (EDGES_NS[bins] + upper_ns(bins)) / 2
     count = int(counts.sum())
     total = float(np.dot(middles, counts))
-    return count, round(total), float(np.dot((middles - total / count) ** 2, counts)) if count else 0.0
+    m2 = float(np.dot((middles - total / count) ** 2, counts)) if count else 0.0
+    return Moments(count, round(total), m2)
 
 
 def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
@@ -133,7 +134,7 @@ def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distributi
     """
     if len(merged.missed_bins) == 0:
         return distribution(merged, resolution_ns=resolution_ns)
-    missed_count, missed_sum, missed_m2 = _bin_moments(merged.missed_bins, merged.missed_counts)
+    missed = _bin_moments(merged.missed_bins, merged.missed_counts)
     lowest, highest = int(merged.missed_bins[0]), int(merged.missed_bins[-1])
     minimum = (
         int(EDGES_NS[lowest])
@@ -149,19 +150,19 @@ def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distributi
         np.concatenate([merged.bins, merged.missed_bins]),
         np.concatenate([merged.counts, merged.missed_counts]),
     )
-    count = merged.count + missed_count
-    total = None if merged.sum_ns is None else merged.sum_ns + missed_sum
+    count = merged.count + missed.count
+    total = None if merged.sum_ns is None else merged.sum_ns + missed.sum_ns
     m2 = None
     if merged.sum_ns is not None and merged.m2_ns2 is not None:
         between = (
             0.0
             if merged.count == 0
-            else (merged.sum_ns / merged.count - missed_sum / missed_count) ** 2
+            else (merged.sum_ns / merged.count - missed.sum_ns / missed.count) ** 2
             * merged.count
-            * missed_count
+            * missed.count
             / count
         )
-        m2 = merged.m2_ns2 + missed_m2 + between
+        m2 = merged.m2_ns2 + missed.m2_ns2 + between
     whole = Merged(
         bins=bins, counts=counts, count=count, missed=0, min_ns=minimum, max_ns=maximum, sum_ns=total,
         m2_ns2=m2,

@@ -3,26 +3,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rtgauge.record.histogram import encode_bins, signed_bin_of
 from rtgauge.record.model import Outlier, ThreadCounts, WarmUp
 from rtgauge.record.stream import Summary, Window
-from rtgauge.record.windows import add_bins, merge_moments
+from rtgauge.record.windows import NO_BINS, NO_INTEGERS, Histogram, Integers, merge_moments
 from rtgauge.units import NS_PER_S
-
-Integers = npt.NDArray[np.int64]
 
 Phase = Literal["warm-up", "measure"]
 OUTLIERS = 20
 """How many of the largest values are kept, the same number as in the engine."""
 LONGEST_GAP = 3_600
 """The longest gap between samples, in windows, that is filled with empty windows."""
-NOTHING = np.empty(0, dtype=np.int64)
 
 
 @dataclass
@@ -44,9 +40,8 @@ class PhaseTotals:
         # Sum in Python integers if 64 bits might overflow.
         total = int(values.sum()) if max(-low, high) < 2**62 // len(values) else sum(values.tolist())
         m2 = float(np.square(values - values.mean()).sum())
-        self.count, self.sum_ns, self.m2_ns2 = merge_moments(
-            [self.count, len(values)], [self.sum_ns, total], [self.m2_ns2, m2]
-        )
+        merged = merge_moments([self.count, len(values)], [self.sum_ns, total], [self.m2_ns2, m2])
+        self.count, self.sum_ns, self.m2_ns2 = merged.count, merged.sum_ns, merged.m2_ns2
         self.min_ns = low if self.min_ns is None else min(self.min_ns, low)
         self.max_ns = high if self.max_ns is None else max(self.max_ns, high)
 
@@ -56,18 +51,17 @@ class _Open(PhaseTotals):
     """The window that is being filled."""
 
     index: int = 0
-    bins: Integers = field(default_factory=NOTHING.copy)
-    counts: Integers = field(default_factory=NOTHING.copy)
-    missed_bins: Integers = field(default_factory=NOTHING.copy)
-    missed_counts: Integers = field(default_factory=NOTHING.copy)
+    measured: Histogram = NO_BINS
+    late: Histogram = NO_BINS
+    """The latencies that the missed activations would have had."""
 
 
-def _with(bins: Integers, counts: Integers, values: Integers) -> tuple[Integers, Integers]:
-    """Return the bins and counts with these values added."""
+def _with(histogram: Histogram, values: Integers) -> Histogram:
+    """Return the histogram with these values added."""
     if not len(values):
-        return bins, counts
+        return histogram
     added = signed_bin_of(values)
-    return add_bins(np.concatenate([bins, added]), np.concatenate([counts, np.ones_like(added)]))
+    return histogram.plus(Histogram(added, np.ones_like(added)))
 
 
 class WindowBuilder:
@@ -90,8 +84,8 @@ class WindowBuilder:
         self,
         times_ns: Integers,
         values_ns: Integers,
-        missed_times_ns: Integers = NOTHING,
-        missed_values_ns: Integers = NOTHING,
+        missed_times_ns: Integers = NO_INTEGERS,
+        missed_values_ns: Integers = NO_INTEGERS,
     ) -> list[Window]:
         """Add samples (times and values of equal length) and missed activations (times, and the smallest
         latency that each would have had); return the completed windows.
@@ -153,10 +147,7 @@ class WindowBuilder:
         self._totals[self._phase].add(values)
         window.missed += len(missed_values)
         self._totals[self._phase].missed += len(missed_values)
-        window.bins, window.counts = _with(window.bins, window.counts, values)
-        window.missed_bins, window.missed_counts = _with(
-            window.missed_bins, window.missed_counts, missed_values
-        )
+        window.measured, window.late = _with(window.measured, values), _with(window.late, missed_values)
 
     def _window(self, counts: _Open, end_ns: int) -> Window:
         return Window(
@@ -172,8 +163,8 @@ class WindowBuilder:
             max_ns=counts.max_ns,
             sum_ns=counts.sum_ns,
             m2_ns2=counts.m2_ns2,
-            bins=encode_bins(counts.bins, counts.counts),
-            missed_bins=encode_bins(counts.missed_bins, counts.missed_counts),
+            bins=encode_bins(*counts.measured),
+            missed_bins=encode_bins(*counts.late),
         )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,25 @@ HISTOGRAMS = {"bins": "counts", "missed_bins": "missed_counts"}
 """The pairs of columns in windows.parquet that hold bins and their counts."""
 
 
+class Histogram(NamedTuple):
+    """The filled bins (docs/formats/histogram.md) in ascending order, and their counts."""
+
+    bins: Integers
+    counts: Integers
+
+    @property
+    def total(self) -> int:
+        """The number of values in the histogram."""
+        return int(self.counts.sum())
+
+    def plus(self, other: Histogram) -> Histogram:
+        """Return the sum of both histograms."""
+        return add_bins(np.concatenate([self.bins, other.bins]), np.concatenate([self.counts, other.counts]))
+
+
+NO_BINS = Histogram(NO_INTEGERS, NO_INTEGERS)
+
+
 @dataclass(frozen=True, eq=False)
 class Bins:
     """The histogram of each window, with the bins and counts of all windows in a row."""
@@ -59,10 +78,10 @@ class Bins:
         """Size in memory, in bytes."""
         return self.bins.nbytes + self.counts.nbytes + self.lengths.nbytes
 
-    def of(self, window: int) -> tuple[npt.NDArray[np.int32], Integers]:
-        """Return (bins, counts) of one window."""
+    def of(self, window: int) -> Histogram:
+        """Return the histogram of one window."""
         part = slice(self.ends[window], self.ends[window + 1])
-        return self.bins[part], self.counts[part]
+        return Histogram(self.bins[part].astype(np.int64), self.counts[part])
 
     def chosen(self, windows: Chosen | slice) -> Self:
         """Select the histograms of these windows. A slice must not have a step."""
@@ -87,8 +106,8 @@ class Bins:
         falls = np.flatnonzero(self.bins[1:] <= self.bins[:-1]) + 1
         return bool(np.isin(falls, self.ends).all())
 
-    def total(self, windows: Chosen) -> tuple[Integers, Integers]:
-        """Return the sum of these windows' histograms: (ascending bins, counts), without empty bins."""
+    def total(self, windows: Chosen) -> Histogram:
+        """Return the sum of these windows' histograms."""
         totals = np.zeros(2 * OVERFLOW_BIN + 1, dtype=np.int64)
         for first in range(0, len(windows), SLICE):
             here = slice(first, first + SLICE)
@@ -96,7 +115,7 @@ class Bins:
                 part = self.chosen(here).chosen(windows[here])
                 np.add.at(totals, part.bins + OVERFLOW_BIN, part.counts)
         filled = np.flatnonzero(totals)
-        return filled - OVERFLOW_BIN, totals[filled]
+        return Histogram(filled - OVERFLOW_BIN, totals[filled])
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,29 +317,38 @@ class Merged:
         return int(self.counts.sum())
 
 
-def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Integers, Integers]:
-    """Return (distinct bins in ascending order, summed counts), without empty bins."""
+def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> Histogram:
+    """Return the histogram of these bins, in any order, any of them several times."""
     unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
     total = np.zeros(len(unique), dtype=np.int64)
     np.add.at(total, where, np.asarray(counts, dtype=np.int64))
-    return unique[total > 0], total[total > 0]
+    return Histogram(unique[total > 0], total[total > 0])
 
 
-def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[float]) -> tuple[int, int, float]:
-    """Return the count, the sum and the sum of squared deviations of all groups together.
+@dataclass(frozen=True)
+class Moments:
+    """The number of values, their sum, and the sum of their squared deviations from the mean."""
+
+    count: int
+    sum_ns: int
+    m2_ns2: float
+
+
+def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[float]) -> Moments:
+    """Return the moments of all groups together.
 
     Chan, Golub and LeVeque (Updating formulae and a pairwise algorithm for computing sample variances, 1979),
     for all groups at once: m2 = sum of m2_i + sum of n_i (mean_i - mean)^2.
     """
     count, total = sum(counts), sum(sums)
     if count == 0:
-        return 0, 0, 0.0
+        return Moments(0, 0, 0.0)
     m2 = sum(m2s)
     for n, s in zip(counts, sums, strict=True):
         if n:
             # Computed with integers, (mean_i - mean) does not cancel for nearly equal means.
             m2 += n * ((s * count - total * n) / (n * count)) ** 2
-    return count, total, m2
+    return Moments(count, total, m2)
 
 
 def _unplaced(windows: Windows, chosen: Chosen, limits_ns: Mapping[int, int]) -> list[Group]:
@@ -328,7 +356,7 @@ def _unplaced(windows: Windows, chosen: Chosen, limits_ns: Mapping[int, int]) ->
     absent = windows.count - windows.bins.sums
     groups: list[Group] = []
     for at in np.flatnonzero(chosen & (absent > 0)).tolist():
-        bins, _ = windows.bins.of(at)
+        bins = windows.bins.of(at).bins
         lowest = max(int(upper_ns(bins[-1])) + 1 if len(bins) else 0, least(windows.min_ns[at : at + 1]) or 0)
         most = largest(windows.max_ns[at : at + 1])
         lowest = limits_ns.get(int(windows.series[at]), lowest)
@@ -365,7 +393,7 @@ def merge(
         min_ns=least(windows.min_ns[chosen]),
         max_ns=largest(windows.max_ns[chosen]),
         sum_ns=sum(sums) if sum_is_known else None,
-        m2_ns2=merge_moments(numbers, sums, m2s)[2] if m2_is_known else None,
+        m2_ns2=merge_moments(numbers, sums, m2s).m2_ns2 if m2_is_known else None,
         missed_bins=missed_bins,
         missed_counts=missed_counts,
         unplaced=_unplaced(windows, chosen, limits_ns or {}) if int(counts.sum()) != count else [],

@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import UNKNOWN, Windows, add_bins, merge
+from rtgauge.record.windows import NO_BINS, UNKNOWN, Histogram, Integers, Windows, merge
 from rtgauge.report.record_view import (
     LATENCY,
     Condition,
@@ -28,7 +28,6 @@ from rtgauge.report.record_view import (
 ALL = "all"
 """The name for all CPUs together, used instead of a CPU's number."""
 
-IntArray = npt.NDArray[np.int64]
 Key = TypeVar("Key")
 WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 """The possible bin widths of a drawn histogram."""
@@ -53,27 +52,6 @@ def cpu_order(cpus: set[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """A histogram: its filled bins (docs/formats/histogram.md) in ascending order, and their counts."""
-
-    bins: IntArray
-    counts: IntArray
-
-    @property
-    def total(self) -> int:
-        """The number of values in the histogram."""
-        return int(self.counts.sum())
-
-    def plus(self, other: Counts) -> Counts:
-        """Return the sum of both histograms."""
-        bins, counts = ([self.bins, other.bins], [self.counts, other.counts])
-        return Counts(*add_bins(np.concatenate(bins), np.concatenate(counts)))
-
-
-EMPTY = Counts(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
-
-
-@dataclass(frozen=True)
 class Measured:
     """The results of one CPU under one condition, summed over repeats: histograms of measured and missed
     activations, and the exact largest value.
@@ -81,8 +59,8 @@ class Measured:
     `unplaced` samples are in no bin, because another tool's histogram lacks them.
     """
 
-    plain: Counts = EMPTY
-    missed: Counts = EMPTY
+    plain: Histogram = NO_BINS
+    missed: Histogram = NO_BINS
     max_ns: int | None = None
     unplaced: int = 0
 
@@ -102,7 +80,8 @@ def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
     by_cpu: dict[str, Measured] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
-        placed, missed = Counts(merged.bins, merged.counts), Counts(merged.missed_bins, merged.missed_counts)
+        placed = Histogram(merged.bins, merged.counts)
+        missed = Histogram(merged.missed_bins, merged.missed_counts)
         part = Measured(placed, missed, merged.max_ns, merged.count - merged.placed)
         by_cpu[cpu] = by_cpu.get(cpu, Measured()).plus(part)
     return by_cpu
@@ -125,7 +104,7 @@ class Outline:
     """A histogram as steps: from `x_us[i]` on, each bin holds `count[i]`. The last count is 0."""
 
     x_us: npt.NDArray[np.float64]
-    count: IntArray
+    count: Integers
 
     @property
     def points(self) -> list[tuple[float, int]]:
@@ -133,7 +112,7 @@ class Outline:
         return list(zip(self.x_us.tolist(), self.count.tolist(), strict=True))
 
 
-def outline(histogram: Counts, width_us: int = 1) -> Outline:
+def outline(histogram: Histogram, width_us: int = 1) -> Outline:
     """Return the outline with bins of `width_us`, or beyond 10 ms with the histogram's own. Gaps count 0."""
     if not len(histogram.bins):
         return Outline(np.array([], dtype=np.float64), np.array([], dtype=np.int64))
@@ -159,16 +138,21 @@ def outline(histogram: Counts, width_us: int = 1) -> Outline:
     return Outline(np.array([*x, (last or 0) / 1_000]), np.array([*y, 0], dtype=np.int64))
 
 
-def outlines(histograms: Mapping[Key, Counts], most_corners: int) -> tuple[int, dict[Key, Outline]]:
-    """Return the bin width (us) and each histogram's outline, with at most `most_corners` corners
-    in total.
-    """
+class Outlines(NamedTuple, Generic[Key]):
+    """The outlines of several histograms with bins of one width."""
+
+    width_us: int
+    of: dict[Key, Outline]
+
+
+def outlines(histograms: Mapping[Key, Histogram], most_corners: int) -> Outlines[Key]:
+    """Return each histogram's outline, with at most `most_corners` corners in total."""
     width, drawn = 1, dict[Key, Outline]()
     for width in WIDTHS_US:
         drawn = {key: outline(histogram, width) for key, histogram in histograms.items()}
         if sum(len(shape.x_us) for shape in drawn.values()) <= most_corners:
             break
-    return width, drawn
+    return Outlines(width, drawn)
 
 
 @dataclass(frozen=True)
@@ -188,7 +172,7 @@ class Curve:
         return list(zip(self.x_us.tolist(), self.share.tolist(), strict=True))
 
 
-def exceedance(histogram: Counts, max_ns: int | None, points: int = 250, *, unplaced: int = 0) -> Curve:
+def exceedance(histogram: Histogram, max_ns: int | None, points: int = 250, *, unplaced: int = 0) -> Curve:
     """Return the curve of one histogram. `max_ns`: the exact largest value, if known; `unplaced`: samples in
     no bin.
 

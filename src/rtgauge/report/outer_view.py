@@ -10,7 +10,8 @@ import numpy as np
 
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.model import SEGMENT, ClockDriftReport, InstrumentReport, SeriesSummary, Step
-from rtgauge.report.figure_data import EMPTY, Counts, Curve, exceedance, measured
+from rtgauge.record.windows import NO_BINS, Histogram
+from rtgauge.report.figure_data import Curve, exceedance, measured
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_lines
 from rtgauge.report.figures.vega import Figure
@@ -180,7 +181,7 @@ def view_curves(view: RecordView, each: Views) -> dict[str, Curve]:
         if series is None or not series.count:
             continue
         counts = parts[named[series.series]].plain
-        magnitudes = EMPTY.plus(Counts(np.abs(counts.bins), counts.counts))
+        magnitudes = NO_BINS.plus(Histogram(np.abs(counts.bins), counts.counts))
         ends = [abs(value) for value in (series.min_ns, series.max_ns) if value is not None]
         curves[named[series.series]] = exceedance(magnitudes, max(ends, default=None))
     return curves

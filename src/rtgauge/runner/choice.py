@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rtgauge.errors import EXIT_INPUT, MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
@@ -76,8 +76,7 @@ def choose(
     known = set(planned)
     possible: dict[str, list[StepKey]] = {}
     for name, context in contexts.items():
-        chosen, marks = _on_chosen_runtime(steps_on(name, steps), context)
-        choice.marks += marks
+        chosen = _on_chosen_runtime(steps_on(name, steps), context, choice.marks)
         new = [key for key in chosen if key not in known]
         possible[name], missing = _possible_steps(new, context)
         _leave_out(choice, missing, context)
@@ -85,13 +84,12 @@ def choose(
     for name, chosen in possible.items():
         context = contexts[name]
         if not planned:
-            context, marks = _in_held_deployment(chosen, context)
-            choice.marks += marks
+            context = _in_held_deployment(chosen, context, choice.marks)
         if tries == "always" or (tries == "unless-alone" and not _is_tried_by_measuring(chosen)):
-            accepted, refused, arming_s = _accepted_steps(chosen, context)
-            context = replace(context, arming_s=arming_s)
-            _leave_out(choice, refused, context)
-            choice.steps += accepted
+            accepted = _accepted_steps(chosen, context)
+            context = replace(context, arming_s=accepted.arming_s)
+            _leave_out(choice, accepted.left_out, context)
+            choice.steps += accepted.steps
         else:
             choice.steps += chosen
         choice.contexts[name] = context
@@ -111,28 +109,35 @@ def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetConte
         context.run.progress.left_out(choice.left_out[-1])
 
 
-def choose_runtime(core: RealTimeCore, machine: str) -> tuple[str, str]:
-    """Return linux, cobalt or rtai for a target with this co-kernel and this `uname -m`, and the reason."""
+class ChosenRuntime(NamedTuple):
+    """linux, cobalt or rtai, and the reason."""
+
+    name: str
+    why: str
+
+
+def choose_runtime(core: RealTimeCore, machine: str) -> ChosenRuntime:
+    """Choose the runtime for a target with this co-kernel and this `uname -m`."""
     runtime = RUNTIMES.get(core.name or "")
     if runtime is None:
-        return "linux", "its kernel has neither Cobalt nor RTAI"
+        return ChosenRuntime("linux", "its kernel has neither Cobalt nor RTAI")
     if runtime == "rtai" and "rtai_sched" not in (core.modules or []):
-        return "linux", "RTAI's module rtai_sched is not loaded"
+        return ChosenRuntime("linux", "RTAI's module rtai_sched is not loaded")
     try:
         cokernel_engine(machine, runtime)
     except MeasureError as error:
-        return "linux", f"its kernel has {core.name}, but {error}"
-    return runtime, f"its kernel has {core.name} {core.version or UNKNOWN}"
+        return ChosenRuntime("linux", f"its kernel has {core.name}, but {error}")
+    return ChosenRuntime(runtime, f"its kernel has {core.name} {core.version or UNKNOWN}")
 
 
-def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext) -> tuple[list[StepKey], list[Mark]]:
-    """Replace `auto` in one target's steps; return them and a mark that reports the runtime."""
+def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext, marks: list[Mark]) -> list[StepKey]:
+    """Replace `auto` in one target's steps, and add a mark that reports the runtime."""
     if all(key.rt != AUTO for key in steps):
-        return list(steps), []
+        return list(steps)
     runtime, why = choose_runtime(context.facts.kernel.extension, context.target.machine)
     detail = f"rt auto on {context.target.name}: measured on {COKERNELS.get(runtime, 'Linux')}, because {why}"
-    chosen = [key.with_parameters(rt=runtime) if key.rt == AUTO else key for key in steps]
-    return chosen, [MarkKind.RUNTIME_CHOSEN.mark(detail)]
+    marks.append(MarkKind.RUNTIME_CHOSEN.mark(detail))
+    return [key.with_parameters(rt=runtime) if key.rt == AUTO else key for key in steps]
 
 
 def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> Possible:
@@ -161,27 +166,31 @@ def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> Possibl
     return Possible(possible, list(known_missing.values()))
 
 
-def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext) -> tuple[TargetContext, list[Mark]]:
-    """Return the context in the deployment that `deploy apply` holds, if any, and a mark that reports it.
+def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext, marks: list[Mark]) -> TargetContext:
+    """Return the context in the deployment that `deploy apply` holds, if any, and add a mark that reports it.
 
     Raises MeasureError if a step requires another deployment.
     """
     held = held_deployment(steps, context.target)
     if held is None:
-        return context, []
+        return context
     isolated = isolated_in(held, context.target)
     where = f", on CPU {format_cpu_list(isolated)}" if isolated else ""
-    mark = MarkKind.DEPLOYMENT_HELD.mark(
-        f"measured in the deployment {held.name}, which `deploy apply` set{where}"
-    )
-    return replace(context, group=held.group, isolated=isolated), [mark]
+    detail = f"measured in the deployment {held.name}, which `deploy apply` set{where}"
+    marks.append(MarkKind.DEPLOYMENT_HELD.mark(detail))
+    return replace(context, group=held.group, isolated=isolated)
 
 
-def _accepted_steps(
-    steps: Sequence[StepKey], context: TargetContext
-) -> tuple[list[StepKey], list[LeftOut], float]:
-    """Try each kind of step. Return the accepted steps, what this machine or its co-kernel lacks, and how
-    long arming took (s).
+class Accepted(NamedTuple):
+    """The accepted steps, what the target or its co-kernel lacks for the others, and how long arming took."""
+
+    steps: list[StepKey]
+    left_out: list[LeftOut]
+    arming_s: float
+
+
+def _accepted_steps(steps: Sequence[StepKey], context: TargetContext) -> Accepted:
+    """Try each kind of step.
 
     Raises InputError if the co-kernel supports nothing in the plan, a tool cannot measure its step, or the
     engine refuses the input, and MeasureError if trying fails.
@@ -224,7 +233,7 @@ def _accepted_steps(
     left_out = {
         (missing.what, missing.reason): missing for missing in refused.values() if missing is not None
     }
-    return accepted, list(left_out.values()), statistics.median(arming_s) if arming_s else 0.0
+    return Accepted(accepted, list(left_out.values()), statistics.median(arming_s) if arming_s else 0.0)
 
 
 def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
@@ -286,7 +295,7 @@ def check_watching(key: StepKey, context: TargetContext) -> None:
 
 def _naming_target(error: RtgaugeError, name: str) -> RtgaugeError:
     """Add the machine's name to the error unless it is this machine."""
-    return error if name == LOCAL or name in str(error) else error.reword(f"{name}: {error}")
+    return error if name in (LOCAL, error.on) else error.reword(f"{name}: {error}")
 
 
 def on_target(missing: LeftOut, context: TargetContext) -> LeftOut:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
+from rtgauge.instrument.address import is_latmon
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
@@ -103,7 +104,11 @@ def measurer_of(key: StepKey) -> Measurer:
 
         return autotune
     if key.parameters.get("instrument") is not None:
-        from rtgauge.runner.measurers import instrument
+        if is_latmon(str(key.parameters.get("instrument"))):
+            from rtgauge.runner.measurers import instrument_latmon
 
-        return instrument
+            return instrument_latmon
+        from rtgauge.runner.measurers import instrument_serial
+
+        return instrument_serial
     return ONE_ENGINE

@@ -64,14 +64,13 @@ def agent_answers(
 
     `name`: the target, if messages must name it. Raises MeasureError if the verb did nothing.
     """
-    where = f"{name}: " if name is not None else ""
     try:
         answers = json_objects(output)
     except ValueError:
-        raise MeasureError(f"{where}the engine's verb {verb} failed (exit status {status})") from None
+        raise MeasureError(f"the engine's verb {verb} failed (exit status {status})", on=name) from None
     for answer in answers:
         if answer.get("type") == "error":
-            raise MeasureError(f"{where}{answer.get('message')}")
+            raise MeasureError(str(answer.get("message")), on=name)
     return answers
 
 
@@ -101,10 +100,10 @@ def wait_until_held(
             raise guard_error(line, name)
         if line.get("type") == "guard" and holder is None:
             return
-    where = f"{name}: " if name is not None else ""
     raise MeasureError(
-        f"{where}{engine} does not answer like the engine that came with this rtgauge: unset "
-        "RTGAUGE_ENGINE, or install rtgauge again (pip install .)"
+        f"{engine} does not answer like the engine that came with this rtgauge: unset RTGAUGE_ENGINE, or "
+        "install rtgauge again (pip install .)",
+        on=name,
     )
 
 
@@ -165,20 +164,21 @@ def guard_error(line: Mapping[str, Any], name: str | None = None) -> MeasureErro
     """Return the error for a guard's `error` line (docs/formats/agent.md). `name`: the target in messages."""
     holder = holder_of(line)
     if holder is None:
-        return MeasureError(str(line.get("message")) if name is None else f"{name}: {line.get('message')}")
+        return MeasureError(str(line.get("message")), on=name)
     error = LockedError(held_text(holder, name))
+    error.on = name
     error.run = str(holder["run"]) if holder.get("run") is not None else None
     return error
 
 
 def guard_gone(lease_ns: int, name: str | None = None) -> MeasureError:
     """Return the error for a run whose guard has ended. `name`: the target, if the message must name it."""
-    where = f"{name}: " if name is not None else ""
     restore = f"rtgauge restore{f' --target {shlex.quote(name)}' if name is not None else ''}"
     return MeasureError(
-        f"{where}the guard of this run has ended: it was killed, or it did not hear from rtgauge for "
+        "the guard of this run has ended: it was killed, or it did not hear from rtgauge for "
         f"{format_span(lease_ns / NS_PER_S)} (Ctrl-Z, a suspended machine, a broken connection); the next "
-        f"run, or {restore}, restores any setting that remains"
+        f"run, or {restore}, restores any setting that remains",
+        on=name,
     )
 
 

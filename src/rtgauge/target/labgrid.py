@@ -59,6 +59,13 @@ RESERVATION = re.compile(
     r"Reservation '(?P<token>[A-Z0-9]+)':\s+owner: (?P<owner>\S+)\s+token: \S+\s+state: (?P<state>\w+)"
 )
 
+HELD = "already acquired"
+"""Part of the client's message if another user holds a place."""
+
+
+class HeldError(MeasureError):
+    """Another user holds the place."""
+
 
 @dataclass(frozen=True)
 class Service:
@@ -130,7 +137,7 @@ class Holder:
         if done.returncode:
             said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
             reason = said[-1].removeprefix(f"{CLIENT}: ").removeprefix("Error: ") if said else "it failed"
-            raise MeasureError(
+            raise (HeldError if HELD in reason else MeasureError)(
                 f"labgrid: {reason} (coordinator {self.coordinator or 'at the default address'}; "
                 "LG_COORDINATOR=HOST:PORT names another)"
             )
@@ -219,7 +226,7 @@ class Places:
             try:
                 self._holder.client("-p", place, "acquire")
             except MeasureError as error:
-                if "already acquired" not in str(error) and not was_held:  # otherwise the coordinator is down
+                if not isinstance(error, HeldError) and not was_held:  # otherwise the coordinator is down
                     raise
                 was_held = True
                 if time.monotonic() >= end:

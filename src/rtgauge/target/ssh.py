@@ -115,9 +115,8 @@ def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> 
     try:
         return files_of(answer.stdout)
     except ValueError:
-        raise MeasureError(
-            f"{connection.address.name}: the engine's verb read failed (exit status {answer.status})"
-        ) from None
+        failed = f"the engine's verb read failed (exit status {answer.status})"
+        raise MeasureError(failed, on=connection.address.name) from None
 
 
 class SshTarget:
@@ -418,15 +417,13 @@ class SshTarget:
             return
         names = self.read([place]).entries(place)
         if len(names) > MOST_FILES:
-            raise MeasureError(
-                f"{self.name}: the target has {len(names)} files to fetch, more than any measurement creates"
-            )
+            many = f"the target has {len(names)} files to fetch, more than any measurement creates"
+            raise MeasureError(many, on=self.name)
         left = most_bytes
         for name in names:
             if not FILE_NAME.fullmatch(name) or (folder / name).exists():
-                raise MeasureError(
-                    f"{self.name}: the target reports a file '{name[:100]}' that it should not have created"
-                )
+                odd = f"the target reports a file '{name[:100]}' that it should not have created"
+                raise MeasureError(odd, on=self.name)
             left -= self._fetch_file(f"{place}/{name}", folder / name, left)
         self._connection.run(REMOVE, [place])
         del self._folders[folder]
@@ -444,9 +441,8 @@ class SshTarget:
                     while piece := channel.piece(PATIENCE_S):
                         size += len(piece)
                         if size > most_bytes:
-                            raise MeasureError(
-                                f"{self.name}: {local.name} is larger than any measurement: it is not fetched"
-                            )
+                            large = f"{local.name} is larger than any measurement: it is not fetched"
+                            raise MeasureError(large, on=self.name)
                         file.write(piece)
         except TimeoutError:
             channel.kill()
@@ -458,17 +454,15 @@ class SshTarget:
             raise
         status, stderr = channel.finish()
         if status is None:
-            raise ConnectionBroken(f"{self.name}: the connection broke while {local.name} was fetched")
+            raise ConnectionBroken(f"the connection broke while {local.name} was fetched", on=self.name)
         if status:
-            raise MeasureError(f"{self.name}: {local.name} cannot be fetched: {stderr.strip()[:200]}")
+            raise MeasureError(f"{local.name} cannot be fetched: {stderr.strip()[:200]}", on=self.name)
         return size
 
     def _checked(self, answer: Answer) -> None:
         if answer.status:
-            raise MeasureError(
-                f"{self.name}: "
-                f"{answer.stderr.strip()[:200] or f'a command ended with status {answer.status}'}"
-            )
+            ended = f"a command ended with status {answer.status}"
+            raise MeasureError(answer.stderr.strip()[:200] or ended, on=self.name)
 
     def end_others(self, kept: Sequence[str]) -> None:
         """End what an earlier process started in this session, except programs in the folders `kept`."""

@@ -22,7 +22,7 @@ class ConnectionBroken(MeasureError):  # noqa: N818 - the name says what happene
     def to(cls, target: str, message: str) -> Self:
         """Return the error for this target."""
         error = cls(message)
-        error.target = target
+        error.target = error.on = target
         return error
 
 

@@ -94,9 +94,9 @@ def _check_version(version_line: str, name: str) -> None:
     version = version_line.removeprefix("rtgauge-engine ")
     if version != rtgauge.__version__:
         raise MeasureError(
-            f"{name}: the engine has version {version[:40] or '(none)'}, but this rtgauge has "
-            f"{rtgauge.__version__}: "
-            "unset RTGAUGE_ENGINE, or install rtgauge again (pip install .)"
+            f"the engine has version {version[:40] or '(none)'}, but this rtgauge has "
+            f"{rtgauge.__version__}: unset RTGAUGE_ENGINE, or install rtgauge again (pip install .)",
+            on=name,
         )
 
 
@@ -106,13 +106,12 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
     uname = connection.run(UNAME)
     machine = uname.stdout.decode(errors="replace").strip()
     if uname.status or not machine:
-        raise MeasureError(
-            f"{name}: the target has no shell that can be used (`uname -m` ended with status {uname.status})"
-        )
+        none = f"the target has no shell that can be used (`uname -m` ended with status {uname.status})"
+        raise MeasureError(none, on=name)
     try:
         return machine, engine_for(machine)
     except MeasureError as error:
-        raise MeasureError(f"{name}: {error}") from None
+        raise MeasureError(str(error), on=name) from None
 
 
 def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
@@ -126,10 +125,8 @@ def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
     folder = answer.stdout.decode(errors="replace").rstrip("\n")
     if answer.status == NO_ROOM:
         reason = _plain(answer.stderr.splitlines())
-        raise MeasureError(
-            f"{connection.address.name}: the engine cannot be copied into {folder_name} ({reason}): "
-            "free space there"
-        )
+        full = f"the engine cannot be copied into {folder_name} ({reason}): free space there"
+        raise MeasureError(full, on=connection.address.name)
     found = (
         answer.status == 0
         and folder.startswith("/")
@@ -166,9 +163,8 @@ def install(connection: SshConnection) -> Installed:
                 if os.environ.get("RTGAUGE_ENGINE")
                 else "does its kernel have a different architecture from what `uname -m` says?"
             )
-            raise MeasureError(
-                f"{name}: the engine for {machine} does not run there ({_plain(reason)}): {how}"
-            )
+            why = f"the engine for {machine} does not run there ({_plain(reason)}): {how}"
+            raise MeasureError(why, on=name)
         base = folder.removesuffix(f"/{token}")
         refused.append(
             f"{base}: {REASONS.get(answer.status, f'status {answer.status}')} "
@@ -178,7 +174,7 @@ def install(connection: SshConnection) -> Installed:
         "free space there, or set TMPDIR on the target to a folder that can be written and is not "
         "mounted noexec"
     )
-    raise MeasureError(f"{name}: the target has no folder for the engine: {'; '.join(refused)}; {how}")
+    raise MeasureError(f"the target has no folder for the engine: {'; '.join(refused)}; {how}", on=name)
 
 
 def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:

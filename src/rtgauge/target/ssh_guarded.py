@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, BinaryIO
 
 from rtgauge.errors import MeasureError
+from rtgauge.input_file import json_object
 from rtgauge.target.guard import LOOK_EVERY_S
 from rtgauge.target.log_bound import bound_log
 from rtgauge.target.ssh_connection import PATIENCE_S
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from rtgauge.target.target import ProgramPlace
 
 ATTACHED = b'{"type":"attach","event":"attached"}\n'
-GONE = "rtgauge-gone"
+GONE = 13
+"""The exit status of ATTACH if there is no program in the folder."""
 FULL = "No space left on device"
 END_PATIENCE_S = 10.0
 ASK_AFTER_S = 60.0
@@ -95,10 +97,10 @@ If the guard ends immediately because the target is held, its folder stays until
 files, or for 10 s if the connection was lost first.
 """
 ATTACH = (
-    """
+    f"""
 engine=$1 folder=$2 from=$3
 pid=$(cat "$folder/pid" 2>/dev/null)
-case $pid in '' | *[!0-9]*) echo "rtgauge-gone" >&2; exit 3 ;; esac
+case $pid in '' | *[!0-9]*) exit {GONE} ;; esac
 echo "$pid"
 """
     + FOLLOW
@@ -175,20 +177,19 @@ class SshGuarded:
         status, stderr = channel.finish()
         if status is None:
             raise explain_ssh(stderr, self._connection.address)
-        if b'"code":"attached"' in answer:
+        if (json_object(answer) or {}).get("code") == "attached":
             raise ConnectionBroken(
-                f"{name}: another rtgauge follows the program there: is that run still in progress?"
+                "another rtgauge follows the program there: is that run still in progress?", on=name
             )
-        if GONE in stderr:
+        if status == GONE:
             raise MeasureError(
-                f"{name}: the data measured there is gone: the machine was rebooted meanwhile"
-                ", or its temporary folder was emptied"
+                "the data measured there is gone: the machine was rebooted meanwhile, or its temporary "
+                "folder was emptied",
+                on=name,
             )
         lines = [line for line in stderr.splitlines() if line.strip()]
-        raise MeasureError(
-            f"{name}: the target cannot start a program "
-            f"({lines[-1][:200] if lines else f'status {status}'}); is its disk full?"
-        )
+        why = lines[-1][:200] if lines else f"status {status}"
+        raise MeasureError(f"the target cannot start a program ({why}); is its disk full?", on=name)
 
     def _over(self) -> bool:
         """Handle the end of the channel's output. Return True if the program has ended, False if only the
@@ -209,8 +210,8 @@ class SshGuarded:
             if FULL in stderr:
                 # The program's last output was lost, so the output only looks complete.
                 self._error = MeasureError(
-                    f"{self._connection.address.name}: disk full on the target: {self._folder} "
-                    "cannot be written; free space there"
+                    f"disk full on the target: {self._folder} cannot be written; free space there",
+                    on=self._connection.address.name,
                 )
                 raise self._error
             if stderr.strip():
@@ -284,8 +285,8 @@ class SshGuarded:
                 if not line.endswith(b"\n"):
                     if len(line) == MOST_LINE:
                         raise MeasureError(
-                            f"{self._connection.address.name}: the target sends a line of more than "
-                            f"{MOST_LINE >> 20} MiB"
+                            f"the target sends a line of more than {MOST_LINE >> 20} MiB",
+                            on=self._connection.address.name,
                         )
                     rest = line
                     break

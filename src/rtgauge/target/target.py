@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, BinaryIO, Protocol, Self
+from typing import Annotated, Any, BinaryIO, NamedTuple, Protocol, Self
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this version before Python 3.12
@@ -28,6 +28,19 @@ class Completed:
 
     returncode: int
     stdout: str
+
+
+class ClockOffset(NamedTuple):
+    """The offset from another machine's CLOCK_MONOTONIC to ours, and its uncertainty."""
+
+    ns: int
+    uncertainty_ns: int
+
+
+def clock_offset(ours: Callable[[], int], theirs: Callable[[], int]) -> ClockOffset:
+    """Read our clock (ns), the other one, and ours again."""
+    before_ns, their_ns, after_ns = ours(), theirs(), ours()
+    return ClockOffset((before_ns + after_ns) // 2 - their_ns, (after_ns - before_ns) // 2)
 
 
 FolderName = Annotated[str, Field(pattern=r"^(program|files)-[0-9a-f]{8}$")]

@@ -48,7 +48,7 @@ def frame_message(number: int, frame: Frame) -> bytes:
         tire = TireFrame.model_validate(frame.model_extra)
     except ValidationError as error:
         raise RecordError(f"this is not a frame of a tire: {error.errors()[0]['msg']}") from None
-    units, _ = decode([tire.positions])
+    units = decode([tire.positions]).numbers
     positions = np.cumsum(units[: len(units) // 2 * 2].reshape(-1, 2), axis=0, dtype=np.int64) * tire.unit_m
     origin = positions.mean(axis=0) if len(positions) else np.zeros(2)
     times = [tire.time_ns / 1e9, tire.every, tire.copy_ns / 1e3, tire.dropped, tire.late]

@@ -26,17 +26,17 @@ def kept_values(named: Path) -> list[Value]:
     return values_of(keep_files(TuneResult.of(record), record))
 
 
-def drifted(named: Path, target: str) -> tuple[int, list[tuple[Value, str]]]:
-    """Return how many values were kept, and each value that the target no longer has, with its present one.
+def drifted(named: Path, target: str) -> dict[Value, str | None]:
+    """Return the values that were kept, each with the target's present one; None if that is the same.
 
     Raises InputError, RecordError, MeasureError.
     """
     values = kept_values(named)
     with reader(target) as (_, read):
         files = read([each.path for each in values])
-    found: list[tuple[Value, str]] = []
+    found: dict[Value, str | None] = {}
     for each in values:
         now = files.text(each.path)
-        if now is None or not same(now, each.wanted):
-            found.append((each, now if now is not None else files.error(each.path) or "not there"))
-    return len(values), found
+        is_same = now is not None and same(now, each.wanted)
+        found[each] = None if is_same else now if now is not None else files.error(each.path) or "not there"
+    return found

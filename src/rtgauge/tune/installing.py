@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
@@ -112,9 +113,15 @@ def _write(values: Iterable[Value]) -> list[str]:
     return [f"{answer['path']}: {answer['error']}" for answer in answers if answer.get("error") is not None]
 
 
-def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
-    """Restore the old values and remove the files. Return how many values were restored, and a line for each
-    value that was not. A value that somebody has changed since then is left alone.
+class Uninstalled(NamedTuple):
+    """How many values were restored, and a line for each value that was not."""
+
+    restored: int
+    left: list[str]
+
+
+def uninstall(root: Path = Path("/")) -> Uninstalled:
+    """Restore the old values and remove the files. A value that somebody has changed since then is left alone.
 
     Raises InputError if nothing is installed, MeasureError.
     """
@@ -139,10 +146,9 @@ def uninstall(root: Path = Path("/")) -> tuple[int, list[str]]:
         for each in values
         if not same(text := now.text(each.path) or "", each.old)
     ]
-    back = len(values) - len(left)
     _delete(root)
     _reload(root)
-    return back, left
+    return Uninstalled(len(values) - len(left), left)
 
 
 def _delete(root: Path) -> None:

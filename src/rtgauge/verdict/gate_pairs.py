@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.analysis.quantile_interval import too_few_beyond
 from rtgauge.probe import registry as probes
@@ -32,6 +32,14 @@ NOT_AS_WANTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
 
 class CannotGate(Exception):  # noqa: N818 - it is not a fault of the program
     """The record cannot decide anything, with any number of pairs. The message gives reason and remedy."""
+
+
+class RunValue(NamedTuple):
+    """The value (ns) of one run, its events, and why it does not count; None if it does."""
+
+    value_ns: int | None = None
+    events: int = 0
+    why_not: str | None = None
 
 
 @dataclass(frozen=True)
@@ -124,8 +132,8 @@ def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
     raise CannotGate(f"the series {wish.series} was not measured; the record has: {names}")
 
 
-def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
-    """Return the value (ns) of a record with one run, and the reason if it does not count.
+def run_value(record: Record, wish: GateWish) -> RunValue:
+    """Return the value (ns) of a record with one run.
 
     The series is the one that the wish names, or the only one. Raises CannotGate if it is missing or
     ambiguous.
@@ -139,9 +147,8 @@ def run_value(record: Record, wish: GateWish) -> tuple[int | None, str | None]:
     wanted = conditions[name].model_dump_json()
     step = next((step for step in record.steps if step.key.model_dump_json() == wanted), None)
     if step is None:
-        return None, "not measured"
-    value_ns, _, why = _measured(record, step, wish)
-    return value_ns, why
+        return RunValue(why_not="not measured")
+    return _measured(record, step, wish)
 
 
 def series_names(steps: Sequence[StepKey]) -> list[str]:
@@ -194,20 +201,21 @@ def _check_both_have_all(run: Run, alternation: Alternation) -> None:
 def _pair(
     record: Record, number: int, first: int, steps: tuple[Step | None, ...], wish: GateWish
 ) -> GatePair:
-    values: list[int | None] = []
-    events: list[int] = []
-    reasons: list[str] = []
-    for step in steps:
-        value_ns, count, why = (None, 0, "not measured") if step is None else _measured(record, step, wish)
-        values.append(value_ns)
-        events.append(count)
-        if why is not None:
-            reasons.append(why if step is None else f"{step.id}: {why}")
-    return GatePair(number, first, (values[0], values[1]), "; ".join(reasons) or None, (events[0], events[1]))
+    missing = RunValue(why_not="not measured")
+    baseline, candidate = runs = [
+        missing if step is None else _measured(record, step, wish) for step in steps
+    ]
+    reasons = [
+        run.why_not if step is None else f"{step.id}: {run.why_not}"
+        for step, run in zip(steps, runs, strict=True)
+        if run.why_not is not None
+    ]
+    values_ns, events = (baseline.value_ns, candidate.value_ns), (baseline.events, candidate.events)
+    return GatePair(number, first, values_ns, "; ".join(reasons) or None, events)
 
 
-def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, int, str | None]:
-    """Return a run's value (ns), its events, and why it does not count. Raises CannotGate if no run would."""
+def _measured(record: Record, step: Step, wish: GateWish) -> RunValue:
+    """Return a run's value. Raises CannotGate if no run would count."""
     unlike = [
         mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in wish.allowed_marks
     ]
@@ -217,7 +225,7 @@ def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, i
             "such runs"
         )
     if step.total is None or not step.total.filled.count:
-        return None, 0, "nothing was measured"
+        return RunValue(why_not="nothing was measured")
     if wish.require is None:
         value_ns, events = _quantile_ns(step, step.total.filled, wish), 0
     else:
@@ -229,9 +237,9 @@ def _measured(record: Record, step: Step, wish: GateWish) -> tuple[int | None, i
         or (mark.severity is Severity.DOUBTFUL and mark.name not in wish.allowed_marks)
     ]
     if doubts:
-        return value_ns, events, f"{doubts[0].name} ({doubts[0].severity}): {doubts[0].detail}"
+        return RunValue(value_ns, events, f"{doubts[0].name} ({doubts[0].severity}): {doubts[0].detail}")
     stopped = any(mark.kind is MarkKind.STOPPED for mark in step.marks)
-    return value_ns, events, "it was stopped early" if stopped else None
+    return RunValue(value_ns, events, "it was stopped early" if stopped else None)
 
 
 def _events(record: Record, step: Step, requirement: Requirement) -> int:

@@ -36,7 +36,7 @@ def measure_command(requirement: Requirement, *more: str, longer: bool = False) 
     measuring = preset_of(requirement.metric)
     words = [
         "rtgauge run",
-        *([measuring[1]] if measuring is not None else []),
+        *([measuring.name] if measuring is not None else []),
         *(["--duration 1h"] if longer else []),
         *more,
         f'--require "{requirement}"',
@@ -89,7 +89,7 @@ def _open(
     slower = [] if period is None else [each for each in used if (each.interval_ns or 0) > period]
     if slower and period is not None:
         measuring = preset_of(metric)
-        pace = measuring[0].pace if measuring is not None else None
+        pace = measuring.probe.pace if measuring is not None else None
         setting = (
             []
             if pace is None

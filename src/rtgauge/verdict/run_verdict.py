@@ -226,7 +226,7 @@ def measuring_command(requirement: Requirement) -> str:
     """Return a command that measures the requirement's metric and judges it."""
     measuring = preset_of(requirement.metric)
     if measuring is not None:
-        return f'rtgauge run {measuring[1]} --require "{requirement}"'
+        return f'rtgauge run {measuring.name} --require "{requirement}"'
     probe, metric = next(
         (probe, metric)
         for probe in PROBES.values()

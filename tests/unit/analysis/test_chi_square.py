@@ -20,12 +20,13 @@ from rtgauge.analysis.chi_square import (
     textbook_test,
 )
 from rtgauge.record.histogram import bin_of
+from rtgauge.record.windows import Histogram
 
 
 def histogram(counts, first=0):
     at = np.arange(first, first + len(counts))
     counts = np.array(counts, dtype=np.int64)
-    return at[counts > 0], counts[counts > 0]
+    return Histogram(at[counts > 0], counts[counts > 0])
 
 
 def test_the_papers_critical_value():
@@ -69,13 +70,10 @@ def test_the_statistic_is_scipys_also_where_the_sizes_differ():
 
 
 def test_what_is_outside_of_the_baselines_range_goes_to_its_ends_and_empty_bins_to_the_one_below():
-    baseline = (np.array([3, 4, 7]), np.array([10, 20, 30]))
-    observed, expected, empty = reshape(
-        (np.array([0, 2, 3, 5, 6, 7, 90]), np.array([1, 2, 4, 8, 16, 32, 64])), baseline
-    )
-    assert observed.tolist() == [7, 24, 96]
-    assert expected.tolist() == [10, 20, 30]
-    assert empty == 2
+    baseline = Histogram(np.array([3, 4, 7]), np.array([10, 20, 30]))
+    side = Histogram(np.array([0, 2, 3, 5, 6, 7, 90]), np.array([1, 2, 4, 8, 16, 32, 64]))
+    assert reshape(side, baseline).tolist() == [7, 24, 96]
+    assert paper_test(side, baseline).empty_bins_merged == 2
 
 
 def test_identical_histograms_have_no_statistic_and_are_not_rejected():

@@ -15,9 +15,8 @@ from jsonschema import Draft202012Validator
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_conclusion import conclude
 from rtgauge.analysis.comparison_document import Comparison, QuantileDifference
-from rtgauge.analysis.comparison_scope import Scope
 from rtgauge.analysis.record_names import record_names, system_name
-from rtgauge.analysis.sides import Side, pairs, sides_of
+from rtgauge.analysis.sides import Scope, Side, pairs, sides_of
 from rtgauge.cli.main import main
 from rtgauge.cli.record_argument import open_records
 from rtgauge.errors import InputError

@@ -11,7 +11,7 @@ from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.explanation import Explanation, Kind, sentence
 from rtgauge.explain.page.moment_figure import moment_figure
 from rtgauge.explain.trace.formats import Symbols
-from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
+from rtgauge.explain.trace.missed_switches import MissedSwitch, Running, with_missed_switches
 from rtgauge.explain.trace.moment import EventTable
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, RELEASE, THREAD, Story
 from tests.unit.records import step
@@ -138,5 +138,5 @@ def test_gaps_are_bounded_by_the_events_around_them() -> None:
 def test_who_is_known_to_have_run_bounds_a_gap_too() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
     assert with_missed_switches(EventTable(story.events, (1,)))[1] == []
-    _, missed = with_missed_switches(EventTable(story.events, (1,)), (RELEASE + 9_000, 1, THREAD))
+    _, missed = with_missed_switches(EventTable(story.events, (1,)), Running(RELEASE + 9_000, 1, THREAD))
     assert missed == [MissedSwitch(1, RELEASE + 5_000, RELEASE + 9_000, 0, THREAD)]

@@ -66,12 +66,12 @@ def test_a_quantile_in_the_overflow_is_a_lower_bound_and_says_so():
 def test_moments_of_nearly_equal_large_values_do_not_cancel():
     groups = [[10**9 + i % 3 for i in range(1000)], [10**9 + 1] * 500]
     rows = [row(g) for g in groups]
-    count, total, m2 = merge_moments(
+    merged = merge_moments(
         [r["count"] for r in rows], [r["sum_ns"] for r in rows], [r["m2_ns2"] for r in rows]
     )
     everything = np.array(groups[0] + groups[1])
-    assert (count, total) == (1500, everything.sum())
-    assert m2 == pytest.approx(((everything - everything.mean()) ** 2).sum(), rel=1e-9)
+    assert (merged.count, merged.sum_ns) == (1500, everything.sum())
+    assert merged.m2_ns2 == pytest.approx(((everything - everything.mean()) ** 2).sum(), rel=1e-9)
 
 
 def test_nearest_rank_does_not_round():

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rtgauge.record.histogram import OVERFLOW_BIN, OVERFLOW_NS, bin_of
 from rtgauge.record.reader import Record
 from rtgauge.record.window_table import in_blocks
+from rtgauge.record.windows import Histogram
 from rtgauge.record.windows_file import write_windows
-from rtgauge.report.figure_data import ALL, Counts, by_cpu, course, exceedance, outline
+from rtgauge.report.figure_data import ALL, by_cpu, course, exceedance, outline
 from rtgauge.report.record_view import RecordView
 from tests.support.records import Shape, write_record
 
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 latencies = st.lists(st.integers(0, 20_000_000_000) | st.integers(0, 100_000), min_size=1, max_size=200)
 
 
-def counts_of(values: list[int]) -> Counts:
+def counts_of(values: list[int]) -> Histogram:
     bins, counts = np.unique(bin_of(values), return_counts=True)
-    return Counts(bins, counts)
+    return Histogram(bins, counts)
 
 
 @pytest.fixture(name="record")
@@ -144,7 +145,7 @@ def test_thinning_keeps_the_ends_and_the_tail():
 
 
 def test_an_end_in_the_overflow_is_said_to_be_a_lower_bound():
-    histogram = Counts(np.array([5, OVERFLOW_BIN]), np.array([9, 1]))
+    histogram = Histogram(np.array([5, OVERFLOW_BIN]), np.array([9, 1]))
     assert exceedance(histogram, None).lower_bound
     assert exceedance(histogram, None).x_us[-1] * 1_000 == OVERFLOW_NS
     assert not exceedance(histogram, 12 * 10**9).lower_bound

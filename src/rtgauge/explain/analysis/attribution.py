@@ -24,8 +24,17 @@ from rtgauge.explain.analysis.thread_path import (
     waker_chain,
 )
 from rtgauge.explain.analysis.waits import FAIR, CpuQuota, KernelLockWait, cpu_quota, kernel_lock_waits
-from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, Names, Span, Task, timelines
-from rtgauge.explain.trace.missed_switches import MissedSwitch, with_missed_switches
+from rtgauge.explain.trace.contexts import (
+    Context,
+    CpuTimeline,
+    Frame,
+    Interrupted,
+    Names,
+    Span,
+    Task,
+    timelines,
+)
+from rtgauge.explain.trace.missed_switches import MissedSwitch, Running, with_missed_switches
 from rtgauge.explain.trace.moment import NEED_RESCHED, Lost, Moment
 from rtgauge.units import format_cpu_list
 
@@ -149,8 +158,8 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     return Explanation(moment, path, ordered, doubts, names, lent(table, links, moment), tuple(missed))
 
 
-def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
-    """Return (time, CPU, thread) at the end of a latency, when the thread that measured it was running.
+def _seen_running(moment: Moment) -> Running | None:
+    """Return the thread that measured a latency, which was running at the end.
 
     Return None unless the thread was woken and no later switch shows it running.
     """
@@ -165,7 +174,7 @@ def _seen_running(moment: Moment) -> tuple[int, int, int] | None:
             woken = False
         elif event.name in {"sched_waking", "sched_wakeup"} and event.number("pid") == moment.thread:
             woken = woken or event.pid != moment.thread
-    return (moment.end_ns, moment.cpu, moment.thread) if woken else None
+    return Running(moment.end_ns, moment.cpu, moment.thread) if woken else None
 
 
 def _of_owner(scene: _Scene, link: Link) -> _Scene:
@@ -289,14 +298,14 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     if either is not None:
         return [Part(either, span.end_ns - span.start_ns)]
     part = Part(_culprit(scene, piece, span), span.end_ns - span.start_ns)
-    found: str | None = None
+    found: Interrupted | None = None
     if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None:
-        found = _found_by_timer(scene, piece)[1]
+        found = _found_by_timer(scene, piece)
     elif part.culprit.kind is Kind.PREEMPTION_OFF and span.context.preemption_off is None:
         woke = line.before(piece.since_ns).interrupt
         since_ns = piece.since_ns if woke is None or woke.since_ns is None else woke.since_ns
-        found = line.interrupted_by(since_ns, piece.end_ns)[1]  # woken by this timer or a later one
-    functions = (span.context.irqs_off, span.context.preemption_off, found)
+        found = line.interrupted(since_ns, piece.end_ns)  # woken by this timer or a later one
+    functions = (span.context.irqs_off, span.context.preemption_off, found and found.function)
     part.where |= {name for name in functions if name is not None}
     if part.culprit.kind is Kind.NO_SOFTWARE:
         part.cpus = {piece.cpu}
@@ -437,21 +446,19 @@ def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
         return _of_task(Kind.INTERRUPTS_OFF, task)
     if task is not None and task.idle:
         return _idle(context)
-    known, function = _found_by_timer(scene, piece)
-    if known:
+    found = _found_by_timer(scene, piece)
+    if found is not None:
         # The kernel function kept the interrupt out until now. A program cannot do this.
-        return Culprit(Kind.NO_SOFTWARE) if function is None else _of_task(Kind.INTERRUPTS_OFF, task)
+        return Culprit(Kind.NO_SOFTWARE) if found.function is None else _of_task(Kind.INTERRUPTS_OFF, task)
     return Culprit(Kind.NO_SOFTWARE) if scene.interrupts_traced else _of_task(Kind.TIMER_LATE, task)
 
 
-def _found_by_timer(scene: _Scene, piece: Piece) -> tuple[bool, str | None]:
-    """Return (whether a stack trace shows what the late timer interrupted, the interrupted kernel function or
-    None).
-    """
+def _found_by_timer(scene: _Scene, piece: Piece) -> Interrupted | None:
+    """Return what the late timer interrupted; None if no stack trace shows it."""
     line = scene.timelines[piece.cpu]
     entry = line.before(piece.end_ns).interrupt
     since_ns = piece.start_ns if entry is None or entry.since_ns is None else entry.since_ns
-    return line.interrupted_by(since_ns, piece.end_ns)
+    return line.interrupted(since_ns, piece.end_ns)
 
 
 def _waking(scene: _Scene, piece: Piece, context: Context) -> Culprit:

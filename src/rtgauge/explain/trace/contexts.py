@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.explain.trace.moment import Event, EventTable
 
@@ -92,6 +92,13 @@ class Span:
     context: Context
 
 
+class Interrupted(NamedTuple):
+    """What a timer interrupted, from a stack trace: a kernel function and its callers; None: a program."""
+
+    time_ns: int
+    function: str | None
+
+
 @dataclass(frozen=True)
 class CpuTimeline:
     """The contexts of one CPU. `contexts[i]` ends at `times_ns[i]`; there is one context more than times."""
@@ -99,8 +106,7 @@ class CpuTimeline:
     cpu: int
     times_ns: list[int]
     contexts: list[Context]
-    interrupted: list[tuple[int, str | None]]
-    """(time, kernel function and callers that a timer interrupted, or None for a program) of stack traces."""
+    stacks: list[Interrupted]
 
     def at(self, time_ns: int) -> Context:
         """Return the context right after `time_ns`."""
@@ -121,12 +127,9 @@ class CpuTimeline:
             since, at = until, at + 1
         return spans
 
-    def interrupted_by(self, start_ns: int, end_ns: int) -> tuple[bool, str | None]:
-        """Return (whether a stack trace shows what a timer interrupted, the interrupted kernel function or
-        None).
-        """
-        found = [function for time, function in self.interrupted if start_ns <= time <= end_ns]
-        return bool(found), found[0] if found else None
+    def interrupted(self, start_ns: int, end_ns: int) -> Interrupted | None:
+        """Return what a timer interrupted between two times; None if no stack trace shows it."""
+        return next((found for found in self.stacks if start_ns <= found.time_ns <= end_ns), None)
 
     def silent(self, start_ns: int, end_ns: int) -> bool:
         """Return whether no event occurred between two times."""
@@ -346,7 +349,7 @@ ENTRIES = ("asm_", "el1h_64_irq", "el1_irq", "el0t_64_irq", "el0_irq", "__irq_sv
 """Prefixes of the functions through which an interrupt enters the kernel on x86, arm64 and Arm."""
 
 
-def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | None:
+def _interrupted(event: Event, symbols: Symbols) -> Interrupted | None:
     """Return the interrupted function in a stack trace; None if there is none or it has no name."""
     names = [symbols.name(int(word, 16)) or "" for word in event.text("caller").split()]
     entry = next((at for at, name in reversed(list(enumerate(names))) if name.startswith(ENTRIES)), None)
@@ -356,4 +359,6 @@ def _interrupted(event: Event, symbols: Symbols) -> tuple[int, str | None] | Non
     known = [name for name in found if name and not name.startswith(THUNKS)] or [
         name for name in found if name
     ]
-    return (event.time_ns, CALLED_BY.join(known[:MOST_CALLERS]) or None) if known or not found else None
+    if found and not known:
+        return None
+    return Interrupted(event.time_ns, CALLED_BY.join(known[:MOST_CALLERS]) or None)

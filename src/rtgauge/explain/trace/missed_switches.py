@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rtgauge.explain.trace.moment import Event, EventTable
 
@@ -29,22 +30,35 @@ class MissedSwitch:
     new: int
 
 
-def with_missed_switches(
-    table: EventTable, seen: tuple[int, int, int] | None = None
-) -> tuple[EventTable, list[MissedSwitch]]:
+class Running(NamedTuple):
+    """A thread that is known to have run on a CPU at a time."""
+
+    time_ns: int
+    cpu: int
+    thread: int
+
+
+class WithMissed(NamedTuple):
+    """The events, missed switches included, and the gaps that hide them."""
+
+    table: EventTable
+    missed: list[MissedSwitch]
+
+
+def with_missed_switches(table: EventTable, seen: Running | None = None) -> WithMissed:
     """Return the table with a `sched_switch` added for each gap that hides one, and the gaps in order of
     time.
 
     Every event names its CPU's task. So a missed switch came between the last event of the old task and the
-    first event of another. `seen`: (time in ns, CPU, pid) of a task known to have run at this time. The added
-    events have only the fields that other events supply.
+    first event of another; `seen` also shows one. The added events have only the fields that other events
+    supply.
     """
     by_cpu: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:
         by_cpu[event.cpu].append(event)
     missed = [gap for cpu, events in by_cpu.items() for gap in _gaps(cpu, events, seen)]
     if not missed:
-        return table, []
+        return WithMissed(table, [])
     missed.sort(key=lambda gap: gap.until_ns)
     tasks = _tasks(table.events)
     made = [_switch(gap, tasks, table.events) for gap in missed]
@@ -56,15 +70,15 @@ def with_missed_switches(
         ],
         key=lambda known: known[:2],
     )
-    return replace(table, events=[event for _, _, event in merged]), missed
+    return WithMissed(replace(table, events=[event for _, _, event in merged]), missed)
 
 
-def _gaps(cpu: int, events: Sequence[Event], seen: tuple[int, int, int] | None) -> Iterable[MissedSwitch]:
+def _gaps(cpu: int, events: Sequence[Event], seen: Running | None) -> Iterable[MissedSwitch]:
     running: int | None = None
     since_ns = 0
     evidence = [(event.time_ns, *_ran(event)) for event in events]
-    if seen is not None and seen[1] == cpu and not any(time == seen[0] for time, _, _ in evidence):
-        evidence = sorted([*evidence, (seen[0], seen[2], seen[2])], key=lambda known: known[0])
+    if seen is not None and seen.cpu == cpu and not any(time == seen.time_ns for time, _, _ in evidence):
+        evidence = sorted([*evidence, (seen.time_ns, seen.thread, seen.thread)], key=lambda known: known[0])
     for time_ns, before, after in evidence:
         if running is not None and before >= 0 and before != running:
             yield MissedSwitch(cpu, since_ns, time_ns, running, before)

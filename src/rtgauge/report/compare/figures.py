@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rtgauge.analysis.sides import Side
 from rtgauge.record.reader import Record
 from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figure_data import Counts, exceedance, outlines
+from rtgauge.report.figure_data import exceedance, outlines
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_lines
 from rtgauge.report.figures.files import write_figures
@@ -69,7 +69,7 @@ def _later(sides: Sequence[Side]) -> str:
 
 
 def _histograms(sides: Sequence[Side]) -> Figure:
-    width, drawn = outlines({side.label: Counts(*side.histogram) for side in sides}, CORNERS)
+    width, drawn = outlines({side.label: side.histogram for side in sides}, CORNERS)
     totals = {side.label: side.filled.count for side in sides}
     rows = [
         (label, max(FIRST_US, x), n / totals[label] * 100)
@@ -101,7 +101,7 @@ def _histograms(sides: Sequence[Side]) -> Figure:
 def _exceedance(sides: Sequence[Side]) -> Figure:
     rows: list[tuple[str, float, float]] = []
     for side in sides:
-        curve = exceedance(Counts(*side.histogram), side.filled.max_ns)
+        curve = exceedance(side.histogram, side.filled.max_ns)
         rows += [(side.label, *point) for point in curve.points]
     low, high = max(0.01, min(row[1] for row in rows)) * 0.9, max(row[1] for row in rows) * 1.15
     rarest = min(row[2] for row in rows) * 0.6

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtgauge.analysis.comparison_document import Comparison
-from rtgauge.analysis.comparison_scope import Scope
 from rtgauge.analysis.frequency import Gathered
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
-from rtgauge.analysis.sides import Side
+from rtgauge.analysis.sides import Scope, Side
 from rtgauge.analysis.sustained import curves
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record

@@ -7,97 +7,152 @@ Each has its own clock. Times from one clock are never subtracted from times of 
 
 from __future__ import annotations
 
-from rtgauge.instrument.address import is_latmon, latmon_address
-from rtgauge.probe.signal_parameters import signal_step
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtgauge.errors import MeasureError
+from rtgauge.probe.signal_parameters import SignalParameters, signal_step
 from rtgauge.record.files import whole_file
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import LeftOut, StepKey
+from rtgauge.record.model import InstrumentReport, Mark, Outlier, StepKey
+from rtgauge.record.stream import SeriesLine, Summary
 from rtgauge.record.window_table import WindowTable
 from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop
-from rtgauge.runner.measurers.instrument_view import DIED, OUTER_TABLE, InstrumentResult, InstrumentStep
 from rtgauge.runner.put_together import Measured
-from rtgauge.target.target import Target
 
-arms = True
-goes_on_alone = False
-
-
-def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
-    """Return None: the engine comes with rtgauge, and a missing instrument ends the run anyway."""
-    return None
+OUTER_TABLE = "windows-outer"
+"""The beginning of the names of files with the instrument's windows, in a long step."""
+DIED = "instrument-died"
+"""The end reason if the instrument was lost during the measurement."""
 
 
-def try_arm(context: StepContext) -> None:
-    """Check that the instrument answers, then arm and stop the engine.
+@dataclass(frozen=True)
+class InstrumentResult:
+    """The instrument's result, as one series."""
 
-    Raises InputError or MeasureError if either refuses.
-    """
-    from rtgauge.instrument.session import Session
+    windows: WindowTable | Windows
+    summary: Summary | None
+    """None if the instrument gives no totals for checking the windows."""
+    outliers: list[Outlier]
+    marks: list[Mark]
+    report: InstrumentReport
+    end_reason: str
 
-    key = context.key
-    probe, parameters = signal_step(key)
-    address = str(parameters.instrument)
-    if is_latmon(address):
-        latmon_address(address)  # does not connect: a latmon serves one connection only, and measures at once
-    else:
-        Session.open(address).close()
+
+@dataclass(frozen=True)
+class InstrumentStep:
+    """The step as an instrument needs it: when to stop, and who listens to progress."""
+
+    begun: StepInProgress
+    engine: BackgroundEngine
+    series: int
+    """The number of the instrument's series."""
+    begin: Callable[[], None]
+    """Starts the load's phase and the engine's."""
+
+    @property
+    def key(self) -> StepKey:
+        """The step's key."""
+        return self.begun.key
+
+    @property
+    def parameters(self) -> SignalParameters:
+        """The step's parameters."""
+        return signal_step(self.key).parameters
+
+    @property
+    def context(self) -> StepContext:
+        """The step's context."""
+        return self.begun.context
+
+    @property
+    def folder(self) -> Path:
+        """The folder for the step's files."""
+        return self.begun.folder
+
+    @property
+    def makes_stimuli(self) -> bool:
+        """Whether the instrument makes the stimuli and ends the step, while the engine answers.
+
+        Otherwise the engine toggles the line, and ends by itself.
+        """
+        return self.parameters.role == "slave"
+
+    def over(self, elapsed_ns: float) -> str | None:
+        """Return why the measurement is over `elapsed_ns` after it began; None if it is not over.
+
+        Raises MeasureError if the load died.
+        """
+        if self.begun.load is not None:
+            self.begun.load.check()
+        if self.context.interrupt.requested:
+            return "stopped"
+        if self.engine.ended.is_set():
+            end = self.engine.stream.result.end
+            return "died" if end is None or self.makes_stimuli else end.reason
+        parameters = self.parameters
+        if self.makes_stimuli and parameters.cycles is None and elapsed_ns >= parameters.duration_ns:
+            return "duration"
+        return None
+
+    def series_line(self) -> SeriesLine:
+        """Return the declaration of the instrument's series."""
+        metric = signal_step(self.key).probe.instrument_metric
+        return SeriesLine(
+            type="series", series=self.series, metric=metric, unit="ns", labels={"role": "instrument"}
+        )
+
+
+def lost_mark(error: MeasureError) -> Mark:
+    """Return the mark for an instrument that was lost during the measurement."""
+    detail = f"the instrument was lost during the measurement: {error}; what it had sent is kept"
+    return MarkKind.INSTRUMENT_LOST.mark(detail)
+
+
+def try_engine(context: StepContext) -> None:
+    """Arm and stop the engine. Raises InputError or MeasureError if it refuses."""
+    probe, parameters = signal_step(context.key)
     arguments = probe.beside_instrument(parameters.but(trace_parts=False), None)
-    arm_and_stop(context.target.engine(*arguments, group=context.group), context.target, key.probe)
+    program = context.target.engine(*arguments, group=context.group)
+    arm_and_stop(program, context.target, context.key.probe)
 
 
-def measure(step: StepInProgress) -> Measured:
+def measure_both(
+    step: StepInProgress, measure_outer: Callable[[InstrumentStep], InstrumentResult]
+) -> Measured:
     """Measure with an engine on the target and an instrument on this machine. The load begins when both are
     ready.
 
     Raises InputError or MeasureError if either refuses. A lost instrument ends the step, which keeps the
     results up to then.
     """
-    from rtgauge.instrument.session import Session, self_test
-    from rtgauge.runner.measurers.instrument_latmon import measure_with_latmon
-    from rtgauge.runner.measurers.instrument_serial import LOOPBACK_COUNT, measure_with_session
-
     key, context = step.key, step.context
     probe, parameters = signal_step(key)
-    address, role = str(parameters.instrument), parameters.role
-    files = step_files(key, context.target, step.folder)
-    context.progress.phase("the instrument is prepared")
-    session = None if is_latmon(address) else Session.open(address)
+    role, slave = parameters.role, parameters.role == "slave"
+    arguments = probe.beside_instrument(parameters, step_files(key, context.target, step.folder))
+    program = context.target.engine(*arguments, group=context.group)
+    engine = BackgroundEngine(program, context.target, role, EngineStream(step.folder / STREAM))
     try:
-        # Before the engine starts, because this makes edges on the line.
-        loopback = None if session is None else self_test(session, inside=True, count=LOOPBACK_COUNT)
-        arguments = probe.beside_instrument(parameters, files)
-        program = context.target.engine(*arguments, group=context.group)
-        engine = BackgroundEngine(program, context.target, role, EngineStream(step.folder / STREAM))
-        try:
-            engine.wait_armed(context.interrupt)
+        engine.wait_armed(context.interrupt)
 
-            def both_begin() -> None:
-                step.begin()
-                engine.program.say("go")
-                context.progress.phase("measuring")
+        def both_begin() -> None:
+            step.begin()
+            engine.program.say("go")
+            context.progress.phase("measuring")
 
-            slave = role == "slave"
-            engine.stream.table.place(1 if slave else 0, 0)
-            series = (
-                0 if slave else 1 + max((line.series for line in engine.stream.result.series), default=-1)
-            )
-            instrument_step = InstrumentStep(step, engine, series, both_begin)
-            # The first Ctrl-C only sets a flag, which is read ten times a second.
-            outer = (
-                measure_with_latmon(instrument_step, address)
-                if session is None or loopback is None
-                else measure_with_session(instrument_step, session, address, loopback)
-            )
-            died = engine.ended.is_set() and slave
-            engine.end()
-        except BaseException:
-            engine.program.stop()
-            raise
-    finally:
-        if session is not None:
-            session.close()
+        engine.stream.table.place(1 if slave else 0, 0)
+        series = 0 if slave else 1 + max((line.series for line in engine.stream.result.series), default=-1)
+        instrument_step = InstrumentStep(step, engine, series, both_begin)
+        # The first Ctrl-C only sets a flag, which is read ten times a second.
+        outer = measure_outer(instrument_step)
+        died = engine.ended.is_set() and slave
+        engine.end()
+    except BaseException:
+        engine.program.stop()
+        raise
     engine.stream.check(context.target)
     return _merge(instrument_step, outer, died=died)
 

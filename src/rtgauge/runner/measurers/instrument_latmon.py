@@ -15,18 +15,52 @@ import numpy as np
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.address import latmon_address
 from rtgauge.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
+from rtgauge.probe.signal_parameters import signal_step
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import ExactFigures, InstrumentReport, Mark
+from rtgauge.record.model import ExactFigures, InstrumentReport, LeftOut, Mark, StepKey
 from rtgauge.record.windows import Windows, add_bins
-from rtgauge.runner.measurers.instrument_view import DIED, InstrumentResult, InstrumentStep, lost_mark
+from rtgauge.runner.context import StepContext, StepInProgress
+from rtgauge.runner.measurers.instrument import (
+    DIED,
+    InstrumentResult,
+    InstrumentStep,
+    lost_mark,
+    measure_both,
+    try_engine,
+)
+from rtgauge.runner.put_together import Measured
+from rtgauge.target.target import Target
 
 CELL_NS = 1_000
 LOG = "instrument.ndjson"
+arms = True
+goes_on_alone = False
 
 
-def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
+def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
+    """Return None: the engine comes with rtgauge, and a missing latmon ends the run anyway."""
+    return None
+
+
+def try_arm(context: StepContext) -> None:
+    """Check the address, then arm and stop the engine. Raises InputError or MeasureError.
+
+    It does not connect: a latmon serves one connection only, and measures at once.
+    """
+    latmon_address(str(signal_step(context.key).parameters.instrument))
+    try_engine(context)
+
+
+def measure(step: StepInProgress) -> Measured:
+    """Measure with an engine and a latmon. Raises as `measure_both` does."""
+    step.context.progress.phase("the instrument is prepared")
+    return measure_both(step, _outer_view)
+
+
+def _outer_view(step: InstrumentStep) -> InstrumentResult:
     """Measure until the step is over. Raises MeasureError if no latmon answers, or if one sends no data."""
+    address = str(step.parameters.instrument)
     parameters, interval_ns = step.parameters, int(step.key.parameters.get("interval_ns"))
     step.begin()
     start_ns = step.context.target.monotonic_ns()
@@ -67,8 +101,8 @@ def measure_with_latmon(step: InstrumentStep, address: str) -> InstrumentResult:
         )
     end_ns = step.context.target.monotonic_ns()
     host, port = latmon_address(address)
-    window, marks = _window(step.series, bulks, cells, interval_ns)
-    window |= {"start_ns": start_ns, "end_ns": end_ns}
+    window = _window(step.series, bulks, cells, interval_ns) | {"start_ns": start_ns, "end_ns": end_ns}
+    marks = _marks(bulks, cells)
     report = InstrumentReport(
         address=address,
         id=f"{host}:{port}",
@@ -100,14 +134,8 @@ def _mean(bulks: list[Bulk]) -> float:
     return sum(bulk.sum_ns for bulk in bulks) / sum(bulk.samples for bulk in bulks)
 
 
-def _window(
-    series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: int
-) -> tuple[dict[str, Any], list[Mark]]:
-    """Return one window, because the histogram covers the whole measurement, and marks for its limits.
-
-    If the histogram includes the first second, which the totals per second omit, mean and extremes come from
-    its bins alone.
-    """
+def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
+    """Return a mark for each limit of the latmon's figures."""
     samples, missed = sum(bulk.samples for bulk in bulks), sum(bulk.overruns for bulk in bulks)
     counts = [] if cells is None else cells.counts
     placed = sum(counts)
@@ -130,9 +158,6 @@ def _window(
             f"maximum are known"
         )
         marks.append(MarkKind.CELLS_MISSING.mark(detail))
-    known_extremes = placed <= samples
-    largest = max(bulk.max_ns for bulk in bulks)
-    inside = counts[:-1]
     if cells is not None and cells.clipped:
         marks.append(
             MarkKind.HISTOGRAM_OVERFLOW.mark(
@@ -147,6 +172,21 @@ def _window(
                 "period, because the latmon reports no more"
             )
         )
+    return marks
+
+
+def _window(series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: int) -> dict[str, Any]:
+    """Make one window, because the histogram covers the whole measurement.
+
+    If the histogram includes the first second, which the totals per second omit, mean and extremes come from
+    its bins alone.
+    """
+    samples, missed = sum(bulk.samples for bulk in bulks), sum(bulk.overruns for bulk in bulks)
+    counts = [] if cells is None else cells.counts
+    placed = sum(counts)
+    known_extremes = placed <= samples
+    largest = max(bulk.max_ns for bulk in bulks)
+    inside = counts[:-1]
     ends = np.asarray([(at + 1) * CELL_NS - 1 for at, count in enumerate(inside) if count], dtype=np.int64)
     if known_extremes:
         ends = np.minimum(ends, largest)
@@ -159,4 +199,4 @@ def _window(
         "bins": bins.tolist(), "counts": sums.tolist(),
         "missed_bins": [int(bin_of(interval_ns))] if missed else [],
         "missed_counts": [missed] if missed else [],
-    }, marks  # fmt: skip
+    }  # fmt: skip

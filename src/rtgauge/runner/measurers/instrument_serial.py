@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
@@ -16,22 +16,33 @@ import numpy as np
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.edges import DistanceFollower, ResponseFollower, Times
 from rtgauge.instrument.messages import Configuration, Events, Histogram, Mode, State
-from rtgauge.instrument.session import Loopback, Session
+from rtgauge.instrument.session import Loopback, Session, self_test
 from rtgauge.probe.signal_parameters import signal_step
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import ClockDriftReport, ExactFigures, InstrumentReport, Mark, StepKey
+from rtgauge.record.model import (
+    ClockDriftReport,
+    ExactFigures,
+    InstrumentReport,
+    LeftOut,
+    Mark,
+    StepKey,
+)
 from rtgauge.record.samples import SamplesFile, SamplesHeader
 from rtgauge.record.stream import Summary
 from rtgauge.record.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
-from rtgauge.runner.measurers.instrument_view import (
+from rtgauge.runner.context import StepContext, StepInProgress
+from rtgauge.runner.measurers.instrument import (
     DIED,
     OUTER_TABLE,
     InstrumentResult,
     InstrumentStep,
     lost_mark,
+    measure_both,
+    try_engine,
 )
-from rtgauge.target.target import Target
+from rtgauge.runner.put_together import Measured
+from rtgauge.target.target import Target, clock_offset
 from rtgauge.units import NS_PER_S
 
 LOOPBACK_COUNT = 1_000
@@ -40,12 +51,31 @@ WARM = "warm"
 """The end reason of a warm-up that the measured phase follows."""
 NO_ANSWER_AFTER = 10
 """How many stimuli without an answer, or missing edges of a toggled line, end the measurement."""
+arms = True
+goes_on_alone = False
 
 
-def _place(target: Target) -> tuple[int, int]:
-    """Return the offset from this machine's CLOCK_MONOTONIC to the target's, and its uncertainty, in ns."""
-    before_ns, target_ns, after_ns = time.monotonic_ns(), target.monotonic_ns(), time.monotonic_ns()
-    return target_ns - (before_ns + after_ns) // 2, (after_ns - before_ns) // 2
+def why_not(key: StepKey, target: Target) -> LeftOut | None:  # noqa: ARG001 - of every way to measure
+    """Return None: the engine comes with rtgauge, and a missing instrument ends the run anyway."""
+    return None
+
+
+def try_arm(context: StepContext) -> None:
+    """Check that the instrument answers, then arm and stop the engine.
+
+    Raises InputError or MeasureError if either refuses.
+    """
+    Session.open(str(signal_step(context.key).parameters.instrument)).close()
+    try_engine(context)
+
+
+def measure(step: StepInProgress) -> Measured:
+    """Measure with an engine and an instrument. Raises as `measure_both` does."""
+    step.context.progress.phase("the instrument is prepared")
+    with closing(Session.open(str(signal_step(step.key).parameters.instrument))) as session:
+        # Before the engine starts, because this makes edges on the line.
+        loopback = self_test(session, inside=True, count=LOOPBACK_COUNT)
+        return measure_both(step, lambda begun: _outer_view(begun, session, loopback))
 
 
 class _Recorder:
@@ -63,7 +93,7 @@ class _Recorder:
         self._configuration = configuration
         self._samples = samples
         self._tick_ns = session.identity.tick_ns
-        self._offset_ns, self._uncertainty_ns = _place(step.context.target)
+        self._offset = clock_offset(time.monotonic_ns, step.context.target.monotonic_ns)
         self._responses: ResponseFollower | None = None
         self._distances: DistanceFollower | None = None
         self._start_ns = 0
@@ -81,8 +111,8 @@ class _Recorder:
         before_ns = time.monotonic_ns()
         self._session.start()
         after_ns = time.monotonic_ns()
-        self._start_ns = (before_ns + after_ns) // 2 + self._offset_ns
-        self.clock_uncertainty_ns = (after_ns - before_ns) // 2 + self._uncertainty_ns
+        self._start_ns = (before_ns + after_ns) // 2 - self._offset.ns
+        self.clock_uncertainty_ns = (after_ns - before_ns) // 2 + self._offset.uncertainty_ns
         if phase == "measure":
             self.measured_from_ns = self._start_ns
         self._phase = phase
@@ -165,9 +195,7 @@ class _Recorder:
             )
 
 
-def measure_with_session(
-    step: InstrumentStep, session: Session, address: str, loopback: Loopback
-) -> InstrumentResult:
+def _outer_view(step: InstrumentStep, session: Session, loopback: Loopback) -> InstrumentResult:
     """Measure until the step is over.
 
     Raises MeasureError if the instrument refuses or is lost before anything was measured.
@@ -200,7 +228,7 @@ def measure_with_session(
     summary = _summary(step.series, recorder, state, histogram, exact, session)
     drift = session.clock.drift()
     report = InstrumentReport(
-        address=address,
+        address=str(parameters.instrument),
         id=session.identity.unique_id,
         firmware=session.identity.text,
         resolution_ns=session.identity.tick_ns,

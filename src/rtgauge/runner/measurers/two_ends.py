@@ -17,7 +17,7 @@ from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop, follow
 from rtgauge.runner.put_together import Measured
-from rtgauge.target.target import Guarded, Target
+from rtgauge.target.target import ClockOffset, Guarded, Target, clock_offset
 
 SLAVE_STREAM = "stream-slave.ndjson"
 arms = True
@@ -58,12 +58,6 @@ def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
     return both
 
 
-def clock_offset(target: Target, peer: Target) -> tuple[int, int]:
-    """Return the offset from the peer's CLOCK_MONOTONIC to the target's (ns), and its uncertainty (ns)."""
-    before_ns, between_ns, after_ns = target.monotonic_ns(), peer.monotonic_ns(), target.monotonic_ns()
-    return (before_ns + after_ns) // 2 - between_ns, (after_ns - before_ns) // 2
-
-
 class Slave(BackgroundEngine):
     """The slave's engine. A thread reads its stream; the master's is read in the foreground."""
 
@@ -82,6 +76,7 @@ def try_arm(context: StepContext) -> None:
         try:
             arm_and_stop(end.start(), end.target, context.key.probe)
         except RtgaugeError as refused:
+            refused.on = end.target.name
             raise refused.reword(f"the {role} on {end.target.name}: {refused}") from None
 
 
@@ -94,7 +89,8 @@ def measure(step: StepInProgress) -> Measured:
     key, context = step.key, step.context
     files_on = _target_of("master", context)
     both = _ends(context, step_files(key, files_on, step.folder))
-    offset = clock_offset(context.target, _target_of(_peer_role(key), context))
+    peer = _target_of(_peer_role(key), context)
+    offset = clock_offset(context.target.monotonic_ns, peer.monotonic_ns)
     slave = Slave(both["slave"], step.folder / SLAVE_STREAM)
     try:
         slave.wait_armed(context.interrupt)
@@ -127,7 +123,7 @@ def measure(step: StepInProgress) -> Measured:
 
 
 def _peer_role(key: StepKey) -> Role:
-    return other_role(signal_step(key)[1].role)
+    return other_role(signal_step(key).parameters.role)
 
 
 def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
@@ -135,7 +131,7 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
     where = _target_of("slave", context).name
     if died:
         return f"the slave on {where} ended before it had answered: {slave.why()}"
-    parameters = signal_step(key)[1]
+    parameters = signal_step(key).parameters
     own, peers = parameters.path, parameters.peer_path or parameters.path
     path = own if own == peers else f"{own} (on the peer: {peers})"
     answers = sum(
@@ -152,9 +148,9 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
     )
 
 
-def _added_ns(role: Role, key: StepKey, offset: tuple[int, int]) -> int:
+def _added_ns(role: Role, key: StepKey, offset: ClockOffset) -> int:
     """Return the offset from this end's clock to the target's clock (ns)."""
-    return offset[0] if role == _peer_role(key) else 0
+    return offset.ns if role == _peer_role(key) else 0
 
 
 def _behind(master: EngineStream) -> int:
@@ -163,7 +159,7 @@ def _behind(master: EngineStream) -> int:
 
 
 def _merge(
-    key: StepKey, master: EngineStream, slave: EngineStream, offset: tuple[int, int]
+    key: StepKey, master: EngineStream, slave: EngineStream, offset: ClockOffset
 ) -> tuple[StreamResult, Windows, PeerReport]:
     """Combine both results, with the peer's times converted to the target's clock."""
     peer_role = _peer_role(key)
@@ -191,7 +187,7 @@ def _merge(
         cpus=[] if hello is None else hello.cpus,
         clock={} if hello is None else hello.clock,
         series=[line.series + (after if peer_end is slave else 0) for line in peer_end.result.series],
-        clock_offset_ns=offset[0],
-        clock_uncertainty_ns=offset[1],
+        clock_offset_ns=offset.ns,
+        clock_uncertainty_ns=offset.uncertainty_ns,
     )
     return result, Windows.together(windows), report

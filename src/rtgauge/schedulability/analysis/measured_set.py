@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.record.model import SeriesSummary, Severity, Step, TaskCounts
@@ -31,11 +32,17 @@ def _largest_ns(series: SeriesSummary) -> int | None:
     return max(0, *values) if values else None
 
 
-def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list[str]]:
+class FromRecord(NamedTuple):
+    """A task set with numbers from a record, and notes for people."""
+
+    task_set: TaskSet
+    notes: list[str]
+
+
+def jitter_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     """Give every task without a jitter in the file the largest latency that any step measured on its CPU.
 
-    Steps with an invalid mark are left out. Return the set and notes for people. Raises InputError if a CPU
-    was not measured.
+    Steps with an invalid mark are left out. Raises InputError if a CPU was not measured.
     """
     largest: dict[int, tuple[int, str]] = {}
     notes: list[str] = []
@@ -68,14 +75,13 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list
         task if task.name in task_set.jitter_given else replace(task, jitter_ns=largest[task.cpu][0])
         for task in task_set.tasks
     )
-    return replace(task_set, tasks=tasks), notes
+    return FromRecord(replace(task_set, tasks=tasks), notes)
 
 
-def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, list[str]]:
+def execution_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     """Give every task the largest execution time that any step measured for a task of the same name.
 
-    Steps with an invalid mark are left out. Return the set and notes for people. Raises InputError if a task
-    was not measured.
+    Steps with an invalid mark are left out. Raises InputError if a task was not measured.
     """
     largest: dict[str, tuple[int, str]] = {}
     notes: list[str] = []
@@ -100,7 +106,7 @@ def execution_from_record(task_set: TaskSet, record: Record) -> tuple[TaskSet, l
         largest_ns, step_id = largest[task.name]
         notes.append(f"execution of {task.name}: {largest_ns} ns, the largest measured ({step_id})")
     tasks = tuple(replace(task, execution_ns=max(1, largest[task.name][0])) for task in task_set.tasks)
-    return replace(task_set, tasks=tasks), notes
+    return FromRecord(replace(task_set, tasks=tasks), notes)
 
 
 SHOWN = 2_000
