@@ -10,15 +10,13 @@ import os
 import re
 import stat
 import tomllib
-from typing import TYPE_CHECKING, Any, cast
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, cast
 
 from pydantic_core import from_json
 
 from rtgauge.errors import InputError
-
-if TYPE_CHECKING:
-    from io import BufferedReader
-    from pathlib import Path
 
 MIB = 1 << 20
 READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

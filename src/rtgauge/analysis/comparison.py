@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtgauge.analysis import chi_square, extreme_value
 from rtgauge.analysis.comparison_conclusion import conclude, repeat_command, undetermined, worse
@@ -29,12 +28,10 @@ from rtgauge.analysis.quantile_difference import (
     holm,
 )
 from rtgauge.analysis.quantile_interval import too_few_beyond, why_no_interval
+from rtgauge.analysis.sides import Side
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import Distribution
-
-if TYPE_CHECKING:
-    from rtgauge.analysis.sides import Side
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ activations, so a comment gives their number.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,7 @@ from rtgauge.record.files import clean_name
 from rtgauge.record.histogram import lower_ns
 from rtgauge.record.model import SeriesSummary, Step
 from rtgauge.record.reader import Record
-
-if TYPE_CHECKING:
-    from rtgauge.record.windows import Windows
+from rtgauge.record.windows import Windows
 
 LIMIT_US = 10_000
 """The end of the histogram. Below it, the bins of a record are at most 1 us wide."""

@@ -16,11 +16,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
@@ -30,6 +31,7 @@ from rtgauge.errors import (
     EXIT_OK,
     RtgaugeError,
 )
+from rtgauge.fleet.plan import Board, FleetPlan, Image, Job, Task
 from rtgauge.record.files import write_whole
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import PARTIAL, Record, read_run, record_folders
@@ -38,12 +40,6 @@ from rtgauge.store.sending import destination, send
 from rtgauge.store.store import Store
 from rtgauge.units import format_span, plural
 from rtgauge.verdict.coverage import left_out_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from rtgauge.fleet.plan import Board, FleetPlan, Image, Job, Task
 
 COMMAND = (sys.executable, "-m", "rtgauge")
 STATE, LOG, LOCK, ASIDE, FAILED = "state.json", "log.txt", "lock", "put-aside.txt", "failed"

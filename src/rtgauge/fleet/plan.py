@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,9 +15,6 @@ from rtgauge.input_file import read_toml
 from rtgauge.store.database import place_of
 from rtgauge.store.sending import destination
 from rtgauge.validation import explain
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Word = Annotated[str, Field(pattern=r"^[^-\s][^\x00\n]*$")]

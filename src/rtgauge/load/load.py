@@ -6,14 +6,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
+from typing import Any, BinaryIO, ClassVar, Protocol
 
+from rtgauge.load.processes import ProcessStat
 from rtgauge.record.model import LeftOut
 from rtgauge.target.file_batch import Files
 from rtgauge.target.target import Completed, ProgramPlace
-
-if TYPE_CHECKING:
-    from rtgauge.load.processes import ProcessStat
 
 
 class Handle(Protocol):

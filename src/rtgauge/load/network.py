@@ -9,13 +9,11 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rtgauge.errors import InputError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec
-
-if TYPE_CHECKING:
-    from rtgauge.load.processes import ProcessStat
+from rtgauge.load.processes import ProcessStat
 
 CLIENTS = 100
 BITS_PER_SECOND_A_CLIENT = 1_000_000

@@ -7,14 +7,11 @@ Each step works on SQLite and PostgreSQL. A step changes its version's tables, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from sqlalchemy import Connection, inspect, text, update
 
 from rtgauge.store.tables import SCHEMA_VERSION, STORE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def _without_intervals(connection: Connection) -> None:

@@ -18,11 +18,12 @@ import shutil
 import stat
 import subprocess
 import tarfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, Protocol
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.labels import LABELS
@@ -30,9 +31,6 @@ from rtgauge.record.model import Run
 from rtgauge.record.reader import PAGE, PARTIAL, RUN, Record, opened_folder, read_model
 from rtgauge.record.record_folder import RecordFolder, damaged
 from rtgauge.target.address import HOST, USER, parse_address
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}")
 PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}(?:/[A-Za-z0-9][A-Za-z0-9._+-]{0,200}){0,4}")

@@ -27,17 +27,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from rtgauge.errors import InputError, LockedError, MeasureError
 from rtgauge.target import serial_console
 from rtgauge.target.address import HOST, USER
 from rtgauge.target.serial_console import Console
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 CLIENT = "labgrid-client"
 CLIENT_S = 60.0

@@ -22,15 +22,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.files import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PASSWORD = "RTGAUGE_CONSOLE_PASSWORD"  # noqa: S105 - the name of the variable that has it
 LINE, KEY, TROUBLE, OVER = "line.json", "key.pub", "trouble", "over"

@@ -14,13 +14,16 @@ import re
 import secrets
 import threading
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Self, cast
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Self, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab.image import ENGINES
+from rtgauge.target.address import SshAddress
 from rtgauge.target.file_batch import Files, FilesRead, files_of
 from rtgauge.target.guard import (
     LEASE_NS,
@@ -38,15 +41,8 @@ from rtgauge.target.ssh_connection import PATIENCE_S, Answer, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.ssh_folder import NAME, REMOVE, Installed, find_again, install
 from rtgauge.target.ssh_guarded import SshGuarded, attach, launch
-from rtgauge.target.target import BOOT_ID, MOST_FETCHED, Completed
+from rtgauge.target.target import BOOT_ID, MOST_FETCHED, AtHeld, Completed, ProgramPlace
 from rtgauge.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from rtgauge.target.address import SshAddress
-    from rtgauge.target.target import AtHeld, ProgramPlace
 
 READ = 'exec "$1" read -'
 WHICH = """

@@ -15,17 +15,14 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, NamedTuple
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.target.address import SshAddress
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.target.address import SshAddress
 
 CONNECT_S = 15
 ALIVE_S = 5

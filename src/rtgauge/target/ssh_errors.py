@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from rtgauge.errors import MeasureError
-
-if TYPE_CHECKING:
-    from rtgauge.target.address import SshAddress
+from rtgauge.target.address import SshAddress
 
 
 class ConnectionBroken(MeasureError):  # noqa: N818 - the name says what happened

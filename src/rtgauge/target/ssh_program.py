@@ -7,16 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import MeasureError
 from rtgauge.target.open_target import where_now
 from rtgauge.target.ssh_connection import PATIENCE_S, Channel, SshConnection
 from rtgauge.target.ssh_errors import explain_ssh
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
 
 START = """
 sh -c 'echo "$$"; exec "$@" 2>&1' sh "$@" </dev/null &

@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from rtgauge.record.model import Step
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.units import format_change
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 COUNTS = {
     "bits_per_second": "network throughput",

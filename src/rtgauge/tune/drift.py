@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.record.reader import Record, find_record
 from rtgauge.target.open_target import reader
 from rtgauge.tune.installing import read_files, same, values_of
 from rtgauge.tune.keep_files import Value, keep_files
 from rtgauge.tune.result import TuneResult
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def kept_values(named: Path) -> list[Value]:

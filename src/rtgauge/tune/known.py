@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.record.reader import Record
@@ -14,10 +15,6 @@ from rtgauge.system.rules import Rule, read_rules
 from rtgauge.tune.gain import format_gain, format_gains
 from rtgauge.tune.result import TestFigures, TuneResult
 from rtgauge.tune.wish import KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 def rule_of(name: str) -> Rule:

@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rtgauge.report.table import Column, Table
-from rtgauge.tune.candidates import NEVER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.tune.candidates import Offer
+from rtgauge.tune.candidates import NEVER, Offer
 
 
 def offer_tables(offer: Offer, *, details: bool) -> list[Table]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from rtgauge.errors import (
     EXIT_OK,
 )
 from rtgauge.record.model import Verdict, VerdictWord
+from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.costs import costs, isolated_in, of_the_rest
@@ -29,11 +30,6 @@ from rtgauge.units import format_span, plural
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge.verdict.worst import worst
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.reader import Record
 
 
 class TuneOutcome(StrEnum):

@@ -5,18 +5,14 @@ first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from rtgauge.explain.analysis.culprits import RankedCulprit, explained_steps
 from rtgauge.explain.analysis.explanation import Kind, culprit_name
 from rtgauge.explain.analysis.waits import FAIR
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
-
-    from rtgauge.record.model import Step
-    from rtgauge.record.reader import Record
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
 
 LEAST_SHARE = 0.05
 """A culprit with a smaller share of the explained time does not count as a cause."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from pydantic import Field, ValidationError
 
@@ -16,15 +16,11 @@ from rtgauge.runner.deployments import BOOT_S
 from rtgauge.runner.step_loop import expected_s
 from rtgauge.system.rules import tried_rules
 from rtgauge.target.address import LAB
+from rtgauge.tune.candidates import Candidate
 from rtgauge.tune.search import SearchWish
 from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import check_answerable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.tune.candidates import Candidate
 
 KEY = "tune"
 """The key for the options in the plan of run.json."""

@@ -5,26 +5,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.analysis.quantile_interval import too_few_beyond
 from rtgauge.probe import registry as probes
 from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Severity
+from rtgauge.record.model import Distribution, Run, Severity, Step, StepKey
+from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.violations import count_violations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.analysis.gate_wish import GateWish
-    from rtgauge.record.model import Distribution, Run, Step, StepKey
-    from rtgauge.record.reader import Record
 
 NOT_AS_WANTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
 """Marks that show that a run was not in the requested deployment."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field
@@ -24,19 +24,14 @@ from rtgauge.errors import (
     InputError,
 )
 from rtgauge.record.alternation import Alternation, alternation_of
-from rtgauge.record.model import Exposure
+from rtgauge.record.model import Exposure, Step, Verdict
+from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_change, format_duration, plural
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge_metric
 from rtgauge.verdict.gate_pairs import CannotGate, GateSeries, gate_series, primary
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import exposure_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rtgauge.record.model import Step, Verdict
-    from rtgauge.record.reader import Record
 
 SPARE = 3
 """A gate may measure one extra pair for this many requested pairs, to replace a pair that does not count."""

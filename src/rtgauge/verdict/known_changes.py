@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -26,12 +27,7 @@ from rtgauge.errors import EXIT_OK
 from rtgauge.input_file import read_toml
 from rtgauge.units import format_change, parse_percent
 from rtgauge.validation import explain
-from rtgauge.verdict.gate_result import GateOutcome
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rtgauge.verdict.gate_result import GateResult
+from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
 
 def _percent(written: object) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -15,11 +15,9 @@ from rtgauge.record.model import Model, Step, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
+from rtgauge.verdict.flowchart_file import Thresholds
 from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import Requirement
-
-if TYPE_CHECKING:
-    from rtgauge.verdict.flowchart_file import Thresholds
 
 
 class Margin(StrEnum):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rtgauge.analysis.spikes import Spike, joint_events
 from rtgauge.probe.descriptor import key_names
@@ -18,9 +17,7 @@ from rtgauge.record.model import Mark, Run, Step
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_UNIT, format_duration, format_share, format_time
-
-if TYPE_CHECKING:
-    from rtgauge.verdict.requirement import Requirement
+from rtgauge.verdict.requirement import Requirement
 
 RUN_OPTIONS = frozenset(
     {"duration", "load", "deployment", "repeats", "target", "cpu", "interval", "policy", "priority"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rtgauge.analysis.frequency import Options, gather
 from rtgauge.probe.registry import preset_of
@@ -13,11 +12,8 @@ from rtgauge.record.model import Model
 from rtgauge.record.reader import Record
 from rtgauge.units import format_duration, format_time
 from rtgauge.verdict.decision import judged_series
+from rtgauge.verdict.margin import Evidence
 from rtgauge.verdict.requirement import Requirement
-
-if TYPE_CHECKING:
-    from rtgauge.verdict.margin import Evidence
-
 
 ON_TOP = "an interrupt, a driver and a write to the line add to it (17,27: the lines of your board)"
 OVER_GPIO = "--set path=gpio:/dev/gpiochip0:17,27"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
@@ -34,12 +33,10 @@ from rtgauge.explain.trace.contexts import (
     Task,
     timelines,
 )
+from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.missed_switches import MissedSwitch, Running, with_missed_switches
 from rtgauge.explain.trace.moment import NEED_RESCHED, Lost, Moment
 from rtgauge.units import format_cpu_list
-
-if TYPE_CHECKING:
-    from rtgauge.explain.trace.formats import Symbols
 
 LONGEST_FAULT_NS = 20_000
 """A longer page fault is in doubt, because the kernel records its beginning but not its end.

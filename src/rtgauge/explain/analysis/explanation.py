@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from rtgauge.explain.analysis.thread_path import ThreadPath
+from rtgauge.explain.trace.missed_switches import MissedSwitch
 from rtgauge.explain.trace.moment import EventTable, Moment
 from rtgauge.units import format_cpu_list, plural
-
-if TYPE_CHECKING:
-    from rtgauge.explain.analysis.thread_path import ThreadPath
-    from rtgauge.explain.trace.missed_switches import MissedSwitch
-
 
 OR = " or "
 """Joins the names of two tasks, either of which may have run."""

@@ -13,13 +13,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
+from rtgauge.explain.trace.contexts import CpuTimeline
 from rtgauge.explain.trace.moment import EventTable
-
-if TYPE_CHECKING:
-    from rtgauge.explain.trace.contexts import CpuTimeline
 
 LEAST_STALL_NS = 50_000
 """Shorter silence on several CPUs may be chance. In a virtual machine, each timer is 10 to 30 us late."""

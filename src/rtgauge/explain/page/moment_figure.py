@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name, us
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, timelines
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.explain.trace.missed_switches import MissedSwitch
 from rtgauge.explain.trace.moment import Event
 from rtgauge.record.model import Step
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-
-if TYPE_CHECKING:
-    from rtgauge.explain.trace.formats import Symbols
-    from rtgauge.explain.trace.missed_switches import MissedSwitch
 
 ROW = 46
 MOST_CPUS = 16

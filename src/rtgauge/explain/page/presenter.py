@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -31,17 +31,12 @@ from rtgauge.explain.page.moment_figure import figure_name, moment_figure
 from rtgauge.record.model import Step
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
 from rtgauge.report.text import us as short_us
 from rtgauge.units import format_share, plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from rtgauge.report.record_view import RecordView
-
 
 COLUMNS = (
     *texts("stalls"),

@@ -7,12 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Event, EventTable
-
-if TYPE_CHECKING:
-    from rtgauge.explain.trace.formats import Symbols
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 """Names of softirqs by vector, from include/linux/interrupt.h."""

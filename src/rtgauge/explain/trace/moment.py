@@ -9,16 +9,13 @@ import base64
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
+from rtgauge.explain.trace.formats import Field, PageLayout, TraceFormats, Value
 from rtgauge.record.stream import MomentLine, ThrottledGroup
-
-if TYPE_CHECKING:
-    from rtgauge.explain.trace.formats import Field, PageLayout, TraceFormats, Value
-
 
 MISSED_EVENTS = 1 << 31
 MISSED_STORED = 1 << 30

@@ -6,12 +6,8 @@ disks in use, and the PCI and devfreq devices that disks or networks may depend 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from rtgauge.target.file_batch import glob_pattern
-
-if TYPE_CHECKING:
-    from rtgauge.target.file_batch import Files
+from rtgauge.target.file_batch import Files, glob_pattern
 
 ROUTES, ROUTES_6, MOUNTS, SWAPS = "/proc/net/route", "/proc/net/ipv6_route", "/proc/mounts", "/proc/swaps"
 UPPER = "/sys/class/net/*/upper_*/ifindex"
