@@ -14,6 +14,7 @@ from rtgauge.cli.options import (
     Marker,
     PrintedComparison,
     grouped,
+    timing,
 )
 
 
@@ -67,7 +68,6 @@ def compare(
           release latency of each task of a task set, idle and loaded
     """
     from rtgauge.cli.compare_records import compare_records
-    from rtgauge.cli.options import timing
 
     status = compare_records(
         sides, statistics, shown, timing(fraction, marker), require, fail_if_worse=fail_if_worse

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 import typer
 
 from rtgauge.errors import InputError
-from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns
+from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percent
 
 if TYPE_CHECKING:
     from rtgauge.analysis.gate_wish import GateWish
@@ -216,7 +216,6 @@ class Deciding:
         from rtgauge.analysis.gate_wish import QUANTILES, GateWish
         from rtgauge.record.marks import KIND_OF_NAME
         from rtgauge.suggest import nearest
-        from rtgauge.units import parse_percent
         from rtgauge.verdict.requirement import parse_requirement
 
         if require is not None:

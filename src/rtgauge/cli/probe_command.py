@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
 from rtgauge.cli.live import Live, LiveAt, listening, where_live
-from rtgauge.cli.options import Details, WaitForLock
+from rtgauge.cli.options import Details, WaitForLock, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import LOADS
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
@@ -240,10 +240,8 @@ def measure_probe(
 
     `given`: the values of the options that `with_options` makes; `program`: starts the watched program.
     """
-    from rtgauge.cli.options import wait_s
     from rtgauge.cli.progress import make_display
     from rtgauge.plan.plan import Overrides, make_plan
-    from rtgauge.record.reader import Record
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
 

@@ -14,6 +14,7 @@ import typer
 
 from rtgauge.cli.live import Live, LiveAt, listening, where_live
 from rtgauge.cli.options import (
+    LONGEST_WAIT_NS,
     RUNS,
     AllowLeftOut,
     Details,
@@ -21,9 +22,12 @@ from rtgauge.cli.options import (
     Out,
     Require,
     WaitForLock,
+    duration_option,
     given_options,
     grouped,
+    wait_s,
 )
+from rtgauge.errors import InputError
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides, Plan
@@ -143,7 +147,6 @@ class OverPlan:
 
     def overrides(self) -> Overrides:
         """Return the changes that these options make to the plan. Raises InputError if an option is wrong."""
-        from rtgauge.errors import InputError
         from rtgauge.plan.plan import Overrides, parse_setting
         from rtgauge.system.deployment.definition import split_deployments
 
@@ -205,7 +208,6 @@ class Alternating:
         """Return the plan with this name or, if there are two sides, a plan that alternates between them.
         Raises InputError if the plan is wrong.
         """
-        from rtgauge.errors import InputError
         from rtgauge.plan.alternation import alternating_plan
         from rtgauge.plan.plan import load_plan
         from rtgauge.record.alternation import BLOCK, Alternation
@@ -232,9 +234,6 @@ Start = Callable[["Progress", "Interrupt", "More | None"], "RunOutcome"]
 
 
 def _hold_ns(text: str | None) -> int | None:
-    from rtgauge.cli.options import LONGEST_WAIT_NS, duration_option
-    from rtgauge.errors import InputError
-
     if text is None:
         return None
     hold_ns = duration_option("--hold", text)
@@ -268,7 +267,6 @@ def _resume(plan: str, options: RunOptions, shown: Shown) -> int:
     Return the exit status. Raises InputError if the record belongs to a gate.
     """
     from rtgauge.analysis.gate_wish import wish_of
-    from rtgauge.errors import InputError
     from rtgauge.plan.study_state import newest_record
     from rtgauge.record.reader import Record, find_record
     from rtgauge.runner.run import find_partial, resume_run
@@ -387,8 +385,6 @@ def run(
       4    marginal, or cannot tell; also if a load or a step was left out
       130  interrupted
     """
-    from rtgauge.cli.options import wait_s
-    from rtgauge.errors import InputError
     from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.study import registry
     from rtgauge.verdict.requirement import parse_requirement

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rtgauge.cli.options import AllowLeftOut, Details, Json, RecordArgument, Require
+from rtgauge.errors import InputError, RecordError
 
 
 def show(
@@ -59,7 +60,6 @@ def list_records(
     from json import dumps
 
     from rtgauge.cli.console import Console
-    from rtgauge.errors import InputError, RecordError
     from rtgauge.record.reader import Record, record_folders
     from rtgauge.report.terminal import print_list
 

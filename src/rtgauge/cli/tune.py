@@ -18,7 +18,7 @@ from rtgauge.cli.options import Json, Target, WaitForLock, duration_option, wait
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.address import LAB, LOCAL
 from rtgauge.tune.candidates import Scope, read_offer
-from rtgauge.units import plural
+from rtgauge.units import format_cpu_list, parse_cpu_list, parse_percent, plural
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Plan
@@ -305,7 +305,6 @@ def _explain(name: str, folder: Path) -> None:
 
 def cpus_option(text: str | None) -> str | None:
     """Return the CPUs of `--cpus` in their shortest form. Raises InputError if it is not a CPU list."""
-    from rtgauge.units import format_cpu_list, parse_cpu_list
 
     try:
         return None if text is None else format_cpu_list(parse_cpu_list(text))
@@ -353,7 +352,6 @@ def _plan(
 ) -> Plan:
     """Make the plan. `loads`: (search, confirmation); `times`: (budget, duration). Raises InputError."""
     from rtgauge.tune.wish import tune_plan
-    from rtgauge.units import parse_percent
     from rtgauge.verdict.requirement import parse_requirement
 
     try:

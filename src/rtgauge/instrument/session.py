@@ -241,9 +241,7 @@ class Loopback:
     histogram: Histogram
 
 
-def self_test(
-    session: Session, *, inside: bool, stimulus_pin: int = 2, answer_pin: int = 3, count: int = COUNT
-) -> Loopback:
+def self_test(session: Session, *, inside: bool, count: int = COUNT) -> Loopback:
     """Send `count` stimuli, 20 to 40 us apart, each due back within 10 us. This takes a second.
 
     Raises MeasureError if edges were lost.
@@ -251,8 +249,6 @@ def self_test(
     session.configure(
         Configuration(
             Mode.LOOPBACK,
-            stimulus_pin=stimulus_pin,
-            answer_pin=answer_pin,
             period_min_ns=20_000,
             period_max_ns=40_000,
             limit_ns=10_000,

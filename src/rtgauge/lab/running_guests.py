@@ -150,14 +150,14 @@ def end_of_console(name: str) -> bytes | None:
         return None
 
 
-def last_console_lines(name: str, lines: int = 5) -> str:
+def last_console_lines(name: str) -> str:
     """Return the last lines of the guest's console as one line, for a message."""
     try:
         text = console_of(name).read_text(errors="replace")
     except OSError:
         return "nothing"
     plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[^\x20-\x7e]", "", line).strip() for line in text.splitlines()]
-    return " | ".join([line[:160] for line in plain if line][-lines:]) or "nothing"
+    return " | ".join([line[:160] for line in plain if line][-5:]) or "nothing"
 
 
 def running_guest(name: str) -> Running:

@@ -27,27 +27,19 @@ RUN = f"deploy-{NAME}"
 """The name of the run in the journal."""
 SYSCTL_LINES = re.compile(r"^# before: (\S+)\n(\S+) = (\S+)$", re.MULTILINE)
 UNIT_LINE = re.compile(r"^Exec(Start|Stop)=/bin/sh -c 'echo (\S+) > (\S+)'$", re.MULTILINE)
-SYSTEMD = Path("run/systemd/system")
+SYSTEMD = Path("/run/systemd/system")
 """Exists if systemd runs (sd_booted(3))."""
-
-
-def places(root: Path = Path("/")) -> dict[str, Path]:
-    """Return where each file is installed, by its name."""
-    return {
-        SYSCTL_FILE: root / "etc/sysctl.d" / SYSCTL_FILE,
-        UNIT_FILE: root / "etc/systemd/system" / UNIT_FILE,
-    }
-
-
-def link(root: Path = Path("/")) -> Path:
-    """Return the link that makes systemd start the unit at each boot."""
-    return root / "etc/systemd/system/multi-user.target.wants" / UNIT_FILE
+UNITS = Path("/etc/systemd/system")
+PLACES = {SYSCTL_FILE: Path("/etc/sysctl.d") / SYSCTL_FILE, UNIT_FILE: UNITS / UNIT_FILE}
+"""Where each file is installed, by its name."""
+LINK = UNITS / "multi-user.target.wants" / UNIT_FILE
+"""The link that makes systemd start the unit at each boot."""
 
 
 def read_files(folder: Path) -> dict[str, str]:
     """Read the files of a folder that `--files` wrote. Raises InputError."""
     found: dict[str, str] = {}
-    for name in places():
+    for name in PLACES:
         with suppress(FileNotFoundError):
             found[name] = read_regular(folder / name, MOST_TOML).decode(errors="replace")
     if not found:
@@ -74,31 +66,30 @@ def values_of(files: Mapping[str, str]) -> list[Value]:
     return found
 
 
-def install(values: Sequence[Value], root: Path = Path("/")) -> list[str]:
+def install(values: Sequence[Value]) -> list[str]:
     """Put values into force, and install files for the next boots. Return a line for each refusal by the
     machine.
 
     Raises MeasureError; then nothing is installed.
     """
     files = files_with(values)  # made again from the values, so that root's files get nothing else
-    there = [str(place) for place in places(root).values() if place.exists()]
+    there = [str(place) for place in PLACES.values() if place.exists()]
     if there:
         raise MeasureError(f"{there[0]} is already there; remove it first: rtgauge tune remove")
     try:
         for name, text in files.items():
-            place = places(root)[name]
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(place, text.encode())
+            PLACES[name].parent.mkdir(parents=True, exist_ok=True)
+            write_whole(PLACES[name], text.encode())
         if UNIT_FILE in files:
-            link(root).parent.mkdir(parents=True, exist_ok=True)
-            link(root).symlink_to(Path("..") / UNIT_FILE)
+            LINK.parent.mkdir(parents=True, exist_ok=True)
+            LINK.symlink_to(Path("..") / UNIT_FILE)
         refused = _write(values)
     except BaseException as error:
-        _delete(root)
+        _delete()
         if isinstance(error, OSError):
             raise MeasureError(f"nothing was installed: {error}") from None
         raise
-    _reload(root)
+    _reload()
     return refused
 
 
@@ -120,12 +111,13 @@ class Uninstalled(NamedTuple):
     left: list[str]
 
 
-def uninstall(root: Path = Path("/")) -> Uninstalled:
-    """Restore the old values and remove the files. A value that somebody has changed since then is left alone.
+def uninstall() -> Uninstalled:
+    """Restore the old values and remove the files. A value that somebody has changed since then is left
+    alone.
 
     Raises InputError if nothing is installed, MeasureError.
     """
-    files = {name: place.read_text() for name, place in places(root).items() if place.exists()}
+    files = {name: place.read_text() for name, place in PLACES.items() if place.exists()}
     if not files:
         raise InputError("nothing is installed: rtgauge tune apply installs files")
     values = values_of(files)
@@ -146,18 +138,18 @@ def uninstall(root: Path = Path("/")) -> Uninstalled:
         for each in values
         if not same(text := now.text(each.path) or "", each.old)
     ]
-    _delete(root)
-    _reload(root)
+    _delete()
+    _reload()
     return Uninstalled(len(values) - len(left), left)
 
 
-def _delete(root: Path) -> None:
-    for place in (*places(root).values(), link(root)):
+def _delete() -> None:
+    for place in (*PLACES.values(), LINK):
         place.unlink(missing_ok=True)
 
 
-def _reload(root: Path) -> None:
-    if (root / SYSTEMD).is_dir():
+def _reload() -> None:
+    if SYSTEMD.is_dir():
         subprocess.run(["systemctl", "daemon-reload"], check=False)
 
 

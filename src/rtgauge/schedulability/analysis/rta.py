@@ -144,7 +144,7 @@ def exact_response(
         return Response(None, "too long", max(worst_ns, window_ns + task.jitter_ns - start_ns), number)
 
 
-def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = None) -> Response:
+def paper_response(task: Task, higher: Sequence[Task]) -> Response:
     """Compute equation 1 of Delgado et al. (2020) for the first activation: R = C + B + J + sum of ceil((R +
     Jj) / Tj) Cj.
 
@@ -152,7 +152,7 @@ def paper_response(task: Task, higher: Sequence[Task], budget: Budget | None = N
     result is therefore never below the exact response of the first activation. The paper stops at the
     deadline; this function continues.
     """
-    budget = budget or Budget()
+    budget = Budget()
     own_ns = response_ns = task.execution_ns + task.blocking_ns + task.jitter_ns
     if utilisation(higher) >= 1:
         return Response(None, "diverges", own_ns)
