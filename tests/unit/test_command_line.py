@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
+from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS
 from rtgauge.cli.main import main
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED
 from rtgauge.plan.plan import Overrides, load_plan

@@ -16,6 +16,7 @@ from rtgauge.analysis.comparison_document import (
     SideFigures,
     TailEstimate,
 )
+from rtgauge.analysis.dependent_quantile import too_few_beyond, why_no_interval
 from rtgauge.analysis.differing_settings import differences
 from rtgauge.analysis.effect_size import cramers_v, wasserstein, wasserstein_interval
 from rtgauge.analysis.quantile_difference import (
@@ -27,7 +28,6 @@ from rtgauge.analysis.quantile_difference import (
     between_two_runs,
     holm,
 )
-from rtgauge.analysis.quantile_interval import too_few_beyond, why_no_interval
 from rtgauge.analysis.sides import Side
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns

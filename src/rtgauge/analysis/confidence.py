@@ -14,7 +14,7 @@ from bisect import bisect_left
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, error_of_sum
+from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS, error_of_sum
 
 DEFAULT_CONFIDENCE = 0.95
 

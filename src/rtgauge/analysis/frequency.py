@@ -16,8 +16,8 @@ import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import extreme_value
+from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS, error_of_sum
 from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
-from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, error_of_sum
 from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.analysis.sustained import Curve, without_searches
 from rtgauge.errors import InputError

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, WindowCounts
+from rtgauge.analysis.dependent_quantile import ENDLESS_NS, RunQuantile, WindowCounts
 
 Limits = tuple[float, float]
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from rtgauge.analysis.dependent_quantile import WindowCounts, values_ns, window_counts
 from rtgauge.analysis.microbenchmarks import operation
-from rtgauge.analysis.quantile_interval import WindowCounts, values_ns, window_counts
 from rtgauge.analysis.record_names import record_names
 from rtgauge.errors import InputError
 from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of

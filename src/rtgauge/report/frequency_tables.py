@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS
 from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line, Options
 from rtgauge.analysis.frequency import Table as FrequencyTable
-from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
 from rtgauge.errors import InputError
 from rtgauge.record.marks import is_doubt
 from rtgauge.report.table import Table, applying, numbers, texts

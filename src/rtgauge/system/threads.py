@@ -12,6 +12,8 @@ from rtgauge.target.file_batch import Files, integer
 from rtgauge.units import format_cpu_list
 
 PATHS = ["/proc/[0-9]*/task/[0-9]*/stat"]
+COMM_BYTES = 15
+"""The length to which the kernel cuts names in /proc/PID/comm (include/linux/sched.h)."""
 STATES = ("running", "stopped")
 """The thread states that the engine's verb `set` can write."""
 POLICIES = {1: "fifo", 2: "rr", 6: "deadline"}

@@ -15,10 +15,10 @@ from rtgauge.system.audit import Finding, judge, purpose_of
 from rtgauge.system.checks import Machine as Audited
 from rtgauge.system.deployment.apply import read_machine
 from rtgauge.system.deployment.boot_parameters import why_not_by_boot
+from rtgauge.system.deployment.daemons import FOUGHT_BY, running
 from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
-from rtgauge.system.deployment.stages import FOUGHT_BY
-from rtgauge.system.deployment.trial_settings import running, trial_settings
+from rtgauge.system.deployment.trial_settings import trial_settings
 from rtgauge.system.facts import facts_by
 from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
 from rtgauge.target.file_batch import Files

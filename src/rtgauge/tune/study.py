@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from rtgauge.analysis.quantile_interval import LEAST_BEYOND
+from rtgauge.analysis.dependent_quantile import LEAST_BEYOND
 from rtgauge.explain.analysis.culprits import RankedCulprit
 from rtgauge.record.marks import Severity
 from rtgauge.record.model import Distribution, Step, StepKey

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
+from rtgauge.analysis.dependent_quantile import too_few_beyond
 from rtgauge.analysis.gate_wish import GateWish
-from rtgauge.analysis.quantile_interval import too_few_beyond
 from rtgauge.probe import registry as probes
 from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.facts import UNKNOWN

@@ -42,6 +42,17 @@ THREAD_PATHS = [*STAT_PATHS, "/proc/[0-9]*/task/[0-9]*/status"]
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A value to write. If an `essential` one is refused, the deployment fails; other refusals are only
+    counted.
+    """
+
+    path: str
+    value: str
+    essential: bool = True
+
+
+@dataclass(frozen=True)
 class Cpuset:
     """The cpuset hierarchy: its cgroup version, its mount point, and the prefix of its file names."""
 

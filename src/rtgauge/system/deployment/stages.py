@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from rtgauge.system.deployment.daemons import FOUGHT_BY, paused
 from rtgauge.system.deployment.definition import ALL, ISOLATED, OTHERS, Deployment, isolated_cpus, kept_cpus
 from rtgauge.system.deployment.machine_state import (
     CPU,
@@ -16,8 +17,9 @@ from rtgauge.system.deployment.machine_state import (
     TIMER_MIGRATION,
     Cpuset,
     Machine,
+    Setting,
 )
-from rtgauge.system.deployment.trial_settings import Setting, paused, side_effects, trial_settings
+from rtgauge.system.deployment.trial_settings import side_effects, trial_settings
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
@@ -54,14 +56,6 @@ def _write(machine: Machine, settings: Iterable[Setting]) -> list[Action]:
     """Write only settings that differ from the machine's."""
     changed = tuple(setting for setting in settings if machine.text(setting.path) != setting.value)
     return [Write(changed)] if changed else []
-
-
-FOUGHT_BY = {
-    "isolate": ("irqbalance",),
-    "c_states": ("tuned",),
-    "governor": ("tuned", "power-profiles-daemon", "thermald"),
-}
-"""Maps a setting to the daemons that would change it back."""
 
 
 def notes(deployment: Deployment, machine: Machine) -> list[Action]:

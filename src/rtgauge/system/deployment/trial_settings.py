@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from rtgauge.system.deployment.machine_state import THREAD_PATHS, Machine
+from rtgauge.system.deployment.daemons import paused
+from rtgauge.system.deployment.machine_state import THREAD_PATHS, Machine, Setting
 from rtgauge.system.deployment.protected import PATHS as PROTECTED_PATHS
 from rtgauge.system.deployment.protected import is_protected
 from rtgauge.system.deployment.send_queues import OWN_QUEUE, apart, interface_of
@@ -24,22 +24,9 @@ if TYPE_CHECKING:
 ETHTOOL = "ethtool:"
 IRQ_THREADS = "irq/"
 """The prefix of IRQ threads' names. These threads follow their interrupt."""
-COMM_BYTES = 15
-"""The length to which the kernel cuts names in /proc/PID/comm (include/linux/sched.h)."""
 SCHEDULER = "/queue/scheduler"
 RESET_BY_SCHEDULER = ("nr_requests", "iosched/*")
 """In the same folder: the kernel sets them to its defaults when the scheduler changes."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A value to write. If an `essential` one is refused, the deployment fails; other refusals are only
-    counted.
-    """
-
-    path: str
-    value: str
-    essential: bool = True
 
 
 def trial_paths(names: Iterable[str]) -> list[str]:
@@ -86,23 +73,6 @@ def side_effects(settings: Iterable[Setting], machine: Machine) -> list[str]:
 def _reset_by(path: str) -> list[str]:
     folder = path.rpartition("/")[0]
     return [f"{folder}/{name}" for name in RESET_BY_SCHEDULER] if path.endswith(SCHEDULER) else []
-
-
-def paused(daemons: Iterable[str], machine: Machine) -> list[Setting]:
-    """Return the settings that stop these daemons, if they run (needs the machine's THREAD_PATHS)."""
-    return [
-        Setting(thread.setting("state"), "stopped", essential=False) for thread in running(daemons, machine)
-    ]
-
-
-def running(daemons: Iterable[str], machine: Machine) -> list[Thread]:
-    """Return these daemons' main threads, if they run (needs the machine's THREAD_PATHS)."""
-    names = {name[:COMM_BYTES] for name in daemons}
-    return [
-        thread
-        for thread in (threads(machine.files) if names else ())
-        if thread.tid == thread.process and thread.name in names and not thread.kernel
-    ]
 
 
 def _trials(names: Iterable[str]) -> list[Trial]:
