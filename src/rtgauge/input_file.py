@@ -168,7 +168,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def toml_of(text: str, subject: str) -> dict[str, Any]:
-    """Parse TOML like `parse_toml`. Raises InputError that calls the text `subject`."""
+    """Parse TOML like `parse_toml`. Raises InputError, which calls the text `subject`."""
     try:
         return parse_toml(text)
     except ValueError as error:
@@ -176,7 +176,7 @@ def toml_of(text: str, subject: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, subject: str) -> dict[str, Any]:
-    """Parse a TOML file. Raises InputError that calls the file `subject`."""
+    """Parse a TOML file. Raises InputError, which calls the file `subject`."""
     try:
         return toml_of(read_regular(path, MOST_TOML).decode("utf-8"), subject)
     except UnicodeDecodeError as error:

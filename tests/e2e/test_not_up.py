@@ -97,7 +97,7 @@ def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> Non
     line = error_line(lab.run(PANIC, "--repeats", 2, "--seed", 5, "--require", "latency<=1s"), 3)
     assert "the kernel of lab:debian panicked while booting" in line
     assert (
-        f"its console is in {lab.record}/targets/lab-debian/console.log and ends with: Linux version 6.12"
+        f"its console output is in {lab.record}/targets/lab-debian/console.log and ends with: Linux version 6.12"
         in line
     )
     assert line.endswith(f"continue with: rtgauge run --resume {lab.record}")
@@ -138,7 +138,7 @@ def test_one_that_came_up_and_does_not_answer(lab: Lab) -> None:
     line = error_line(lab.run(lab.ready, port=free_port()), 3)
     assert "rtgauge lab stop debian" in line
     assert (
-        f"its console is in {lab.record}/targets/lab-debian/console.log; continue with: rtgauge run "
+        f"its console output is in {lab.record}/targets/lab-debian/console.log; continue with: rtgauge run "
         f"--resume {lab.record}" in line
     )
     assert lab.console() == f"{lab.ready}\n"

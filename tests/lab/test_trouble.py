@@ -228,7 +228,7 @@ def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_oth
         good(rtgauge("lab", "rm", "silent", env=lab.env))
     (record,) = (tmp_path / "out").iterdir()
     console = record / "targets/lab-silent/console.log"
-    assert f"its console is in {console} " in line
+    assert f"its console output is in {console} " in line
     assert f"rtgauge run --resume {record}" in line
     assert "Kernel panic" in console.read_text()
     assert not (record / "targets/lab-debian").exists()

@@ -162,7 +162,7 @@ def test_how_long_it_takes() -> None:
             "timeout of 1min is outside",
         ),
         ("periodic", {"instrument": "serial:", "path": "gpio:x:1", "period": "1min"}, "half of the period"),
-        ("response", {"wire-offset": "8ns"}, "name the instrument with instrument"),
+        ("response", {"wire-offset": "8ns"}, "set `instrument` too"),
     ],
 )
 def test_an_instrument_and_what_does_not_go_with_it(probe: str, written: dict[str, str], words: str) -> None:

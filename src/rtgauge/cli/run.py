@@ -73,8 +73,8 @@ class OverPlan:
         typer.Option(
             metavar="NAMES",
             help=(
-                "CHM,HM,HMI,M,MI,Single, as-is, or settings (see `rtgauge deploy --help`), separated "
-                "by , or ;"
+                "CHM, HM, HMI, M, MI, Single, as-is, or settings (see `rtgauge deploy --help`); separate "
+                "several with commas or semicolons."
             ),
         ),
     ] = None

@@ -85,8 +85,9 @@ def _ns(text: str) -> int:
 
 
 def space_of(words: str) -> dict[str, str]:
-    """Return the parameters space and context (in kernel space, a thread or the timer's handler) from a
-    tool's words; empty if the words are unknown.
+    """Return the parameters `space` and `context` that a tool's words mean; empty if the words are unknown.
+
+    In kernel space, the context is a thread or the timer's handler.
 
     latency: "periodic user-mode task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user",
     "kernel", "irq".

@@ -215,4 +215,4 @@ class BootError(MeasureError):
 
 
 def _message(problem: str, console: Path, last_lines: str) -> str:
-    return f"{problem}; its console is in {console} and ends with: {last_lines}"
+    return f"{problem}; its console output is in {console} and ends with: {last_lines}"

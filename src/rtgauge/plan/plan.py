@@ -196,7 +196,7 @@ def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
 
 
 def load_plan(source: str, overrides: Overrides) -> Plan:
-    """Read and check the preset or file `source`. Raises InputError that names the place in the file."""
+    """Read and check the preset or file `source`. Raises InputError, which names the place in the file."""
     written, source_name = _written(source)
     return make_plan(written, source_name, overrides)
 

@@ -329,9 +329,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     def _check_instrument(self) -> Self:
         if self.instrument is None:
             if self.wire_offset_ns is not None:
-                raise ValueError(
-                    "wire-offset describes an instrument's wires; name the instrument with instrument"
-                )
+                raise ValueError("`wire-offset` describes the wires of an instrument; set `instrument` too")
             return self
         if self.peer is not None:
             raise ValueError("the instrument plays the other role: give instrument, or peer")

@@ -182,7 +182,7 @@ class MarkKind(Enum):
     )
     GUEST_NOT_UP = Entry(
         (NOTE,),
-        "A guest of the lab did not come up or did not answer. Its console is in the record.",
+        "A guest of the lab did not come up or did not answer. Its console output is in the record.",
         "read the console, then boot the guest again: rtgauge lab boot NAME",
     )
     CONNECTION_BROKEN = Entry((NOTE,), "The connection to the target broke and came back. No data is lost.")

@@ -39,7 +39,7 @@ SAMPLES = re.compile(r"samples-([0-9]{1,9})\.i64")
 
 
 def _read(file: RecordFile) -> tuple[bytes, Any]:
-    """Return a record's file as bytes and as parsed JSON. Raises RecordError that names the file."""
+    """Return a record's file as bytes and as parsed JSON. Raises RecordError, which names the file."""
     try:
         data = file.read(MOST_JSON)
         return data, parse_json(data)
@@ -52,14 +52,14 @@ def _read(file: RecordFile) -> tuple[bytes, Any]:
 
 
 def read_json(file: RecordFile) -> Any:
-    """Parse a JSON file of a record. Raises RecordError that names the file."""
+    """Parse a JSON file of a record. Raises RecordError, which names the file."""
     return _read(file)[1]
 
 
 def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
     """Read a model from a JSON file of a record. Types are strict: a number written as text is an error.
 
-    Raises RecordError that names the file and the first error.
+    Raises RecordError, which names the file and the first error.
     """
     written, data = _read(file)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
@@ -290,7 +290,9 @@ def _check_counts(windows: Windows, step: Step) -> None:
         counts[number] = before[0] + count, before[1] + missed
     for series in step.series:
         if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
-            raise ValueError(f"series {series.series} does not have as many values as step.json gives")
+            raise ValueError(
+                f"series {series.series}: the counts of values differ from the counts in step.json"
+            )
 
 
 RECORDS = Path("rtgauge-runs")

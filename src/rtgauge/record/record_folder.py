@@ -272,7 +272,7 @@ def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
     """
     *folders, last = name.split("/")
     if any(part in {"", "..", "."} for part in (*folders, last)):
-        raise ValueError(f"'{name}' is not a path below a folder")
+        raise ValueError(f"'{name}' must be a relative path without empty, '.' or '..' parts")
     opened: list[int] = []
     try:
         for part in folders:

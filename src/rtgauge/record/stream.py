@@ -293,7 +293,7 @@ LINE: TypeAdapter[AnyLine] = TypeAdapter(AnyLine)
 
 
 def parse_line(text: str | bytes) -> AnyLine:
-    """Parse one line of a stream. Raises RecordError that quotes the line's beginning."""
+    """Parse one line of a stream. Raises RecordError, which quotes the beginning of the line."""
     try:
         line = LINE.validate_json(text)
     except ValidationError as error:

@@ -127,10 +127,10 @@ def _bin_moments(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> 
 def filled_distribution(merged: Merged, *, resolution_ns: int = 1) -> Distribution:
     """Return the statistics including missed activations, each with the latency it would have had.
 
-    Only these latencies' bins are known: mean and standard deviation use the bin's middle (error at most 0.5
-    %), the minimum may be a bin's lower edge, and the maximum a bin's largest value. If a missed activation
-    would have been 10 s late or more, maximum, mean and deviation are lower bounds. The result equals
-    `distribution` if no activation was missed.
+    Only the bins of these latencies are known, not their exact values. So the mean and standard deviation use
+    the middle of the bin (error at most 0.5 %), the minimum may be the lower edge of a bin, and the maximum
+    may be the largest value of a bin. If a missed activation would have been 10 s late or more, maximum, mean
+    and deviation are lower bounds. The result equals `distribution` if no activation was missed.
     """
     if len(merged.missed_bins) == 0:
         return distribution(merged, resolution_ns=resolution_ns)

@@ -208,7 +208,7 @@ def opened(file: RecordFile) -> Generator[BinaryIO]:
 
 
 def check_windows(windows: Windows) -> None:
-    """Check that the values of every window are consistent. Raises ValueError that names the mismatch."""
+    """Check that the values of every window are consistent. Raises ValueError, which names the mismatch."""
     for name, is_broken in _rules(windows):
         if is_broken.any():
             raise ValueError(f"a window has {name}")

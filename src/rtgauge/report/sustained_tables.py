@@ -87,7 +87,7 @@ def _notes(curve: Curve) -> list[str]:
     return notes + applying(
         (by_master, f"{late}; measure with a master on another machine."),
         (curve.no_end, shortest),
-        (unfinished, f"the search of repeat {', '.join(unfinished)} is not finished."),
+        (unfinished, f"the search did not finish in repeat {', '.join(unfinished)}."),
     )
 
 

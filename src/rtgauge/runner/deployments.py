@@ -154,7 +154,7 @@ def isolated_in(held: Held, target: Target) -> list[int]:
 class NotBooted(Refused):
     """The guest did not come up, or came up in another deployment than it was booted for."""
 
-    remedy = "its console is in the record (console.log)"
+    remedy = "its console output is in the record (console.log)"
 
 
 @dataclass(frozen=True)

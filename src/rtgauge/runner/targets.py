@@ -143,7 +143,9 @@ class NewRecord:
 
 def _with_console(error: BootError | ConnectionBroken, place: Path) -> str:
     return (
-        error.with_console(place) if isinstance(error, BootError) else f"{error}; its console is in {place}"
+        error.with_console(place)
+        if isinstance(error, BootError)
+        else f"{error}; its console output is in {place}"
     )
 
 

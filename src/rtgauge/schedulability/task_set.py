@@ -129,7 +129,7 @@ KEYS = [field.alias or name for name, field in TaskEntry.model_fields.items()]
 
 
 def read_task_set(path: Path) -> TaskSet:
-    """Read and check the file. Raises InputError that names the task and the error in one line."""
+    """Read and check the file. Raises InputError, which names the task and the error in one line."""
     return check_task_set(read_written(path), f"task set {path}", path.stem)
 
 

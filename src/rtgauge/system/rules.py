@@ -268,7 +268,7 @@ RULE_KEYS = [dashed(name) for name in Rule.model_fields]
 def parse_rules(text: str, source: str) -> list[Rule]:
     """Parse the rules in a TOML text. `source` names the text in errors.
 
-    Raises InputError that names the invalid rule.
+    Raises InputError, which names the invalid rule.
     """
     document = toml_of(text, source)
     unknown = [key for key in document if key != "rule"]

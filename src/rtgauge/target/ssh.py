@@ -368,7 +368,9 @@ class SshTarget:
             program.watch = GuardWatch(self.check, lambda: program.say("stop"))
 
     def put(self, file: Path) -> str:
-        """Copy the file once into the session's folder; return its path there. The file may be a program."""
+        """Copy the file once into the session's folder; return its path there. If the file is
+        executable, so is the copy.
+        """
         if file not in self._put or not self._put[file].startswith(f"{self._here.folder}/"):
             place = f"{self._here.folder}/{_new_name('put')}"
             words = [place, file.name, "700" if os.access(file, os.X_OK) else "600"]

@@ -240,7 +240,7 @@ class Channel:
             output += piece
             if len(output) > MOST_ANSWER:
                 raise MeasureError(
-                    f"the target sends more than {MOST_ANSWER >> 20} MiB in answer to one command"
+                    f"the target sent more than {MOST_ANSWER >> 20} MiB in reply to one command"
                 )
         return bytes(output)
 

@@ -285,7 +285,7 @@ class SshGuarded:
                 if not line.endswith(b"\n"):
                     if len(line) == MOST_LINE:
                         raise MeasureError(
-                            f"the target sends a line of more than {MOST_LINE >> 20} MiB",
+                            f"the target sent a line of more than {MOST_LINE >> 20} MiB",
                             on=self._connection.address.name,
                         )
                     rest = line

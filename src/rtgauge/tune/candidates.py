@@ -26,7 +26,7 @@ from rtgauge.target.open_target import reader
 from rtgauge.units import format_cpu_list, parse_cpu_list, plural
 
 NEVER = (
-    "the network by which the machine is reached",
+    "the network connection through which you reach the machine",
     "the console",
     "thermal limits",
     "the disk of the root file system",

@@ -63,7 +63,7 @@ class KnownChanges(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> KnownChanges:
-        """Read the file. Raises InputError that names the place if it is invalid."""
+        """Read the file. Raises InputError, which names the place if it is invalid."""
         try:
             changes = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:

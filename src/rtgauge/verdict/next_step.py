@@ -41,7 +41,9 @@ def round_up_duration(ns: int) -> str:
 
 
 MOST = 0.5
-"""A culprit with this share of the time is a more likely cause than a doubt about the measurement."""
+"""A culprit that took at least this share of the explained latencies' time is a more likely cause than a
+doubt about the measurement.
+"""
 LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
 """Durations to propose if the needed one is unknown: the first clearly longer than the measured one."""
 

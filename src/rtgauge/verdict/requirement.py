@@ -108,7 +108,7 @@ def parse_requirement(text: str) -> Requirement:
 
     There must be a bound or a period. The default bound is `latency<=` half the period, as in Brown and
     Martin (2010, tables 4 to 9). By default, `hardness` is 100% and `confidence` 95%. `p99.9<=TIME` is short
-    for `latency<=TIME hardness=99.9%`. Raises InputError that names the error and, for an unknown key, the
+    for `latency<=TIME hardness=99.9%`. Raises InputError, which names the error and, for an unknown key, the
     nearest key.
     """
     if len(text) > 1000:

@@ -35,8 +35,9 @@ def test_one_that_says_something_else_for_too_long(console: Path) -> None:
     error = not_up()
     assert str(error).startswith("lab:own did not come up within 0.2 s (")
     assert "stop the other programs and boot it again" in str(error)
-    assert f"its console is in {console} and ends with: Linux version 6.12 | waiting for the disk" in str(
-        error
+    assert (
+        f"its console output is in {console} and ends with: Linux version 6.12 | waiting for the disk"
+        in str(error)
     )
     assert error.with_console(Path("kept")) == str(error).replace(str(console), "kept")
     assert (error.guest, error.console) == ("own", console.read_bytes())
@@ -45,7 +46,7 @@ def test_one_that_says_something_else_for_too_long(console: Path) -> None:
 
 def test_one_that_says_nothing(console: Path) -> None:
     error = not_up()
-    assert str(error).endswith(f"its console is in {console} and ends with: nothing")
+    assert str(error).endswith(f"its console output is in {console} and ends with: nothing")
     assert error.console is None
 
 

@@ -85,7 +85,8 @@ def figure_form(path: Path) -> str:
     """Return a file's format: `x.svg` -> "svg". Raises InputError if FORMS lacks the suffix."""
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMS:
-        raise InputError(f"'{path}': a figure's file ends in {', '.join('.' + known for known in FORMS)}")
+        *others, last = (f".{known}" for known in FORMS)
+        raise InputError(f"'{path}': the name of a figure's file must end in {', '.join(others)} or {last}")
     return form
 
 

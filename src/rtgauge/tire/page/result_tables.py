@@ -226,16 +226,16 @@ def frontier_grid(results: TireResults) -> Table | None:
     sure = next((row.searched.coverage for row in results.frontiers if row.searched is not None), None)
     notes = [
         (
-            "In nodes. holds / misses: the last n of the map up to which every deadline was kept, and "
-            "the first that missed one."
+            "The predictions, map, search and bisections are in nodes. holds / misses: the last n of the map "
+            "up to which every deadline was kept, and the first that missed one."
         )
     ]
     if sure is not None:
         notes.append(
             "search: the largest n whose runs all kept every deadline. Near the frontier bisections end at "
             "random; their median lies between the smallest and "
-            f"the largest end with {sure * 100:.0f} % confidence. misses at most: upper "
-            "bound at 95 % for that many deadlines."
+            f"the largest end with {sure * 100:.0f} % confidence. misses at most: the 95 % upper "
+            "confidence bound on the share of missed deadlines."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
     rows = [_frontier_row(row, results)[:width] for row in results.frontiers]

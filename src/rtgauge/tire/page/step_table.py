@@ -184,7 +184,9 @@ def _frontier(results: TireResults) -> Table | None:
         else "a single bisection has no interval"
     )
     notes = [
-        "In nodes. holds: no run missed a deadline; missed at most: upper bound of the share at 95 %.",
+        "predicted, holds and bisections are in nodes.",
+        "holds: the largest size found at which no run missed a deadline.",
+        "missed at most: the 95 % upper confidence bound on the share of missed deadlines.",
         f"bisections: the ends of {plural(frontier.bisections, 'bisection')}; {sure}.",
     ]
     columns = [*texts(""), *numbers("threads"), Column("predicted", "number", spare=1)]

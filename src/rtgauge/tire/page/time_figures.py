@@ -100,7 +100,7 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
                 if not shown:
                     continue
                 title = f"{solver_name(solver, free_running=free).capitalize()}, {policy_name(policy)}"
-                over = f"Time for {SIMULATED_S} s of simulation over nodes, {title}"
+                over = f"Time for {SIMULATED_S} s of simulation against the number of nodes, {title}"
                 charts[title] = _time_chart(results, shown, f"{over}. {_summary(results, shown)}")
     notes = [
         (
@@ -112,7 +112,7 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
             "logarithmic; the paper's are not."
         ),
     ]
-    title = "Real-fast: computation time over nodes (form of fig. 5 to 7)"
+    title = "Real-fast: computation time against the number of nodes (form of fig. 5 to 7)"
     return Figure.of(f"tire-time{suffix}", title, charts, notes)
 
 
@@ -149,7 +149,8 @@ def _threads_chart(
         vega.layer(data, dots, **place, shape=by, tooltip=tooltip),
     ]
     summary = "; ".join(f"{row[1]}, {row[0]}, {row[2]} nodes: {row[3]:.3g}" for row in rows)
-    return vega.layered(layers, height=HEIGHT - 40, description=f"{title} over nodes. {summary}")
+    over = f"{title} against the number of nodes"
+    return vega.layered(layers, height=HEIGHT - 40, description=f"{over}. {summary}")
 
 
 def threads_figure(results: TireResults, suffix: str) -> Figure | None:
@@ -224,7 +225,8 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
     ]
     worst = max(predictions, key=lambda prediction: abs(prediction.residual))
     where = f"{worst.residual * 100:+.0f} % at {worst.nodes} nodes on {threads_name(worst.threads, results)}"
-    text = f"{title}: predicted and measured step time over nodes; the largest residual is {where}."
+    what = f"{title}: predicted and measured step time against the number of nodes"
+    text = f"{what}; the largest residual is {where}."
     below = vega.layered(lower, height=MODEL_HEIGHT // 2, description=f"Residuals. {text}")
     above = vega.layered(upper, height=MODEL_HEIGHT, description=text)
     return {title: above, f"{title}: what the model leaves unexplained": below}
