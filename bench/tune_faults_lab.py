@@ -103,7 +103,7 @@ def a_try(guest: str, fault: Fault, number: int) -> dict[str, Any]:
         if faulty_us < LEAST_EFFECT * clean_us:
             return line
         require = f"period=10ms latency<={math.sqrt(clean_us * faulty_us):.0f}us hardness=99%"
-        words = ["--target", f"lab:{guest}", "--duration", "3s", "--seed", str(number), "--budget", "10min"]
+        words = ["--target", f"lab:{guest}", "--duration", "3s", "--seed", str(number)]
         result = tuned(require, *words)
     return {**line, **short(result), "fixed": fault.fixed_by in short(result)["kept"]}
 

@@ -36,7 +36,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("probe wakeup --cpu 1-0", "runs backwards"),
         ("probe wakeup --priority 0", "priority: 0 is too small; the minimum is 1"),
         ("probe wakeup --priority 100", "the maximum is 99"),
-        ("probe wakeup --policy fofi", "there are 'fifo', 'rr', 'other' or 'deadline'"),
+        ("probe wakeup --policy fofi", "is not one of 'fifo', 'rr', 'other' or 'deadline'"),
         ("probe wakeup --timer sundial", "nanosleep"),
         ("probe wakeup --phase moon", "random"),
         ("probe wakeup --dma-latency -1", "such as 0, or off"),
