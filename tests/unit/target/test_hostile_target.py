@@ -54,7 +54,7 @@ def test_an_answer_without_end(connection, script):
 
 def test_a_target_that_says_nothing(connection):
     with pytest.raises(ConnectionBroken, match="does not answer"):
-        connection.run("exec sleep 1000", timeout_s=0.5)
+        connection.run("exec sleep 100", timeout_s=0.5)
 
 
 @pytest.mark.parametrize("script", ["head -c 200000000 /dev/zero >&2", "yes | head -c 200000000 >&2"])
@@ -77,7 +77,7 @@ def test_a_greeting_without_end(connection):
 
 
 def test_a_greeting_that_never_comes(connection):
-    channel = connection.channel("exec sleep 1000")
+    channel = connection.channel("exec sleep 100")
     channel.mark = "never said"
     with pytest.raises(ConnectionBroken, match="board does not answer"):
         channel.skip_to_mark(0.2)
@@ -104,7 +104,7 @@ def test_errors_without_end_fill_no_disk(connection, monkeypatch, tmp_path):
 
 def test_a_connection_that_others_share_is_not_waited_for(connection):
     """Whoever keeps standard error open: the command has ended."""
-    answer = connection.run("sleep 1000 >/dev/null & echo $!; echo word >&2; exit 4")
+    answer = connection.run("sleep 100 >/dev/null & echo $!; echo word >&2; exit 4")
     os.kill(int(answer.stdout), signal.SIGKILL)
     assert (answer.status, answer.stderr) == (4, "word\n")
 
@@ -124,7 +124,7 @@ def test_a_program_that_falls_silent_as_the_guard_of_its_run_is_gone(connection,
         raise guard_gone(10_000_000_000, "ssh://board")
 
     monkeypatch.setattr(guard, "STOP_S", 0.0)
-    program, end = follow(connection, "echo first; exec sleep 1000")
+    program, end = follow(connection, "echo first; exec sleep 100")
     program.watch = GuardWatch(check, lambda: program.say("stop"))
     lines = program.lines()
     assert next(lines) == b"first\n"
@@ -135,7 +135,7 @@ def test_a_program_that_falls_silent_as_the_guard_of_its_run_is_gone(connection,
 
 def test_a_program_that_falls_silent(connection, monkeypatch):
     monkeypatch.setattr(ssh_guarded, "ASK_AFTER_S", 0.05)
-    program, end = follow(connection, "echo first; exec sleep 1000")
+    program, end = follow(connection, "echo first; exec sleep 100")
     lines = program.lines(0.4)
     assert next(lines) == b"first\n"
     with pytest.raises(ConnectionBroken, match="has been silent for 0 s"):
@@ -146,7 +146,7 @@ def test_a_program_that_falls_silent(connection, monkeypatch):
 def test_a_target_that_falls_silent(connection, monkeypatch):
     """It is asked whether it is there long before the time that the program may take."""
     monkeypatch.setattr(ssh_guarded, "ASK_AFTER_S", 0.05)
-    program, end = follow(connection, "exec sleep 1000")
+    program, end = follow(connection, "exec sleep 100")
     monkeypatch.setattr(
         connection, "run", lambda *_: (_ for _ in ()).throw(ConnectionBroken("board does not answer"))
     )
@@ -195,7 +195,7 @@ class Fetching(SshTarget):
     ("script", "error", "says"),
     [
         ("exec cat /dev/zero", MeasureError, "larger than any measurement"),
-        ("exec sleep 1000", ConnectionBroken, "does not answer"),
+        ("exec sleep 100", ConnectionBroken, "does not answer"),
     ],
 )
 def test_a_file_without_end_is_not_fetched(connection, monkeypatch, tmp_path, script, error, says):

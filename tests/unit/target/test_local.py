@@ -38,7 +38,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], P
 def test_a_verb_that_hangs_is_killed_and_named(
     engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine(f"{LOCKED}\nexec sleep 1000")
+    engine(f"{LOCKED}\nexec sleep 100")
     with LocalTarget("test", "a test") as target:
         monkeypatch.setattr(local, "VERB_PATIENCE_S", 0.01)
         with pytest.raises(HungError, match=r"verb set did not end within 0\.01 s"):
@@ -66,7 +66,7 @@ def test_a_run_whose_guard_is_gone_does_not_wait_for_a_silent_program(
     engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "STOP_S", 0.0)
-    engine(f'case "$*" in *--lock*) {LOCKED} ;; esac\necho first; read word; echo "$word"; exec sleep 1000')
+    engine(f'case "$*" in *--lock*) {LOCKED} ;; esac\necho first; read word; echo "$word"; exec sleep 100')
     with LocalTarget("test", "a test") as target:
         lines = target.engine("wakeup").lines()
         assert next(lines) == b"first\n"
@@ -94,7 +94,7 @@ def test_while_its_reader_is_busy_a_program_is_not_silent(
 
 
 def test_a_program_that_says_nothing_more_is_named(engine: Callable[[str], Path]) -> None:
-    engine(f'case "$*" in *--lock*) {LOCKED} ;; esac\necho first; exec sleep 1000')
+    engine(f'case "$*" in *--lock*) {LOCKED} ;; esac\necho first; exec sleep 100')
     with LocalTarget("test", "a test") as target:
         lines = target.engine("wakeup").lines(silence_s=0.01)
         assert next(lines) == b"first\n"
