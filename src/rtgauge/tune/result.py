@@ -247,7 +247,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.HOLDS,
             before,
-            "the requirement holds as the machine is; nothing was tried",
+            "the first run met the requirement; nothing was tried",
             f'measure longer: rtgauge run --require "{wish.requirement}" --set duration=10min',
         )
     if not wish.choices:
