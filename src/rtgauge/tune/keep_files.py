@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.rules import tried_rules
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,12 +57,11 @@ def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
         return {}
     made = [Value(each.path, each.wanted, each.old or "") for each in _made(result, record)]
     lasting = [each for each in made if each.is_plain]
-    files = {"README.txt": _readme(result, [each for each in made if not each.is_plain])}
-    if lasting:
-        files |= {**files_with(lasting), TUNED_FILE: _profile(lasting)}
+    files = {**files_with(lasting), TUNED_FILE: _profile(lasting)} if lasting else {}
     cpus = next((facts.cpu.online for facts in record.systems.values()), None)
     rt_conf = _rt_conf(parse_deployment(result.deployment), lasting, cpus or "0")
-    return files | ({RT_CONF_FILE: rt_conf} if rt_conf else {})
+    files |= {RT_CONF_FILE: rt_conf} if rt_conf else {}
+    return {"README.txt": _readme(result, made, files), **files}
 
 
 def files_with(values: Sequence[Value]) -> dict[str, str]:
@@ -143,7 +143,8 @@ def _rt_conf(deployment: Deployment, values: Sequence[Value], cpus: str) -> str:
     return "\n".join([*lines, ""]) if lines else ""
 
 
-def _readme(result: TuneResult, rest: Sequence[Value]) -> str:
+def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str]) -> str:
+    rest = [each for each in made if not each.is_plain]
     boots = [
         f"  {rule.boot}  ({rule.id})"
         for each in result.kept
@@ -152,22 +153,29 @@ def _readme(result: TuneResult, rest: Sequence[Value]) -> str:
     lines = [
         f"Settings that rtgauge tune kept for {result.requirement}:",
         *(f"  {each.rule}: {each.title}" for each in result.kept),
-        "",
-        "Install, with systemd: rtgauge tune apply THIS-FOLDER    Undo: rtgauge tune remove",
-        "By hand:",
-        f"  cp {SYSCTL_FILE} /etc/sysctl.d/ && sysctl --system",
-        f"  cp {UNIT_FILE} /etc/systemd/system/ && systemctl enable --now {NAME}",
-        "Undo:",
-        f"  systemctl disable --now {NAME}; rm /etc/systemd/system/{UNIT_FILE}",
-        f"  rm /etc/sysctl.d/{SYSCTL_FILE}; each line has its old value: sysctl -w NAME=VALUE, or boot",
-        "Or with tuned:",
-        f"  mkdir /etc/tuned/{NAME} && cp {TUNED_FILE} /etc/tuned/{NAME}/ && tuned-adm profile {NAME}",
-        "Undo: tuned-adm profile with the previous profile.",
-        f"Or with rt-conf (Ubuntu), if there is {RT_CONF_FILE}: rt-conf --file {RT_CONF_FILE}",
-        "Undo: rt-conf with the previous file.",
-        "",
-        "Interrupt numbers may change at a boot: check /proc/interrupts.",
     ]
+    if TUNED_FILE in files:
+        lines += [
+            "",
+            "Install, with systemd: rtgauge tune apply THIS-FOLDER    Undo: rtgauge tune remove",
+            "By hand:",
+            f"  cp {SYSCTL_FILE} /etc/sysctl.d/ && sysctl --system",
+            f"  cp {UNIT_FILE} /etc/systemd/system/ && systemctl enable --now {NAME}",
+            "Undo:",
+            f"  systemctl disable --now {NAME}; rm /etc/systemd/system/{UNIT_FILE}",
+            f"  rm /etc/sysctl.d/{SYSCTL_FILE}; each line has its old value: sysctl -w NAME=VALUE, or boot",
+            "Or with tuned:",
+            f"  mkdir /etc/tuned/{NAME} && cp {TUNED_FILE} /etc/tuned/{NAME}/ && tuned-adm profile {NAME}",
+            "Undo: tuned-adm profile with the previous profile.",
+            "",
+            "Interrupt numbers may change at a boot: check /proc/interrupts.",
+        ]
+    if RT_CONF_FILE in files:
+        lines += [
+            "",
+            f"With rt-conf (Ubuntu): rt-conf --file {RT_CONF_FILE}",
+            "Undo: rt-conf with the previous file.",
+        ]
     daemons = sorted(
         {
             name
@@ -183,7 +191,7 @@ def _readme(result: TuneResult, rest: Sequence[Value]) -> str:
     if rest:
         lines += [
             "",
-            f"{len(rest)} settings cannot be kept in a file, such as thread affinity and control groups.",
+            f"{plural(len(rest), 'setting')} cannot be kept in a file, such as thread affinity and groups.",
             "This puts them in force until the next boot:",
             f'  rtgauge deploy apply "{result.deployment}"',
         ]
