@@ -46,7 +46,7 @@ FAULTS = (
     Fault(
         "network interrupt on the CPU",
         f"for file in {NETWORK_IRQ}; do echo {CPU} > $file; done; "
-        f"taskset 1 iperf3 -c 10.0.2.2 -p {PORT} -R -t 36000 -b 20M >/dev/null 2>&1 </dev/null &",
+        f"taskset 1 iperf3 -c 10.0.2.2 -p {PORT} -R -t 36000 -b 100M >/dev/null 2>&1 </dev/null &",
         f"killall iperf3; for file in {NETWORK_IRQ}; do echo 0-1 > $file; done",
         "irqs-on-isolated",
         server=True,
