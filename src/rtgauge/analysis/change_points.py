@@ -127,7 +127,7 @@ def _parts(length: int) -> list[tuple[int, int]]:
 
 
 def _spread_of_sums(values: Doubles) -> Doubles:
-    """Return for each k the sum over t <= k of (S_t - t/k S_k)², where S are the partial sums."""
+    """Return for each k the sum over t <= k of (S_t - t/k S_k)²; S_t is the sum of the first t values."""
     numbers = np.arange(1, values.shape[1] + 1, dtype=np.float64)
     sums = np.cumsum(values, axis=1)
     squares, mixed = np.cumsum(sums**2, axis=1), np.cumsum(numbers * sums, axis=1)

@@ -99,7 +99,7 @@ def _escaped(path: Path) -> str:
 
 
 def _monitor(folder: Path) -> list[str]:
-    """Return the options for QEMU's monitor socket, where tests press an Arm guest's power button."""
+    """Return the options for QEMU's monitor socket. Tests use it to press an Arm guest's power button."""
     path = folder / "qmp"
     if len(str(path).encode()) > LONGEST_SOCKET:
         return []

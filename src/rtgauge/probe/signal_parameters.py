@@ -284,7 +284,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     @model_validator(mode="after")
     def _check_space(self) -> Self:
         if self.space == "user" and self.path == NO_LINE:
-            raise ValueError("path none works only with space kernel, where the task only takes time stamps")
+            raise ValueError("path none needs space kernel: its task only takes time stamps")
         if self.path == WIRE and (self.role != "both" or self.peer is not None):
             raise ValueError("the wire is within one machine: use role both, without a peer")
         if self.peer_path in (WIRE, NO_LINE):

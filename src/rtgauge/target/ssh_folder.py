@@ -63,9 +63,8 @@ for base in "${{TMPDIR:-/tmp}}" /var/tmp "$HOME"; do
 done
 exit {NO_FOLDER}
 """
-"""Finds the folder of a session that another process began, where rtgauge makes such folders. The folder must
-not be a link, must belong to this user, and must be closed to others. The engine is copied again, so that
-only files that this rtgauge sent run there.
+"""Finds the folder of a session that another process began. The folder must not be a link, must belong to
+this user, and must be closed to others. rtgauge copies its engine again, so it runs only files that it sent.
 """
 REMOVE = 'rm -rf "$1"'
 NAME = re.compile(r"rtgauge-[0-9a-f]{16}")

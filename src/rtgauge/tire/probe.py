@@ -226,7 +226,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
 def most_damping(nodes: int, mass_kg: float) -> float:
     """Return the largest damping of a spring (N s/m) with which explicit Euler is stable.
 
-    It is 2 m / (h lambda), where lambda is the largest eigenvalue of the graph's Laplacian.
+    It is 2 m / (h lambda); lambda is the largest eigenvalue of the graph's Laplacian.
     """
     return 2 * mass_kg / (nodes * STEP_S * (4 + 2 * math.cos(2 * math.pi / nodes)))
 

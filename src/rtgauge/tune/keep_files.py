@@ -185,7 +185,7 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
         }
     )
     if daemons:
-        lines += ["", f"These daemons set values back; disable those that are running: {', '.join(daemons)}"]
+        lines += ["", f"Disable these daemons if they run; they undo settings: {', '.join(daemons)}"]
     if boots:
         lines += ["", "Or as kernel parameters:", *boots]
     if rest:

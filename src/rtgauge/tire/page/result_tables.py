@@ -99,7 +99,7 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
 
 
 def largest_points(results: TireResults) -> list[SpeedPoint]:
-    """Return each solver's, policy's and thread number's largest tire, where a fixed cost matters least."""
+    """Return the largest tire of each solver, policy and thread count: a fixed cost matters least there."""
     largest: dict[tuple[str, str, bool, int], SpeedPoint] = {}
     for point in results.points:
         key = (point.solver, point.policy, point.free_running, point.threads)
