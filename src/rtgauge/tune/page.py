@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.conclusion import reason_text
-from rtgauge.report.table import Cell, Table, numbers, texts
+from rtgauge.report.table import Cell, Column, Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.tune.gain import format_gain, format_gains
 from rtgauge.tune.offer_tables import stopped
@@ -37,7 +37,13 @@ def tables(result: TuneResult) -> list[Table]:
     )
     tests = Table(
         "Tests",
-        [*texts("settings", "test"), *numbers("gain", "95 % interval", "pairs"), *texts("shows")],
+        [
+            *texts("settings"),
+            Column("test", spare=2),
+            *numbers("gain", "95 % interval"),
+            Column("pairs", "number", spare=1),
+            *texts("shows"),
+        ],
         [_row(test) for test in result.tests],
         [
             "A gain of +50 %: without the setting, the latency that decides was 1.5 times as large.",

@@ -118,10 +118,12 @@ def tune_plan(
 
     `fewer`: lists of fewer CPUs than `cpus` that may be isolated, the fewest first. The first CPU is
     measured, because it is isolated in every list. `reboot`: boot a lab guest for each set of settings; the
-    user boots any other machine before the confirmation.
+    user boots any other machine before the confirmation. A watched program would not survive a boot.
     """
     if pid is None and requirement.metric != "latency":
         raise InputError(f"tune measures latency, not {requirement.metric}: write latency<=TIME")
+    if pid is not None and reboot:
+        raise InputError("a boot would end the program that is watched: leave out --reboot")
     if set(loads) & set(confirm_loads):
         raise InputError("--confirm-load must name a load that --load does not")
     measured: dict[str, object] = {
@@ -166,7 +168,7 @@ def tune_plan(
         most_runs=most_runs,
         run_s=run_s,
         larger_than=larger_than,
-        confirm_after_boot=(reboot or in_lab) and not by_boot,
+        confirm_after_boot=pid is None and (reboot or in_lab) and not by_boot,
     )
     plan.written[KEY] = wish.model_dump(mode="json")
     return plan

@@ -197,6 +197,18 @@ def test_a_virtual_machine() -> None:
     assert found["guest-idle"] == "unknown"
 
 
+def test_a_virtual_machine_that_controls_the_idle_states_of_its_cpus() -> None:
+    """As with QEMU's `-overcommit cpu-pm=on`."""
+    idle = f"{machines.CPU}/cpu0/cpuidle"
+    states = {
+        f"{idle}/state1/name": "C6\n",
+        f"{idle}/state1/latency": "85\n",
+        f"{idle}/state1/disable": "0\n",
+        f"{machines.CPU}/cpuidle/current_driver": "intel_idle\n",
+    }
+    assert results(machines.virtual_machine() | machines.texts(states))["c-states"] == "differs"
+
+
 def test_an_arm_board() -> None:
     files = machines.arm_board() | {"/sys/fs/cgroup/cpuset.cpus.isolated": {"error": "ENOENT"}}
     document = audit(RULES, facts(files, "aarch64"), files)

@@ -84,6 +84,7 @@ def test_the_first_run_is_the_machine_as_it_is_explained() -> None:
         ({"budget_ns": MINUTE_NS}, "too short for one test"),
         ({"loads": ["cpuu"]}, "unknown load 'cpuu'"),
         ({"confirm_loads": ["cpuu"]}, "unknown load 'cpuu'"),
+        ({"pid": 17, "reboot": True}, "leave out --reboot"),
     ],
 )
 def test_wrong_input_is_refused(changes: dict[str, Any], why: str) -> None:
@@ -219,3 +220,8 @@ def test_a_lab_guest_that_is_booted_for_each_run_needs_no_other_boot() -> None:
     assert plan.by_boot
     assert not searched(plan, booted=False).awaits_boot
     assert not searched(planned(), booted=False).awaits_boot
+
+
+def test_a_watched_program_of_a_lab_guest_needs_no_boot() -> None:
+    plan = planned(target="lab:debian", pid=17)
+    assert not searched(plan, booted=False).awaits_boot

@@ -130,6 +130,7 @@ def html(
     drawn = {figure.name: figure for chapter in chapters for figure in chapter.figures}
     return page_text(
         "compare.html.j2",
+        draws=bool(drawn),
         title=title,
         chapters=chapters,
         verdicts={
