@@ -19,7 +19,7 @@ from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS
 from rtgauge.cli.main import main
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED
 from rtgauge.plan.plan import Overrides, load_plan
-from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.context import Interrupt
 from rtgauge.verdict.decision import interval_remark
 from tests.support.patience import PATIENCE_S
 

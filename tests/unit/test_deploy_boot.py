@@ -13,9 +13,8 @@ from rtgauge.errors import MeasureError
 from rtgauge.lab import boot_guest
 from rtgauge.record.model import StepKey
 from rtgauge.runner import deployments
-from rtgauge.runner.context import Abandoned
+from rtgauge.runner.context import Abandoned, Interrupt
 from rtgauge.runner.deployments import BootDeployments, NotBooted
-from rtgauge.runner.interrupt import Interrupt
 from rtgauge.target.file_batch import Files
 from tests.unit.system.test_deployment import CPU, machine
 

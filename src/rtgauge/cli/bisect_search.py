@@ -23,7 +23,7 @@ from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.report.text import printable
-from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.context import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
 from rtgauge.study.git_commits import BisectedCommits, GitError, GitRepository

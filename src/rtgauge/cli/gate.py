@@ -17,8 +17,7 @@ from rtgauge.errors import InputError
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
-    from rtgauge.runner.context import Progress
-    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.context import Interrupt, Progress
     from rtgauge.runner.step_loop import RunOutcome
     from rtgauge.verdict.gate_result import GateResult
 
@@ -161,7 +160,7 @@ def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Rec
     """
     from rtgauge.cli.conclusion import settle
     from rtgauge.cli.progress import make_display
-    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.context import Interrupt
 
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display as progress:

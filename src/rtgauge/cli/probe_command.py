@@ -242,7 +242,7 @@ def measure_probe(
     """
     from rtgauge.cli.progress import make_display
     from rtgauge.plan.plan import Overrides, make_plan
-    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.context import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
 
     require, kept, as_json, details = given.get("require"), given["save"], given["json"], given["details"]

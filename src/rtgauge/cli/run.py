@@ -32,8 +32,7 @@ from rtgauge.errors import InputError
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides, Plan
     from rtgauge.record.reader import Record
-    from rtgauge.runner.context import Progress
-    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.context import Interrupt, Progress
     from rtgauge.runner.run import RunOptions
     from rtgauge.runner.step_loop import More, RunOutcome
     from rtgauge.study.adaptive import AdaptiveStudy
@@ -246,7 +245,7 @@ def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, 
     """Measure, judge and print the result, and return the exit status."""
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress import make_display
-    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.context import Interrupt
 
     live_at = where_live(live=shown.live, live_at=shown.live_at)
     if study is not None and study.study.chooses_deployment:

@@ -22,7 +22,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
-from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.context import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study import registry
 from rtgauge.verdict.worst import exit_status

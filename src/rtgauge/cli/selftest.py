@@ -95,7 +95,7 @@ def selftest(
     from rtgauge.explain.page.document import selftest_document
     from rtgauge.explain.page.presenter import print_self_test
     from rtgauge.lab.stops import stopped_now_and_then
-    from rtgauge.runner.interrupt import Interrupt
+    from rtgauge.runner.context import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.study.self_test import STOPPED_S, self_test_plan, stopped_guest
 

@@ -26,8 +26,7 @@ from rtgauge.report.compare.tables import grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
-from rtgauge.runner.context import Progress
-from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.context import Interrupt, Progress
 from rtgauge.runner.step_loop import More, RunOutcome
 from rtgauge.study.adaptive import AdaptiveStudy
 

@@ -23,8 +23,8 @@ from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.runner.context import NotHere, NotOnCokernel, Possible, TargetContext, step_context, steps_on
 from rtgauge.runner.deployments import as_left_out, held_deployment, isolated_in
 from rtgauge.runner.engine import arm, as_exception, check_engine_starts
-from rtgauge.runner.measurer import ONE_ENGINE, measurer_of
 from rtgauge.runner.scope import in_deployment, with_modules
+from rtgauge.runner.step import ONE_ENGINE, measurer_of
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.kernel_modules import NoModules
 from rtgauge.system.rt_core import RUNTIMES

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import MeasureError
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.record.model import DeploymentReport, LeftOut, StepKey
-from rtgauge.runner.context import Abandoned, InForce, Possible, abandon
-from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.context import Abandoned, InForce, Interrupt, Possible, abandon
 from rtgauge.system.deployment.apply import Applied, Refused, apply, read_machine
 from rtgauge.system.deployment.boot_parameters import (
     boot_words,

@@ -29,8 +29,7 @@ from rtgauge.record.stream import (
     parse_line,
 )
 from rtgauge.record.window_table import WindowTable
-from rtgauge.runner.context import Abandoned, NotHere, NotOnCokernel, StepContext, StepInProgress
-from rtgauge.runner.interrupt import Interrupt
+from rtgauge.runner.context import Abandoned, Interrupt, NotHere, NotOnCokernel, StepContext, StepInProgress
 from rtgauge.system import rt_core
 from rtgauge.system.refusal import explain
 from rtgauge.target.address import LOCAL

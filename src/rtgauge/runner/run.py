@@ -24,6 +24,7 @@ from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.choice import check_watching, choose, refuse_wrong_input
 from rtgauge.runner.context import (
     STOPPED_EARLY,
+    Interrupt,
     Progress,
     RunContext,
     StepState,
@@ -31,7 +32,6 @@ from rtgauge.runner.context import (
     how_to_resume,
     now_utc,
 )
-from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.step_loop import More, RunOutcome, expected_s, measure_run, remaining_steps
 from rtgauge.runner.targets import (
     NewRecord,

@@ -27,6 +27,7 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.context import (
     Abandoned,
     DeploymentStrategy,
+    Interrupt,
     RunContext,
     StepState,
     TargetContext,
@@ -38,7 +39,6 @@ from rtgauge.runner.context import (
 )
 from rtgauge.runner.deployments import LiveDeployments
 from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
-from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.scope import with_rtai
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
