@@ -9,8 +9,8 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from rtgauge.report import drawn_figures
-from rtgauge.report.frequency_tables import SERIAL, Marker, Timing
+from rtgauge.report.figures.timing import SERIAL, Marker, Timing
+from rtgauge.report.page import Drawn as DrawnRecord
 from rtgauge.report.page import render
 from tests.browser.driver import browser, console, scheme, viewport
 from tests.support.timing import Drawn, Series, record
@@ -57,7 +57,7 @@ def a_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     out = folder / "page.html"
     made, timing = record(folder / "r", steps), Timing(markers=(SERIAL, Marker(HOSTILE, 130_000)))
-    render(made, out, drawn_figures.Drawn.of(made, timing))
+    render(made, out, DrawnRecord.of(made, timing))
     return out
 
 

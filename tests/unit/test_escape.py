@@ -24,8 +24,8 @@ from rtgauge.exporters.record_export import export
 from rtgauge.record.facts import Facts
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.drawn_figures import save_figures
 from rtgauge.report.page import html
+from tests.support.figures import save_figures
 from tests.unit.records import run, step
 
 SOURCES = Path(__file__).parents[2] / "src/rtgauge"

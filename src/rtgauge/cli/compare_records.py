@@ -37,7 +37,7 @@ from rtgauge.report.compare.page import (
 )
 from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
 from rtgauge.report.conclusion import reason_text
-from rtgauge.report.frequency_tables import Timing
+from rtgauge.report.figures.timing import Timing
 from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import STYLE

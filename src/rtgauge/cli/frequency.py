@@ -55,9 +55,9 @@ def frequency(
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
     from rtgauge.report.compare.page import timing_chapter, write
-    from rtgauge.report.sustained_tables import timing_grids, timing_sentences
     from rtgauge.report.terminal_table import print_tables
     from rtgauge.report.text import printable
+    from rtgauge.report.timing_tables import timing_grids, timing_sentences
 
     timing_options = timing(fraction, marker, confidence)
     opened = [open_record(record) for record in records]

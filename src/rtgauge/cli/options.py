@@ -21,7 +21,7 @@ from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percen
 if TYPE_CHECKING:
     from rtgauge.analysis.gate_wish import GateWish
     from rtgauge.plan.plan import Overrides
-    from rtgauge.report.frequency_tables import Timing
+    from rtgauge.report.figures.timing import Timing
 
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
 
@@ -333,7 +333,7 @@ class PrintedComparison:
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
     """Return the options of frequency tables and figures. Raises InputError if an option is wrong."""
     from rtgauge.analysis.frequency import Options, check_fraction
-    from rtgauge.report.frequency_tables import Timing, parse_markers
+    from rtgauge.report.figures.timing import Timing, parse_markers
 
     if not 0.5 <= confidence < 1:
         raise InputError(f"--confidence {confidence:g}: give at least 0.5 and less than 1, e.g. 0.95")

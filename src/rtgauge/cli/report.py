@@ -42,8 +42,9 @@ def report(
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
-    from rtgauge.report.drawn_figures import Drawn, save_figures
-    from rtgauge.report.page import render
+    from rtgauge.report.fact_rows import system_lines
+    from rtgauge.report.figures.files import write_figures
+    from rtgauge.report.page import Drawn, render
     from rtgauge.report.terminal import print_conclusion
 
     timing_options = timing(fraction, marker)
@@ -53,5 +54,7 @@ def report(
     print_conclusion(opened, Console())
     typer.echo(f"page     {page}")
     if figures is not None:
-        for path in save_figures(opened, figures, drawn=drawn):
+        subtitle = "\n".join(system_lines(opened))
+        drawings = drawn.figures.values()
+        for path in write_figures(drawings, figures, subtitle, cpus=len(drawn.source.cpus)):
             typer.echo(f"figure   {path}")

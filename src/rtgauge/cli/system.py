@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from rtgauge import __version__
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json, Target
 from rtgauge.errors import EXIT_FAILS, EXIT_OK, InputError
 from rtgauge.report.audit import mend_script, print_audit
-from rtgauge.report.fact_rows import print_facts
+from rtgauge.report.fact_rows import groups
+from rtgauge.report.terminal_table import print_pairs
 from rtgauge.suggest import nearest
 from rtgauge.system.audit import audit as check_rules
 from rtgauge.system.audit import exit_status
@@ -21,6 +23,8 @@ from rtgauge.system.facts import read_facts
 from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge.units import plural
 
+LABEL_WIDTH = 22
+"""The width of the names' column of `rtgauge system`. It lets every name fit on two lines."""
 PURPOSES = ("xenomai", "preempt-rt", "stock")
 
 
@@ -37,7 +41,12 @@ def system(target: Target = "local", json: Json = False) -> None:
         typer.echo(facts.model_dump_json(indent=1))
         return
 
-    print_facts(facts, Console())
+    console = Console()
+    for number, (heading, rows) in enumerate(groups(facts)):
+        if number:
+            console.print()
+        console.print(Text(heading, style="bold"))
+        print_pairs(rows, console, LABEL_WIDTH)
 
 
 def _drift(profile: Path, target: str) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tabulates what changed on a target during a step, with the largest change first."""
+"""Tabulates which settings rtgauge changed for a step, and what else changed on the target during it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from rtgauge.record.model import Changes, Growth, NumberChange, Step, TableLine, TextChange
-from rtgauge.report.table import Column, Table
+from rtgauge.record.model import (
+    Changes,
+    DeploymentReport,
+    Growth,
+    NumberChange,
+    SettingMade,
+    Step,
+    TableLine,
+    TextChange,
+)
+from rtgauge.report.table import Cell, Column, Table, applying
 from rtgauge.report.text import NONE, quantity, value, words
-from rtgauge.units import format_count
+from rtgauge.system.deployment.apply import why_refused
+from rtgauge.units import format_count, plural
 
 SHOWN = 12
 """The most changes of a kind that are listed. The rest is counted."""
@@ -98,3 +108,77 @@ def _table(title: str, entries: list[_Counted]) -> Table:
     rows = [[entry.name, entry.total, entry.places] for entry in moved[:SHOWN]]
     columns = [Column(), Column("", "number"), Column("", "places")]
     return Table(title, columns, rows, ["; ".join(rest)] if rest else [] if entries else [NONE])
+
+
+PUT_BACK = {
+    None: "not yet, when this was written",
+    "restored": "yes",
+    "gone": "gone with its group or thread",
+    "left-changed-by-other": "no: something else has changed it since",
+    "left-under-another": "no: a later run set it too",
+    "dropped-after-reboot": "by a reboot",
+    "failed": "failed",
+}
+"""Words for the outcomes of the engine's `restore` (docs/formats/agent.md)."""
+KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
+"""Outcomes that leave the setting as it was before."""
+
+
+@dataclass(frozen=True)
+class DeploymentTable:
+    """A step's deployment: a summary, a table of settings, whether a setting is still changed, and notes."""
+
+    report: DeploymentReport
+    summary: str
+    settings: Table
+    left: bool
+    notes: list[str]
+
+
+def _is_left(setting: SettingMade) -> bool:
+    """Return whether the setting still differs from its value before the step."""
+    untouched = setting.error is not None and setting.put_back is None
+    return not untouched and setting.put_back not in KEPT_BACK
+
+
+def _setting(setting: SettingMade) -> list[str]:
+    outcome = "set" if setting.error is None else Cell(f"refused: {why_refused(setting)}", "alarm")
+    before = "unknown" if setting.old is None else setting.old or "empty"
+    if setting.error is not None and setting.put_back is None:
+        back = "it was not changed"
+    else:
+        back = PUT_BACK.get(setting.put_back, setting.put_back or "")
+    return [setting.path, before, setting.wanted, outcome, Cell(back, "alarm" if _is_left(setting) else "")]
+
+
+SETTING_COLUMNS = (
+    *(Column("setting", "path"), Column("before", "value"), Column("wanted", "value")),
+    *(Column("result", "prose"), Column("put back")),
+)
+
+
+def deployment_table(report: DeploymentReport) -> DeploymentTable:
+    """Return a step's deployment for display."""
+    done = len(report.settings) - len(report.refused)
+    parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
+    if report.moved or report.not_moved_count:
+        parts.append(f"{plural(report.moved, 'task')} moved, {report.not_moved_count} could not be moved")
+    left = bool(report.not_put_back) or any(map(_is_left, report.settings))
+    parts += ["not all put back" if left else "all put back"]
+    parameters = f"with {report.boot_words}" if report.boot_words else "without any parameters"
+    booted = (
+        f"The machine was booted for it, {parameters}. Its facts then showed {report.recognised or 'none'}."
+    )
+    noted = f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change"
+    also = "The priorities of the controller, other real-time threads and IRQ threads were also set."
+    notes = applying(
+        (report.by == "boot", booted),
+        (report.not_in_effect, f"This kernel was built without {', '.join(report.not_in_effect)}."),
+        (report.isolated, f"CPU {report.isolated} was set aside for measuring."),
+        (report.noted, f"{noted}: saved before and restored afterwards."),
+        (report.controller, also),
+        (report.not_found, f"No IRQ thread was found to raise for: {', '.join(report.not_found)}."),
+    )
+    rows = [_setting(setting) for setting in report.settings]
+    settings = Table("Settings of the deployment", SETTING_COLUMNS, rows)
+    return DeploymentTable(report, ", ".join(parts), settings, left, notes)

@@ -82,7 +82,7 @@ def _searches(view: RecordView) -> list[str]:
     if len(periods) < FEWEST_PERIODS:
         return []
     from rtgauge.analysis.sustained import curves  # it needs numpy, which a summary does without
-    from rtgauge.report.sustained_tables import sustained_sentence
+    from rtgauge.report.timing_tables import sustained_sentence
 
     return [sustained_sentence(curve) for curve in curves([view.record])]
 

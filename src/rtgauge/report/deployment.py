@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Shows which deployments a machine supports, and which settings were applied and restored."""
+"""Prints which deployments a machine supports, and which settings were applied and restored."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from rtgauge.record.model import DeploymentReport, SettingMade
-from rtgauge.report.table import Cell, Column, Table, applying, texts
+from rtgauge.record.model import DeploymentReport
+from rtgauge.report.table import Table, texts
 from rtgauge.report.terminal_table import rich_table
 from rtgauge.report.text import printable
-from rtgauge.system.deployment.apply import WHY, Applied, explain_refusal, why_refused
+from rtgauge.system.deployment.apply import WHY, Applied, explain_refusal
 from rtgauge.system.deployment.current import Held
 from rtgauge.system.deployment.definition import Cannot, Deployment
 from rtgauge.system.deployment.stages import Action, Gather, Note, Write
@@ -108,75 +107,3 @@ def print_put_back(answers: Iterable[Mapping[str, Any]], console: Console) -> bo
     done = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
     _line(console, done or "nothing had to be put back")
     return failed
-
-
-PUT_BACK = {
-    None: "not yet, when this was written",
-    "restored": "yes",
-    "gone": "gone with its group or thread",
-    "left-changed-by-other": "no: something else has changed it since",
-    "left-under-another": "no: a later run set it too",
-    "dropped-after-reboot": "by a reboot",
-    "failed": "failed",
-}
-"""Words for the outcomes of the engine's `restore` (docs/formats/agent.md)."""
-KEPT_BACK = {"restored", "gone", "dropped-after-reboot"}
-"""Outcomes that leave the setting as it was before."""
-
-
-@dataclass(frozen=True)
-class DeploymentTable:
-    """A step's deployment: a summary, a table of settings, whether a setting is still changed, and notes."""
-
-    report: DeploymentReport
-    summary: str
-    settings: Table
-    left: bool
-    notes: list[str]
-
-
-def _is_left(setting: SettingMade) -> bool:
-    """Return whether the setting still differs from its value before the step."""
-    untouched = setting.error is not None and setting.put_back is None
-    return not untouched and setting.put_back not in KEPT_BACK
-
-
-def _setting(setting: SettingMade) -> list[str]:
-    outcome = "set" if setting.error is None else Cell(f"refused: {why_refused(setting)}", "alarm")
-    before = "unknown" if setting.old is None else setting.old or "empty"
-    if setting.error is not None and setting.put_back is None:
-        back = "it was not changed"
-    else:
-        back = PUT_BACK.get(setting.put_back, setting.put_back or "")
-    return [setting.path, before, setting.wanted, outcome, Cell(back, "alarm" if _is_left(setting) else "")]
-
-
-COLUMNS = (
-    *(Column("setting", "path"), Column("before", "value"), Column("wanted", "value")),
-    *(Column("result", "prose"), Column("put back")),
-)
-
-
-def deployment_table(report: DeploymentReport) -> DeploymentTable:
-    """Return a step's deployment for display."""
-    done = len(report.settings) - len(report.refused)
-    parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
-    if report.moved or report.not_moved_count:
-        parts.append(f"{plural(report.moved, 'task')} moved, {report.not_moved_count} could not be moved")
-    left = bool(report.not_put_back) or any(map(_is_left, report.settings))
-    parts += ["not all put back" if left else "all put back"]
-    words = f"with {report.boot_words}" if report.boot_words else "without any parameters"
-    booted = f"The machine was booted for it, {words}. Its facts then showed {report.recognised or 'none'}."
-    noted = f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change"
-    also = "The priorities of the controller, other real-time threads and IRQ threads were also set."
-    notes = applying(
-        (report.by == "boot", booted),
-        (report.not_in_effect, f"This kernel was built without {', '.join(report.not_in_effect)}."),
-        (report.isolated, f"CPU {report.isolated} was set aside for measuring."),
-        (report.noted, f"{noted}: saved before and restored afterwards."),
-        (report.controller, also),
-        (report.not_found, f"No IRQ thread was found to raise for: {', '.join(report.not_found)}."),
-    )
-    rows = [_setting(setting) for setting in report.settings]
-    settings = Table("Settings of the deployment", COLUMNS, rows)
-    return DeploymentTable(report, ", ".join(parts), settings, left, notes)

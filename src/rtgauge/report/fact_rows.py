@@ -6,9 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from rich.console import Console
-from rich.text import Text
-
 from rtgauge.record.facts import (
     UNKNOWN,
     Facts,
@@ -26,7 +23,6 @@ from rtgauge.record.facts import (
     Virtualization,
 )
 from rtgauge.record.reader import Record
-from rtgauge.report.terminal_table import print_pairs
 from rtgauge.report.text import quantity, value, words
 from rtgauge.units import parse_cpu_list, plural
 
@@ -125,8 +121,6 @@ def _rows(path: str, key: str, item: object) -> list[tuple[str, str]]:
 
 
 Rows = list[tuple[str, str]]
-LABEL_WIDTH = 22
-"""The width of the names' column. It lets every name fit on two lines."""
 OWN_ROWS = {
     *("preemption", "extension", "idle", "frequency", "topology", "lines", "mitigations", "mitigated"),
     *("realtime", "fair_server", "cgroup", "limits"),
@@ -272,12 +266,3 @@ def groups(facts: Facts) -> Iterator[tuple[str, Rows]]:
     yield "Scheduling and limits", _scheduling(facts.scheduling)
     yield "Real-time tasks", _tasks(facts.tasks)
     yield "Firmware and mitigations", _firmware(facts.firmware)
-
-
-def print_facts(facts: Facts, console: Console) -> None:
-    """Print all facts under headings, with names left and values right, wrapped to the terminal's width."""
-    for number, (heading, rows) in enumerate(groups(facts)):
-        if number:
-            console.print()
-        console.print(Text(heading, style="bold"))
-        print_pairs(rows, console, LABEL_WIDTH)

@@ -1,37 +1,77 @@
 # SPDX-License-Identifier: MIT
-"""Makes the page of a record from templates/page.html.j2. It is one HTML file that needs no network."""
+"""Draws the figures of a record, and makes its page from templates/page.html.j2. The page is one HTML file
+that needs no network.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rtgauge.analysis.frequency import Gathered, gather
+from rtgauge.analysis.sustained import Curve, curves
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Step
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import write_page as write_record_page
 from rtgauge.report import method, tables
-from rtgauge.report.changes import change_tables
+from rtgauge.report.changes import change_tables, deployment_table
 from rtgauge.report.conclusion import conclude, cross_check_lines, outcome_table, repeat_lines
-from rtgauge.report.deployment import deployment_table
-from rtgauge.report.drawn_figures import Drawn
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figure_data import Source
+from rtgauge.report.figures.course import course_figure
+from rtgauge.report.figures.exceedance import exceedance_figure
+from rtgauge.report.figures.histogram import histogram
+from rtgauge.report.figures.spread import spread_figure
+from rtgauge.report.figures.timing import Timing, timing_figures
 from rtgauge.report.figures.vega import Figure, config
 from rtgauge.report.marks import gathered_marks, sighting_table
 from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.presenter import presenters, step_lines
-from rtgauge.report.record_view import common_quantity, example_requirement
-from rtgauge.report.sustained_tables import timing_grids
+from rtgauge.report.record_view import RecordView, common_quantity, example_requirement
 from rtgauge.report.table import pairs
 from rtgauge.report.text import capital, day_and_time, quantity
+from rtgauge.report.timing_tables import timing_grids
 from rtgauge.units import plural
 
 MOST_LINES = 16
 """A step's tables of series with more lines than this are folded."""
+
+
+def figures(source: Source) -> dict[str, Figure]:
+    """Return the figures that have data, by name, in the page's order."""
+    several = len(source.conditions) > 1  # a single condition would only be one bar
+    drawn = [spread_figure(source) if several else None, histogram(source)]
+    drawn += [exceedance_figure(source), course_figure(source)]
+    for presenter, steps in presenters(source.whole.steps):
+        drawn += presenter.figures(source.whole, steps)
+    return {figure.name: figure for figure in drawn if figure is not None}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The figures of a record by name, and the data behind them."""
+
+    source: Source
+    gathered: list[Gathered]
+    curves: list[Curve]
+    timing: list[Figure]
+    """The figures of frequencies and of searches over the period."""
+    figures: dict[str, Figure]
+    """All figures in the page's order, with `timing` last."""
+
+    @classmethod
+    def of(cls, record: Record, timing: Timing | None = None) -> Drawn:
+        """Draw the figures. Raises RecordError for a damaged record."""
+        source, timing = Source.of(RecordView(record)), timing or Timing()
+        gathered, searched = gather([record], timing.options), curves([record])
+        more = timing_figures(gathered, timing.markers, searched)
+        return cls(
+            source, gathered, searched, more, figures(source) | {figure.name: figure for figure in more}
+        )
 
 
 def _example(steps: Sequence[Step]) -> str | None:

@@ -17,18 +17,17 @@ from rtgauge.analysis.frequency import Options, check_fraction, gather, highest_
 from rtgauge.analysis.order_statistics import Quantile
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
-from rtgauge.report.figures.timing import bin_width_ns, timing_figures
-from rtgauge.report.frequency_tables import (
-    MOST,
+from rtgauge.report.figures.timing import (
+    MOST_MARKERS,
     SERIAL,
     Marker,
     Timing,
-    format_hz,
-    grids,
-    lower_hz,
+    bin_width_ns,
     parse_marker,
     parse_markers,
+    timing_figures,
 )
+from rtgauge.report.timing_tables import format_hz, frequency_grids, lower_hz
 from tests.support.repeated_runs import System, side
 from tests.support.timing import Drawn, Series, facts, record
 
@@ -84,7 +83,7 @@ def test_a_record_with_the_published_latencies_has_the_published_tables(tmp_path
         )
         for name, row in zip(NAMES, TABLE_4, strict=True)
     ]
-    lateness, frequency = grids([one.table for one in gather(records)])
+    lateness, frequency = frequency_grids([one.table for one in gather(records)])
     assert [column.title for column in lateness.columns] == ["", "samples", "median", "95 %", "100 %"]
     for row, published in zip(lateness.rows, TABLE_4, strict=True):
         assert [float(cell.replace(",", "")) for cell in row[2:]] == [
@@ -122,7 +121,7 @@ def test_a_constant_lateness_has_no_jitter_and_is_judged_all_the_same(tmp_path: 
         Series([1_000] * 1_000, "jitter", {"role": "self"}),
     ]
     one = record(tmp_path / "r", [Drawn(series, "periodic", {"period_ns": 2_000_000})])
-    together = grids([found.table for found in gather([one])])[-1]
+    together = frequency_grids([found.table for found in gather([one])])[-1]
     assert together.rows == [[together.rows[0][0], "1.67 kHz", "lateness", "1.67 kHz", "lateness"]]
     assert lower_hz(100.0, None) == (100.0, "jitter")
     assert lower_hz(None, None)[0] is None
@@ -149,7 +148,7 @@ def test_the_100_percent_figure_says_that_it_moves_and_that_nothing_bounds_it(tm
     one = record(tmp_path / "r", [Drawn([Series(_us(6, 10, 200))])])
     (found,) = gather([one])
     assert found.table.lines[0].limits[1].low_hz == 0
-    lateness, frequency = grids([found.table])
+    lateness, frequency = frequency_grids([found.table])
     assert "grows with the number of samples" in lateness.notes[0]
     assert any("no sample rules out" in note for note in frequency.notes)
     assert "1 window of time" in str(found.table.lines[0].no_extremes)
@@ -165,7 +164,7 @@ def test_a_long_record_has_an_extreme_value_estimate_beyond_its_maximum(tmp_path
     line = found.table.lines[0]
     assert line.no_extremes is None
     assert line.extremes[-1].ns > (line.limits[1].ns or 0)
-    assert "once in 1e" in grids([found.table])[1].columns[-1].title
+    assert "once in 1e" in frequency_grids([found.table])[1].columns[-1].title
 
 
 def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
@@ -181,7 +180,7 @@ def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
     )
     (found,) = gather([one])
     assert found.table.lines[0].limits[1].hz == 0
-    lateness, frequency = grids([found.table])
+    lateness, frequency = frequency_grids([found.table])
     assert lateness.rows[0][-1] == "unbounded"
     assert frequency.rows[0][3] == "none"
     assert any(
@@ -270,7 +269,7 @@ def test_wrong_markers_are_refused(wrong: str):
 def test_a_marker_named_twice_keeps_the_last_and_too_many_are_refused():
     assert parse_markers(["a=1us", "a=2us"])[-1].ns == 2_000
     with pytest.raises(InputError, match="more than"):
-        parse_markers([f"{n}=1us" for n in range(MOST + 1)])
+        parse_markers([f"{n}=1us" for n in range(MOST_MARKERS + 1)])
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.report.figures.timing import sustained_figure
-from rtgauge.report.sustained_tables import grids
+from rtgauge.report.timing_tables import sustained_grids
 from rtgauge.study import adam2021, registry
 from rtgauge.study.sustained import GRID, REPEATS, STUDY, next_keys
 from rtgauge.units import parse_duration_ns
@@ -77,7 +77,7 @@ def test_a_master_that_is_late_ends_it_too_and_is_named(tmp_path: Path):
     assert by_master.found == [
         RepeatResult(repeat=1, sustained_ns=10_000_000, failing_ns=5_000_000, by_master=True)
     ]
-    result, points = grids([by_master])
+    result, points = sustained_grids([by_master])
     assert result.rows[0][4] == "5.00 ms (master)"
     assert any("the slave lost nothing" in note for note in result.notes)
     assert points.columns[4].title == "not made"
@@ -183,7 +183,7 @@ def test_the_curve_counts_what_was_lost_and_what_was_long(tmp_path: Path):
     assert curve.sustained_ns == 5_000_000
     assert curve.sustained_hz == 200
     assert curve.loss_at_most == pytest.approx(0.0295, abs=0.001)
-    result, points = grids([curve])
+    result, points = sustained_grids([curve])
     assert result.rows[0][1:3] == ["5.00 ms", "200 Hz"]
     assert ["500 us", "2.00 kHz", "103", "2.91 %", "12.6 %", "2.91 %", "400.0"] in points.rows
 
@@ -191,7 +191,7 @@ def test_the_curve_counts_what_was_lost_and_what_was_long(tmp_path: Path):
 def test_nothing_lost_at_all_is_said_to_have_no_end(tmp_path: Path):
     (curve,) = curves([record(tmp_path / "r", steps_of([0, 0]))])
     assert curve.no_end
-    result = grids([curve])[0]
+    result = sustained_grids([curve])[0]
     assert result.rows[0][1:3] == ["≤ 20.0 us", "≥ 50.0 kHz"]
     assert any("shorter one may be sustained" in note for note in result.notes)
 
@@ -199,7 +199,7 @@ def test_nothing_lost_at_all_is_said_to_have_no_end(tmp_path: Path):
 def test_nothing_sustained_is_said(tmp_path: Path):
     (curve,) = curves([record(tmp_path / "r", steps_of([10**9]))])
     assert curve.sustained_hz is None
-    assert grids([curve])[0].rows[0][1:4] == ["–", "none", "none was sustained"]
+    assert sustained_grids([curve])[0].rows[0][1:4] == ["–", "none", "none was sustained"]
     assert sustained_figure([curve]) is not None
 
 

@@ -21,9 +21,8 @@ from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Mark, Outlier, Severity
 from rtgauge.record.reader import Record
-from rtgauge.report.drawn_figures import figures
 from rtgauge.report.figure_data import Source
-from rtgauge.report.page import html
+from rtgauge.report.page import figures, html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
 from rtgauge.verdict.requirement import parse_requirement

@@ -17,10 +17,10 @@ from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import SeriesSummary, Step, Verdict, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.report.conclusion import exposure_text
-from rtgauge.report.drawn_figures import figures as drawn_figures
 from rtgauge.report.figure_data import Source
-from rtgauge.report.frequency_tables import conclusion, grids
+from rtgauge.report.page import figures
 from rtgauge.report.record_view import RecordView
+from rtgauge.report.timing_tables import frequency_grids, frequency_sentence
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import exposure_of
@@ -196,12 +196,11 @@ def test_an_average_that_contradicts_the_histogram_is_said(tmp_path):
     assert "p50_ns" in series.lower_bounds
     assert verdict(record, "latency<=500us").word is VerdictWord.MARGINAL
     assert "may lie anywhere" in next(mark.detail for mark in step.marks if mark.name == "histogram-overflow")
-    figures = {
-        figure.name: " ".join(figure.notes)
-        for figure in drawn_figures(Source.of(RecordView(record))).values()
+    descriptions = {
+        figure.name: " ".join(figure.notes) for figure in figures(Source.of(RecordView(record))).values()
     }
-    assert "the curve is an upper bound" in figures["exceedance"]
-    assert "24,000 samples are in no bin" in figures["histogram"]
+    assert "the curve is an upper bound" in descriptions["exceedance"]
+    assert "24,000 samples are in no bin" in descriptions["histogram"]
 
 
 def test_frequencies_of_samples_in_no_bin_are_bounds(tmp_path):
@@ -211,11 +210,11 @@ def test_frequencies_of_samples_in_no_bin_are_bounds(tmp_path):
     (found,) = gather(
         [imported(tmp_path, cyclic(histogram={"1": 8000, "3": 8000}, cycles=40_000, min=1, max=450, avg=2.0))]
     )
-    lateness, frequency = grids([found.table])
+    lateness, frequency = frequency_grids([found.table])
     assert lateness.rows[0][-3:] == ["≤450.0", "≤450.0", "450.0"]
     assert frequency.rows[0][1:] == ["≥1.11 kHz", "1.11 kHz to 167 kHz", "1.11 kHz"]
     assert any(note.startswith("≤: ") for note in lateness.notes)
-    assert "up to at least 1.11 kHz by 95 %" in str(conclusion([found.table]))
+    assert "up to at least 1.11 kHz by 95 %" in str(frequency_sentence([found.table]))
 
 
 @pytest.mark.parametrize("average", [1.0, 2.0, 2.9, 3.0])

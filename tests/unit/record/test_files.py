@@ -26,11 +26,11 @@ from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.page import html as comparison_html
-from rtgauge.report.drawn_figures import save_figures
 from rtgauge.report.page import render
 from rtgauge.report.page_frame import write_page
 from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
 from rtgauge.user_cache import private_folder
+from tests.support.figures import save_figures
 from tests.support.samples import write_samples
 from tests.unit.records import run, step
 

@@ -24,9 +24,9 @@ from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.windows_file import table_of, write_windows
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report import drawn_figures
-from rtgauge.report.drawn_figures import Drawn, save_figures
+from rtgauge.report.page import Drawn
 from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, STATE_FILE, read_state
+from tests.support.figures import save_figures
 from tests.support.samples import write_samples
 from tests.unit.records import run, step
 
@@ -174,7 +174,7 @@ def test_a_record_that_is_exchanged_while_its_page_is_drawn_gets_the_page(tmp_pa
         path.symlink_to(other)
         return drawn
 
-    monkeypatch.setattr(drawn_figures.Drawn, "of", exchange)
+    monkeypatch.setattr(Drawn, "of", exchange)
     report(path)
     assert (other / "report.html").read_text() == "precious"
     assert (tmp_path / "moved/report.html").stat().st_size > 10_000

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.record.reader import Record
-from rtgauge.report.deployment import PUT_BACK, deployment_table, print_settings
+from rtgauge.report.changes import PUT_BACK, deployment_table
+from rtgauge.report.deployment import print_settings
 from rtgauge.report.page import html
 from rtgauge.report.table import tone_of
 from rtgauge.system.deployment.definition import Deployment

@@ -14,11 +14,12 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
-from rtgauge.report.drawn_figures import Drawn, figures, save_figures
 from rtgauge.report.figure_data import Source
+from rtgauge.report.figures.timing import Timing
 from rtgauge.report.figures.vega import config, cpu_colours
-from rtgauge.report.frequency_tables import Timing
+from rtgauge.report.page import Drawn, figures
 from rtgauge.report.record_view import RecordView
+from tests.support.figures import save_figures
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import pytest
 
 from rtgauge.analysis.frequency import Limit, Line, Table, highest_hz
 from rtgauge.analysis.sustained import Curve, RepeatResult
-from rtgauge.report.frequency_tables import conclusion
-from rtgauge.report.sustained_tables import sustained_sentence
+from rtgauge.report.timing_tables import frequency_sentence, sustained_sentence
 
 
 def curve(*repeats: tuple[int | None, int | None]) -> Curve:
@@ -99,12 +98,12 @@ def table(*lines: Line, title: str = "Wakeup") -> Table:
 
 
 def test_the_worst_condition_of_each_quantity_is_named():
-    assert conclusion([table(line("idle", 5_000, 100_000), line("network", 25_000, 3_850_000))]) == (
+    assert frequency_sentence([table(line("idle", 5_000, 100_000), line("network", 25_000, 3_850_000))]) == (
         "Within half a period: wakeup up to 130 Hz by all 20,000 samples, up to 20.0 kHz by 95 % "
         "of them, the worst of 2 (network)"
     )
-    none = conclusion([table(line("idle", 5_000, None, samples=9))])
+    none = frequency_sentence([table(line("idle", 5_000, None, samples=9))])
     assert (
         none == "Within half a period: wakeup at no frequency by all 9 samples, up to 100 kHz by 95 % of them"
     )
-    assert conclusion([]) is None
+    assert frequency_sentence([]) is None

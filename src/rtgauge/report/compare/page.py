@@ -21,15 +21,14 @@ from rtgauge.record.reader import Record
 from rtgauge.report.compare.figures import comparison_figures, lines_of_all, save_figures
 from rtgauge.report.compare.tables import PAGE_WIDTH, doubtful_sides, emulated_note, grids
 from rtgauge.report.conclusion import reason_text
-from rtgauge.report.figures.timing import timing_figures
+from rtgauge.report.figures.timing import Marker, timing_figures
 from rtgauge.report.figures.vega import Figure, config
-from rtgauge.report.frequency_tables import Marker
 from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.page_frame import page_text, write_page
-from rtgauge.report.sustained_tables import timing_grids, timing_sentences
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
+from rtgauge.report.timing_tables import timing_grids, timing_sentences
 
 
 @dataclass(frozen=True)

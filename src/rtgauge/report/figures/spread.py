@@ -14,9 +14,6 @@ from rtgauge.report.text import capital
 QUANTILES = {"p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9", "p99_99_ns": "p99.99", "max_ns": "max"}
 SHAPES = ["cross", "triangle-down", "square", "diamond", "circle"]
 
-GREY_LEGEND = {"title": None, "symbolFillColor": "#808890", "symbolStrokeColor": "#808890"}
-"""Grey symbols for the legend of shapes, because each shape comes in several colours."""
-
 
 def _lines(source: Source) -> list[tuple[str, str, Step, Distribution]]:
     """Return (row name, load, step, figures) for each row of the figure."""
@@ -80,7 +77,7 @@ def _chart(
     }
     line = vega.mark("line", strokeWidth=2, opacity=0.6)
     points = vega.mark("point", filled=True, size=58, opacity=1, strokeWidth=2)
-    shape = vega.kinds("quantile:N", QUANTILES.values(), SHAPES, legend=GREY_LEGEND)
+    shape = vega.kinds("quantile:N", QUANTILES.values(), SHAPES, legend=vega.GREY_LEGEND)
     tooltip = vega.tips("name:N", "quantile:N", ("us:Q", "us", ",.1f"))
     layers = [
         vega.layer(data, line, **place, detail=vega.shown("name:N")),

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from rtgauge.analysis.frequency import Gathered, Line, Table
+from rtgauge.analysis.frequency import HARDNESS, Gathered, Line, Options, Table
 from rtgauge.analysis.sides import Side
 from rtgauge.analysis.sustained import Curve
+from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN
 from rtgauge.record.windows import add_bins
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.spread import GREY_LEGEND
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.frequency_tables import Marker, caption_of
 from rtgauge.report.table import applying
 from rtgauge.report.text import us, whole
-from rtgauge.units import format_time
+from rtgauge.units import format_time, parse_duration_ns
 
 COLUMNS = 150
 """The approximate number of bins of a linear histogram."""
@@ -33,6 +33,67 @@ BEYOND = 1.15
 MOST_CHARTS = 12
 FIRST_NS = 10
 """The smallest value on a log axis."""
+LONGEST_NAME = 60
+MOST_MARKERS = 20
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A time (ns) that has a name."""
+
+    name: str
+    ns: int
+
+
+SERIAL = Marker("12 serial bytes at 115200 baud", round(12 * 10 / 115_200 * 10**9))
+"""The marker in figures 3 and 5 of Brown & Martin (2010): 12 bytes of 10 bits each, 1041.7 us."""
+
+
+def parse_marker(text: str) -> Marker:
+    """Parse a marker like `"CAN frame=130us"`. Raises InputError if it is not NAME=TIME."""
+    name, sign, value = text.rpartition("=")
+    name = name.strip()
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    shown, value = text[:80], text.rpartition("=")[2]
+    if not sign or not name:
+        raise InputError(f"--marker '{shown}': write NAME=TIME, like \"CAN frame=130us\"")
+    if len(name) > LONGEST_NAME or not name.isprintable() or len(value) > LONGEST_NAME:
+        raise InputError(
+            f"--marker '{shown}': a name and a time have at most {LONGEST_NAME} printable characters each"
+        )
+    try:
+        ns = parse_duration_ns(value)
+    except ValueError as error:
+        raise InputError(f"--marker '{shown}': {error}") from None
+    if ns <= 0:
+        raise InputError(f"--marker '{shown}': the time must be longer than 0")
+    return Marker(name, ns)
+
+
+def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
+    """Return the paper's marker and the given markers; if two have the same name, the last one counts. Raises
+    InputError if a marker is invalid or there are too many.
+    """
+    named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
+    if len(named) > MOST_MARKERS:
+        raise InputError(
+            f"{len(named)} markers: more than {MOST_MARKERS} cannot be distinguished in a figure"
+        )
+    return tuple(named.values())
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Options for the tables of timing_tables.py, and the markers in the figures."""
+
+    options: Options = field(default_factory=Options)
+    markers: tuple[Marker, ...] = (SERIAL,)
+
+
+def caption_of(line: Line) -> str:
+    """Describe a line in words, for a reader who does not see the figure."""
+    at95, at100 = (line.limit(share) for share in HARDNESS)
+    return f"{line.label}: 95 % within {format_time(at95.ns)}, 100 % within {format_time(at100.ns)}"
 
 
 def bin_width_ns(end_ns: int) -> int:
@@ -125,7 +186,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
         "y": vega.names_axis("name:N", order, labelFontSize=12),
     }
     data = vega.csv("name share us:Q", rows)
-    shape = vega.kinds("share:N", ("95 %", "100 %"), ("triangle-up", "circle"), legend=GREY_LEGEND)
+    shape = vega.kinds("share:N", ("95 %", "100 %"), ("triangle-up", "circle"), legend=vega.GREY_LEGEND)
     tooltip = vega.tips("name:N", "share:N", ("us:Q", "us", ",.1f"))
     points = vega.mark("point", filled=True, size=70, opacity=1)
     layers = [

@@ -133,6 +133,9 @@ US_LABEL = (
 PLAIN_AXIS = {"title": None, "grid": False, "ticks": False, "domain": False}
 """An axis of names."""
 
+GREY_LEGEND = {"title": None, "symbolFillColor": "#808890", "symbolStrokeColor": "#808890"}
+"""Grey symbols for the legend of shapes, because each shape comes in several colours."""
+
 
 def log_scale(low: float, high: float) -> Part:
     """Return a logarithmic scale from `low` to `high`."""
