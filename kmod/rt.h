@@ -19,6 +19,7 @@ typedef bool (*rt_expired_t)(s64 *next_ns);
 
 #ifdef RTGAUGE_COBALT
 #include "rt_cobalt.h"
+#include "rt_cobalt_line.h"
 #elif defined(RTGAUGE_RTAI)
 #include "rt_rtai.h"
 #else
