@@ -76,10 +76,10 @@ def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.tabl
     `one_line`: break nothing, but cut a long name.
     """
     gap = _gap(width)
-    table = fitted(table, width, one_line=one_line)
+    whole, table = table, fitted(table, width, one_line=one_line)
     least = [_least(table, at, one_line=one_line) for at in range(len(table.columns))]
     if not one_line and sum(least) + gap * (len(least) - 1) > width:
-        return _upright(table)
+        return _upright(whole)
     made = rich.table.Table(
         box=None,
         pad_edge=False,

@@ -40,7 +40,8 @@ def tables(result: TuneResult) -> list[Table]:
         [
             *texts("settings"),
             Column("test", spare=2),
-            *numbers("gain", "95 % interval"),
+            *numbers("gain"),
+            *texts("95 % interval"),
             Column("pairs", "number", spare=1),
             *texts("shows"),
         ],

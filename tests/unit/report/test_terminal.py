@@ -17,7 +17,7 @@ from rtgauge.record.facts import Facts
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.terminal import print_list, print_summary
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.study import registry
@@ -294,3 +294,14 @@ def test_a_table_of_one_number_is_a_line():
     assert (
         out.getvalue() == "Cost (ns), board, fifo, task switch: 1,234\nOne reading of the clock is in it.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"), [(40, ["gain", "pairs"]), (26, ["gain"]), (12, ["gain", "pairs"])]
+)
+def test_columns_are_dropped_only_if_a_table_of_the_others_fits(width: int, shown: list[str]):
+    out = io.StringIO()
+    columns = [*texts("name"), Column("gain", "number"), Column("pairs", "number", spare=1)]
+    table = Table("", columns, [["timer-migration", "12345678", "1234567"]])
+    print_tables([table], Console(file=out, width=width))
+    assert [title for title in ("gain", "pairs") if title in out.getvalue()] == shown
