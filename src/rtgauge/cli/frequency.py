@@ -78,7 +78,7 @@ def frequency(
         for sentence in timing_sentences(frequencies, searched):
             console.print(Text(printable(f"{sentence}."), style="bold"))
         console.print()
-        print_tables(timing_grids(opened, frequencies, searched, console.width), console)
+        print_tables(timing_grids(opened, frequencies, searched), console)
     if out is not None or figures is not None:
         write(
             [timing_chapter(opened, frequencies, timing_options.markers)],

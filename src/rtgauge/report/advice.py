@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
+from rtgauge.report.terminal_table import print_text
 from rtgauge.report.text import printable
 from rtgauge.verdict.flowchart import Advice, Stage
 from rtgauge.verdict.margin import Evidence, Margin
@@ -26,12 +26,6 @@ MOST_EVIDENCE = 12
 """The most steps of a stage that are listed. The rest is only counted; the JSON lists all."""
 
 
-def _line(console: Console, text: str | Text, indent: int = 0) -> None:
-    console.print(
-        Padding(text if isinstance(text, Text) else Text(printable(text)), (0, 0, 0, indent), expand=False)
-    )
-
-
 def _heading(console: Console, title: str) -> None:
     console.print()
     console.print(Text(title, style="bold underline"))
@@ -41,7 +35,7 @@ def _listed(console: Console, title: str, lines: Sequence[str]) -> None:
     if lines:
         _heading(console, title)
         for line in lines:
-            _line(console, f"- {line}")
+            print_text(console, f"- {line}")
 
 
 def _evidence(evidence: Evidence) -> Text:
@@ -58,30 +52,30 @@ def _stage(console: Console, stage: Stage, names: dict[str, str], number: str) -
     text.append(str(stage.margin) if stage.margin is not None else stage.why, style=STYLE[stage.margin])
     if stage.leads_to is not None:
         text.append(f" -> {printable(names.get(stage.leads_to, stage.leads_to))}")
-    _line(console, text)
+    print_text(console, text)
     if stage.margin is not None:
-        _line(console, stage.why, 3)
+        print_text(console, stage.why, 3)
     for evidence in stage.evidence[:MOST_EVIDENCE]:
-        _line(console, _evidence(evidence), 3)
+        print_text(console, _evidence(evidence), 3)
     if len(stage.evidence) > MOST_EVIDENCE:
-        _line(console, f"and {len(stage.evidence) - MOST_EVIDENCE} more steps: --json lists all", 3)
+        print_text(console, f"and {len(stage.evidence) - MOST_EVIDENCE} more steps: --json lists all", 3)
 
 
 def print_advice(advice: Advice, console: Console) -> None:
     """Print the whole advice."""
-    _line(console, Text(printable(advice.answer), style="bold"))
-    _line(console, f"asked    {advice.requirement}")
-    _line(console, f"chart    {advice.about_chart}")
+    print_text(console, Text(printable(advice.answer), style="bold"))
+    print_text(console, f"asked    {advice.requirement}")
+    print_text(console, f"chart    {advice.about_chart}")
     if advice.differs is not None:
-        _line(console, f"differs  {advice.differs}")
+        print_text(console, f"differs  {advice.differs}")
     if advice.by_the_paper is not None:
-        _line(console, f"paper    its own chart ends at: {advice.by_the_paper}")
+        print_text(console, f"paper    its own chart ends at: {advice.by_the_paper}")
     limits = advice.thresholds
     scale = (
         f"clearly in the black up to {limits['black']:g} times the bound, marginal up to "
         f"{limits['marginal']:g}, in trouble up to {limits['trouble']:g}"
     )
-    _line(console, f"scale    {scale}, off the map beyond")
+    print_text(console, f"scale    {scale}, off the map beyond")
     _heading(console, "The walk")
     names = {stage.way: stage.name for stage in advice.walk}
     for number, stage in enumerate(advice.walk, 1):
@@ -101,11 +95,11 @@ def print_advice(advice: Advice, console: Console) -> None:
     if advice.not_measured:
         _heading(console, "Not measured, but it could change the answer")
         for question in advice.not_measured:
-            _line(console, f"- {question.what}: {question.changes}")
-            _line(console, Text(printable(question.command), style="cyan"), 4)
+            print_text(console, f"- {question.what}: {question.changes}")
+            print_text(console, Text(printable(question.command), style="cyan"), 4)
     aside = [f"{Path(step.record).name} {step.step}: {step.why}" for step in advice.aside[:MOST_EVIDENCE]]
     _listed(console, "No evidence", aside)
     if len(advice.aside) > MOST_EVIDENCE:
-        _line(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json lists all")
+        print_text(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json lists all")
     console.print()
-    _line(console, Text.assemble(("next     ", "bold"), (printable(advice.next), "bold cyan")))
+    print_text(console, Text.assemble(("next     ", "bold"), (printable(advice.next), "bold cyan")))

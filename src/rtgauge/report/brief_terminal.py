@@ -290,8 +290,8 @@ def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> li
     return _few(cut, most, lambda more: Text(f"and {more} more {what}", style="dim"))
 
 
-def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> list[RenderableType]:
-    """Return at most MOST_LINES lines to print after the conclusion; `ends` are the last lines."""
+def _brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> list[RenderableType]:
+    """Return at most MOST_LINES lines."""
     systems, marks, left_out = _systems(view, console), _marks(view, console), _left_out(view, console)
     state = unfinished(view)
     free = MOST_LINES - len(ends) - len(systems) - len(marks) - len(left_out) - len(state) - 1
@@ -314,7 +314,7 @@ def brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> lis
 
 def print_brief(view: RecordView, console: Console, ends: Sequence[Text]) -> None:
     """Print the lines after the conclusion. `ends`: the last lines, which are not wrapped."""
-    for line in brief_lines(view, console, ends):
+    for line in _brief_lines(view, console, ends):
         console.print(line, soft_wrap=True, end="" if isinstance(line, Segments) else "\n")
         if isinstance(line, Segments):
             console.print()

@@ -11,8 +11,9 @@ from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
 from rtgauge.record.model import Result, Step
 from rtgauge.report.method import clock_table
 from rtgauge.report.presenter import Chapter, Presenter
-from rtgauge.report.record_view import RecordView, series_name
+from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.tables import series_table
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import us, whole
 
@@ -74,24 +75,10 @@ def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
         for step in _tuned(steps)
         for result in _results(step, "gravity")
     ]
-    notes = ["How long before a release the timer fires, in each context."]
+    too_long = "If it is too long, latencies are negative."
+    notes = [f"How long before a release the timer fires, in each context. {too_long}"]
     columns = [*texts(""), *numbers("irq", "kernel", "user")]
     return Table("Gravity of Xenomai's timer (ns)", columns, rows, notes) if rows else None
-
-
-def _latency_grid(view: RecordView, steps: Sequence[Step]) -> Table:
-    names = view.labels
-    rows = [
-        [
-            f"{names[step.id]}, {series_name(series)}", whole(series.count), whole(series.missed),
-            *(us(ns) for ns in (series.min_ns, series.mean_ns, series.p50_ns, series.p99_ns, series.max_ns)),
-        ]
-        for step in _tuned(steps)
-        for series in step.series
-    ]  # fmt: skip
-    notes = ["Below 0: woken before the release, because the gravity is too large."]
-    columns = [*texts(""), *numbers("count", "missed", "min", "mean", "p50", "p99", "max")]
-    return Table("Latency with this gravity (us)", columns, rows, notes)
 
 
 class Calibrations(Presenter):
@@ -115,8 +102,9 @@ class Calibrations(Presenter):
         grid = gravity_grid(view, steps)
         if grid is None:
             return None
-        tables, measured = [grid, _latency_grid(view, steps)], "what Xenomai's autotune does to the latency"
-        return Chapter("gravity", "Calibration of Xenomai's timer", tables, measured)
+        latencies = [series_table(step, view.labels[step.id]) for step in _tuned(steps)]
+        measured = "what Xenomai's autotune does to the latency"
+        return Chapter("gravity", "Calibration of Xenomai's timer", [grid, *latencies], measured)
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Print the clocks of each step, or the gravity. The summary gives the latencies."""

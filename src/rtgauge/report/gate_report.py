@@ -132,17 +132,18 @@ def _figure(result: GateResult) -> Figure:
     data = vega.csv("pair:Q change:Q order", rows)
     limits = vega.csv("limit:Q", [[0.0], [result.larger_than * 100]])
     description = f"Change of {result.quantile} of {result.series} in each pair, in percent"
-    points = vega.layer(
-        data,
-        vega.mark("point", filled=True, size=70),
-        x=vega.counted_axis("pair:Q", len(result.pairs), "pair"),
-        y=vega.shown("change:Q", title="change, %"),
-        color=vega.shown("order:N", legend={"title": None}),
-        tooltip=vega.tips("pair:Q", "change:Q", "order:N"),
-    )
+    points = _points(result, data, vega.shown("change:Q", title="change, %"), "order:N", "pair:Q", "change:Q")
     rules = vega.layer(limits, vega.mark("rule", strokeDash=[5, 3]), y=vega.shown("limit:Q"))
     notes = [f"The upper line is the change that matters, {format_change(result.larger_than)}."]
     return Figure.single("pairs", "Each pair", description, [rules, points], 240, notes)
+
+
+def _points(result: GateResult, data: vega.Data, y: vega.Part, kind: str, *tips: str) -> vega.Part:
+    """Return the layer with the points of each pair, coloured by `kind`."""
+    x = vega.counted_axis("pair:Q", len(result.pairs), "pair")
+    colour = vega.shown(kind, legend={"title": None})
+    drawn = vega.mark("point", filled=True, size=70)
+    return vega.layer(data, drawn, x=x, y=y, color=colour, tooltip=vega.tips(*tips, kind))
 
 
 def _events_figure(result: GateResult) -> Figure:
@@ -156,14 +157,8 @@ def _events_figure(result: GateResult) -> Figure:
     ticks = [*range(0, max(int(row[1]) for row in rows) + step, step)]
     data = vega.csv("pair:Q events:Q side", rows)
     description = f"How often each run violated {result.require} under {result.series}, pair by pair"
-    points = vega.layer(
-        data,
-        vega.mark("point", filled=True, size=70),
-        x=vega.counted_axis("pair:Q", len(result.pairs), "pair"),
-        y=vega.shown("events:Q", axis={"title": "events", "values": ticks, "format": "d"}),
-        color=vega.shown("side:N", legend={"title": None}),
-        tooltip=vega.tips("events:Q", "side:N"),
-    )
+    y = vega.shown("events:Q", axis={"title": "events", "values": ticks, "format": "d"})
+    points = _points(result, data, y, "side:N", "events:Q")
     notes = ["An event is a stretch of time in which the bound was exceeded."]
     return Figure.single("pairs", "Each pair", description, [points], 240, notes)
 

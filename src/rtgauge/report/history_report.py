@@ -59,7 +59,7 @@ def table(history: History, by: str) -> Table:
     return Table("In us, geometric means over runs", columns, rows).without_empty()
 
 
-def figure(history: History, name: str) -> Figure | None:
+def figure(history: History) -> Figure | None:
     """Return a figure with each boot's quantile and maximum, and suspected changes; None without values.
 
     `history`: must have a group for each boot.
@@ -88,7 +88,7 @@ def figure(history: History, name: str) -> Figure | None:
         layers.append(vega.layer(vega.csv("boot:Q", places), rule, x=vega.shown("boot:Q")))
     description = f"{history.quantile} and maximum of {plural(len(boots), 'boot')} of {history.series}"
     notes = ["A dashed line is a suspected change."] if places else []
-    return Figure.single(name, "Course", description, layers, 260, notes)
+    return Figure.single("course", "Course", description, layers, 260, notes)
 
 
 def _change_text(change: SuspectedChange) -> str:

@@ -103,9 +103,8 @@ def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
             rows.append([f"{begin}{DIFFERENCE}", "", "", *_difference(each.outer, each.inner)])
     columns = [replace(column, spare=column.title in MIDDLE) for column in numbers(*FIGURES.values())]
     what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
-    note = NOTE
     heads = [*texts("view"), *numbers("count", "missed"), *columns]
-    return Table(f"{capital(what)}, from outside and inside", heads, rows, [note])
+    return Table(f"{capital(what)}, from outside and inside", heads, rows, [NOTE])
 
 
 def _drift(drift: ClockDriftReport | None) -> str:
@@ -199,14 +198,12 @@ def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
 
 
 def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
-    low = max(0.001, min(float(curve.x_us[0]) for curve in curves.values())) * 0.9
-    high = max(low * 2, max(float(curve.x_us[-1]) for curve in curves.values()) * 1.15)
-    rarest = min(float(curve.share[-1]) for curve in curves.values()) * 0.6
-    rows = [(name, *point) for name, curve in curves.items() for point in curve.points]
     lines = share_lines(
-        vega.csv("view us:Q share:Q", rows),
-        vega.log_axis("us:Q", low, high, f"{metric} x (us)"),
-        vega.share_axis(rarest, "share longer than x"),
+        "view us:Q share:Q",
+        [((name,), curve) for name, curve in curves.items()],
+        f"{metric} x (us)",
+        "share longer than x",
+        least_us=0.001,
         color=vega.kinds("view:N", curves),
         strokeDash=vega.kinds("view:N", curves, [[1, 0], [5, 3]][: len(curves)]),
     )

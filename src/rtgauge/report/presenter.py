@@ -44,6 +44,8 @@ class Chapter:
     place: Literal["first", "after frequencies"] = "first"
     data: Mapping[str, object] = field(default_factory=dict[str, object])
     """Data for the page's script, in addition to the usual data."""
+    figure: str = ""
+    """The name of a figure to show below the first table."""
 
 
 class Presenter:
@@ -65,10 +67,8 @@ class Presenter:
         """Return the probe's chapter; `drawn`: names of the page's figures. Raises RecordError for damage."""
         return None
 
-    def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:  # noqa: ARG002
-        """Return the probe's tables of frequencies over all records. `width`: the terminal's columns; None:
-        for a page.
-        """
+    def frequency_grids(self, records: Sequence[Record]) -> list[Table]:  # noqa: ARG002
+        """Return the probe's tables of frequencies over all records."""
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
@@ -179,7 +179,7 @@ def _own_lines(step: Step) -> list[str]:
     return [] if presenter is None else presenter.lines(step)
 
 
-def frequency_grids(records: Sequence[Record], width: int | None = None) -> list[Table]:
+def frequency_grids(records: Sequence[Record]) -> list[Table]:
     """Return the tables that presenters add to the tables of frequencies."""
     steps = [step for record in records for step in record.steps]
-    return [grid for presenter, _ in presenters(steps) for grid in presenter.frequency_grids(records, width)]
+    return [grid for presenter, _ in presenters(steps) for grid in presenter.frequency_grids(records)]

@@ -16,12 +16,7 @@ from rtgauge.probe.signal_parameters import other_role
 from rtgauge.record.model import COKERNELS, SEGMENT, Result, SeriesSummary, Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.outer_view import (
-    instrument_grids,
-    instrument_line,
-    views_figure,
-    views_grid,
-)
+from rtgauge.report.outer_view import instrument_grids, instrument_line, views_figure, views_grid
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
@@ -36,7 +31,6 @@ PARTS = {
     "thread-latency": "thread latency",
 }
 """The paper's four parts in order; in kernel space also the wake-up of a kernel thread."""
-OVERALL = "Overall response latency"
 OVERALL_NOTES = (
     (
         "In us, the variance in us². On the wire: min/max between the two edges by the time stamps of the "
@@ -57,7 +51,6 @@ PARTS_NOTES = (
         "thread that answers, and from its entry to the answer."
     ),
 )
-WIDE = 180
 MOST = 24
 """The most rows of a table. A search over the period has more steps."""
 
@@ -86,10 +79,10 @@ def _system(record: Record, step: Step) -> tuple[str, str, str]:
     return facts.host or "?", facts.kernel.release or "?", rt
 
 
-def _measured(records: Sequence[Record]) -> list[tuple[Record, Step]]:
+def _measured(records: Sequence[Record]) -> list[tuple[Record, Step, SeriesSummary]]:
     """Return the response steps that are shown one by one, without searches over the period."""
     return [
-        (record, step)
+        (record, step, step.total)
         for record in map(without_searches, records)
         for step in record.steps
         if step.key.probe == RESPONSE.name and step.total is not None
@@ -121,14 +114,8 @@ def _variance(total: SeriesSummary) -> str:
 
 def response_grid(records: Sequence[Record]) -> Table | None:
     """Return a table like the paper's table 4; None if no response was measured."""
-    steps = _measured(records)[:MOST]
-    if not steps:
-        return None
     rows: list[list[str]] = []
-    for record, step in steps:
-        total = step.total
-        if total is None:
-            continue
+    for record, step, total in _measured(records)[:MOST]:
         host, kernel, rt = _system(record, step)
         other = _other_tool(record, step.key.load)
         path = str(step.key.parameters.get("path") or NONE)
@@ -141,7 +128,7 @@ def response_grid(records: Sequence[Record]) -> Table | None:
         *texts("system", "load", "space", "path", "PREEMPT_RT"),
         *numbers("samples", "lost", "min", "mean", "max", "std", "variance", "on the wire", "cyclictest"),
     ]
-    return Table(OVERALL, columns, rows, [*OVERALL_NOTES])
+    return Table("Overall response latency", columns, rows, [*OVERALL_NOTES]) if rows else None
 
 
 def parts_grid(records: Sequence[Record]) -> Table | None:
@@ -156,10 +143,8 @@ def parts_grid(records: Sequence[Record]) -> Table | None:
                 if part is not None and part.count:
                     figures = map(us, (part.min_ns, part.mean_ns, part.p99_ns, part.max_ns))
                     rows.append([words, where, whole(part.count), *figures])
-    if not rows:
-        return None
     columns = [*texts("part", "load, space, path"), *numbers("samples", "min", "mean", "99 %", "max")]
-    return Table("Parts of a response", columns, rows, [*PARTS_NOTES])
+    return Table("Parts of a response", columns, rows, [*PARTS_NOTES]) if rows else None
 
 
 def _counts(result: Result) -> str:
@@ -191,15 +176,6 @@ def signal_lines(step: Step) -> list[str]:
     return lines
 
 
-def _upright(grid: Table) -> Table:
-    rows = [
-        [row[0] if number == 0 else "", column.title, cell]
-        for row in grid.rows
-        for number, (column, cell) in enumerate(zip(grid.columns[1:], row[1:], strict=True))
-    ]
-    return Table(grid.title, texts("system", "", "value"), rows, grid.notes)
-
-
 class SignalPath(Presenter):
     """Presents the probes periodic and response."""
 
@@ -214,8 +190,7 @@ class SignalPath(Presenter):
         if compared is None:
             return None
         tables, measured = [compared, *instrument_grids(view, steps)], "what an instrument at the line saw"
-        template = "rtgauge.report/outer-view.html.j2"
-        return Chapter("outer-view", "From outside", tables, measured, template)
+        return Chapter("outer-view", "From outside", tables, measured, figure="views")
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Print both views, if an instrument measured."""
@@ -224,13 +199,9 @@ class SignalPath(Presenter):
             print_tables([grid], console)
             console.print()
 
-    def frequency_grids(self, records: Sequence[Record], width: int | None = None) -> list[Table]:
-        """Return both tables, if they have rows. In a narrow terminal, the paper's table is turned: a row per
-        figure.
-        """
-        tables = [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
-        narrow = width is not None and width < WIDE
-        return [_upright(grid) if narrow and grid.title == OVERALL else grid for grid in tables]
+    def frequency_grids(self, records: Sequence[Record]) -> list[Table]:
+        """Return both tables, if they have rows."""
+        return [grid for grid in (response_grid(records), parts_grid(records)) if grid is not None]
 
     def lines(self, step: Step) -> list[str]:
         """Return each role's counts."""

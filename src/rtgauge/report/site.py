@@ -104,7 +104,7 @@ def _series_page(page: SeriesPage, by: str) -> str:
                 history_report.table(grouped, by),
                 [line for line in lines if line is not None],
                 # drawing takes most of the time, and a single boot has no course
-                history_report.figure(booted, "course") if len(booted.groups) > 1 else None,
+                history_report.figure(booted) if len(booted.groups) > 1 else None,
             )
         )
     line = "A suspected change is not proven; to test it, use rtgauge gate."

@@ -155,7 +155,8 @@ def series_table(step: Step, name: str = "") -> Table:
     row.
     """
     quantity = capital(quantity_of(step))
-    return _table(f"{quantity} per CPU, step {name}", "CPU", _series_lines(step), [f"{quantity} in us."])
+    first = "CPU" if any("cpu" in summary.labels for summary in step.series) else "series"
+    return _table(f"{quantity} per CPU, step {name}", first, _series_lines(step), [f"{quantity} in us."])
 
 
 def _only(series: SeriesSummary) -> str:

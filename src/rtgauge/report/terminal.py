@@ -21,7 +21,7 @@ from rtgauge.report.record_view import RecordView, example_requirement
 from rtgauge.report.table import Column, Table, texts
 from rtgauge.report.tables import FILLED_WORDS, detail_table, is_filled
 from rtgauge.report.terminal_table import rich_table
-from rtgauge.report.text import printable, us
+from rtgauge.report.text import day_and_time, printable, us
 
 LIST_WIDTH = 120
 STYLE = {
@@ -136,6 +136,12 @@ def _known_as(record: Record) -> str:
 def _list_row(record: Record) -> list[str]:
     loads = ", ".join(dict.fromkeys(step.key.load for step in RecordView(record).steps)) or "–"
     maxima = [step.total.max_ns for step in record.steps if step.total and step.total.max_ns is not None]
-    date = record.run.created.replace("T", " ")[:16]
     largest = us(max(maxima, default=None))
-    return [_known_as(record), date, ", ".join(hosts(record)), record.run.state, loads, largest]
+    return [
+        _known_as(record),
+        day_and_time(record.run.created),
+        ", ".join(hosts(record)),
+        record.run.state,
+        loads,
+        largest,
+    ]

@@ -104,6 +104,12 @@ def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.tabl
     return made
 
 
+def print_text(console: Console, text: str | Text, indent: int = 0, style: str = "") -> None:
+    """Print a text with an indentation that its continued lines share."""
+    shown = text if isinstance(text, Text) else Text(printable(text), style=style)
+    console.print(Padding(shown, (0, 0, 0, indent), expand=False))
+
+
 def print_pairs(
     rows: Iterable[tuple[str | Text, str]], console: Console, width: int, *, indent: int = 2
 ) -> None:

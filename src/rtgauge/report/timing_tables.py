@@ -331,11 +331,11 @@ def sustained_grids(curves: Sequence[Curve]) -> list[Table]:
 
 
 def timing_grids(
-    records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[Curve], width: int | None = None
+    records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[Curve]
 ) -> list[Table]:
-    """Return every table on how often a task can run. `width`: the terminal's columns; None: for a page."""
+    """Return every table on how often a task can run."""
     frequencies = frequency_grids([quantity.table for quantity in gathered])
-    return [*frequencies, *presenters_grids(records, width), *sustained_grids(curves)]
+    return [*frequencies, *presenters_grids(records), *sustained_grids(curves)]
 
 
 def timing_sentences(gathered: Sequence[Gathered], curves: Sequence[Curve]) -> list[str]:

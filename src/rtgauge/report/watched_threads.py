@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.record.model import Result, Step
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.tables import series_table
 from rtgauge.report.text import us
 from rtgauge.units import format_count, format_share, plural
 
-COLUMNS = (*texts("thread", "quantity (us)"), *numbers("count", "min", "p50", "p99", "max"))
 MOST_NAMES = 3
 MOST_IDLE = 6
 """The most threads that are named as never having run."""
@@ -135,20 +134,15 @@ class WatchedThreads(Presenter):
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """Return each thread's quantities, a table per step, and tables of who wakes and blocks each one."""
-        names = view.labels
         tables = [
-            Table(names.get(step.id, step.id), COLUMNS, _rows(step), self.lines(step)) for step in steps
+            replace(
+                series_table(step),
+                title=view.labels.get(step.id, step.id),
+                notes=["In us.", *self.lines(step)],
+            )
+            for step in steps
         ]
         return Chapter("threads", "Threads", tables, "the threads of a program")
-
-
-def _rows(step: Step) -> list[list[str]]:
-    rows: list[list[str]] = []
-    for series in step.series:
-        if series.count:
-            figures = map(us, (series.min_ns, series.p50_ns, series.p99_ns, series.max_ns))
-            rows.append([str(series.labels.get("task")), series.metric, format_count(series.count), *figures])
-    return rows
 
 
 WATCHED_THREADS = WatchedThreads()

@@ -76,7 +76,7 @@ def test_the_page_has_the_quantities_of_each_thread_and_its_lines(tmp_path):
     assert chapter is not None
     assert chapter.place == "first"
     (grid,) = chapter.content
-    assert [row[:3] for row in grid.rows] == [["control", "latency", "2"], ["control", "response", "2"]]
+    assert [row[:2] for row in grid.rows] == [["latency, Task control", "2"], ["response, Task control", "2"]]
     assert any("woken by io" in note for note in grid.notes)
 
 

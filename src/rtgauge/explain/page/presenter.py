@@ -7,7 +7,6 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from rtgauge.explain.analysis.culprits import (
@@ -33,7 +32,7 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Column, Table, numbers, texts
-from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.terminal_table import print_tables, print_text
 from rtgauge.report.text import printable
 from rtgauge.report.text import us as short_us
 from rtgauge.units import format_share, plural
@@ -272,16 +271,16 @@ class ExplainedPresenter(Presenter):
             for row in _rows(culprits, view, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL):
                 led = f"{row.outliers} of outliers, " if row.outliers else ""
                 took = f"{led}{row.time} of their time, worst {row.worst} us"
-                _print(console, f"{row.rank}. {row.name}: {took}", 2)
+                print_text(console, f"{row.rank}. {row.name}: {took}", 2)
                 if row.remedy is not None:
-                    _print(console, row.remedy.words, 5, style="dim")
+                    print_text(console, row.remedy.words, 5, style="dim")
             if explained.worst is not None:
-                _print(console, f"worst: {sentence(explained.worst)}", 2)
-                _print(console, sum_words(explained.worst), 9, style="dim")
+                print_text(console, f"worst: {sentence(explained.worst)}", 2)
+                print_text(console, sum_words(explained.worst), 9, style="dim")
             for known in _longest_blocked(explained):
                 wait = "priority inversion" if known.moment.is_blocked else "wait for another thread"
-                _print(console, f"longest {wait}: {sentence(known)}", 2)
-                _print(console, sum_words(known), 9, style="dim")
+                print_text(console, f"longest {wait}: {sentence(known)}", 2)
+                print_text(console, sum_words(known), 9, style="dim")
             console.print()
 
 
@@ -299,13 +298,9 @@ def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: C
         name = names.get(explained.step.id, explained.step.id)
         console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
         for known in [*sorted(explained.explanations, key=_size), *sorted(explained.blocked, key=_size)]:
-            _print(console, sentence(known), 2)
-            _print(console, sum_words(known), 5, style="dim")
+            print_text(console, sentence(known), 2)
+            print_text(console, sum_words(known), 5, style="dim")
         console.print()
-
-
-def _print(console: Console, text: str, indent: int, style: str = "") -> None:
-    console.print(Padding(Text(printable(text), style=style), (0, 0, 0, indent), expand=False))
 
 
 EXPLAINED = ExplainedPresenter()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.figure_data import exceedance, outlines
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.exceedance import share_lines
-from rtgauge.report.figures.files import write_figures
+from rtgauge.report.figures.exceedance import share_later, share_lines
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
@@ -60,14 +58,6 @@ def _colour(sides: Sequence[Side]) -> vega.Part:
     return vega.kinds("side:N", [side.label for side in sides], legend={"title": None, "columns": 2})
 
 
-def _samples(sides: Sequence[Side]) -> str:
-    return "activations" if sides[0].quantity == LATENCY else "samples"
-
-
-def _later(sides: Sequence[Side]) -> str:
-    return f"share of {_samples(sides)} {'later' if sides[0].quantity == LATENCY else 'longer'} than x"
-
-
 def _histograms(sides: Sequence[Side]) -> Figure:
     width, drawn = outlines({side.label: side.histogram for side in sides}, CORNERS)
     totals = {side.label: side.filled.count for side in sides}
@@ -77,8 +67,9 @@ def _histograms(sides: Sequence[Side]) -> Figure:
         for x, n in outline.points
     ]
     floor = min(100 / total for total in totals.values()) * 0.6
+    samples = "activations" if sides[0].quantity == LATENCY else "samples"
     low, high = min(row[1] for row in rows) * 0.9, max(row[1] for row in rows) * 1.1
-    axis = {"title": f"share of {_samples(sides)} (%)", "values": vega.decades(floor, 150), "format": "~g"}
+    axis = {"title": f"share of {samples} (%)", "values": vega.decades(floor, 150), "format": "~g"}
     lines = vega.layer(
         vega.csv("side us:Q percent:Q", rows),
         vega.mark("line", interpolate="step-after", strokeWidth=1.4, strokeJoin="miter", clip=True),
@@ -90,7 +81,7 @@ def _histograms(sides: Sequence[Side]) -> Figure:
         order=vega.shown("i:Q"),
     )
     text = (
-        f"Overlaid histograms, share of {_samples(sides)} by {sides[0].quantity}, both axes "
+        f"Overlaid histograms, share of {samples} by {sides[0].quantity}, both axes "
         "logarithmic: " + "; ".join(side.label for side in sides)
     )
     filled = " Missed activations are filled in." if any(side.merged.missed for side in sides) else ""
@@ -99,19 +90,12 @@ def _histograms(sides: Sequence[Side]) -> Figure:
 
 
 def _exceedance(sides: Sequence[Side]) -> Figure:
-    rows: list[tuple[str, float, float]] = []
-    for side in sides:
-        curve = exceedance(side.histogram, side.filled.max_ns)
-        rows += [(side.label, *point) for point in curve.points]
-    low, high = max(0.01, min(row[1] for row in rows)) * 0.9, max(row[1] for row in rows) * 1.15
-    rarest = min(row[2] for row in rows) * 0.6
-    lines = share_lines(
-        vega.csv("side us:Q share:Q", rows),
-        vega.log_axis("us:Q", low, high, f"{sides[0].quantity} x (us)"),
-        vega.share_axis(rarest, _later(sides)),
-        color=_colour(sides),
-    )
-    text = f"{capital(_later(sides))}, both axes logarithmic: " + "; ".join(side.label for side in sides)
+    every = [((side.label,), exceedance(side.histogram, side.filled.max_ns)) for side in sides]
+    curves = [(names, curve) for names, curve in every if len(curve.x_us)]
+    quantity = sides[0].quantity
+    shares = share_later(quantity)
+    lines = share_lines("side us:Q share:Q", curves, f"{quantity} x (us)", shares, color=_colour(sides))
+    text = f"{capital(shares)}, both axes logarithmic: " + "; ".join(side.label for side in sides)
     return Figure.single("exceedances", "Overlaid exceedance curves", text, [lines], 300)
 
 
@@ -181,13 +165,6 @@ def _of_part(figure: Figure, title: str) -> Figure:
     return replace(
         figure, name=f"{word}-{figure.name}", title=f"{title}: {figure.title[:1].lower()}{figure.title[1:]}"
     )
-
-
-def save_figures(figures: Iterable[Figure], records: Iterable[Record], folder: Path) -> list[Path]:
-    """Write every figure as PNG, SVG and PDF into `folder`; return the files. Raises as
-    `write_figures` does.
-    """
-    return write_figures(figures, folder, "\n".join(lines_of_all(records)))
 
 
 def lines_of_all(records: Iterable[Record]) -> list[str]:

@@ -18,9 +18,10 @@ from rtgauge.analysis.sides import Scope, Side
 from rtgauge.analysis.sustained import curves
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.figures import comparison_figures, lines_of_all, save_figures
+from rtgauge.report.compare.figures import comparison_figures, lines_of_all
 from rtgauge.report.compare.tables import PAGE_WIDTH, doubtful_sides, emulated_note, grids
 from rtgauge.report.conclusion import reason_text
+from rtgauge.report.figures.files import write_figures
 from rtgauge.report.figures.timing import Marker, timing_figures
 from rtgauge.report.figures.vega import Figure, config
 from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
@@ -166,5 +167,5 @@ def write(
         say(f"page     {page}")
     if figures is not None:
         drawn = [figure for chapter in chapters for figure in chapter.figures]
-        for path in save_figures(drawn, records, figures):
+        for path in write_figures(drawn, figures, "\n".join(lines_of_all(records))):
             say(f"figure   {path}")

@@ -57,28 +57,46 @@ OF_CPU = vega.where("datum.cpu === cpu")
 
 
 def share_lines(
-    data: vega.Data, x: vega.Part, y: vega.Part, *transform: vega.Part, **encoding: vega.Part
+    columns: str,
+    curves: Sequence[tuple[tuple[str, ...], Curve]],
+    title: str,
+    share_title: str,
+    *transform: vega.Part,
+    least_us: float = 0.01,
+    bound_us: float = 0.0,
+    **encoding: vega.Part,
 ) -> vega.Part:
-    """Return the layer that draws exceedance curves. Comparisons use it too."""
-    drawn = vega.mark("line", interpolate="step-after", strokeWidth=1.8, clip=True)
-    return vega.layer(data, drawn, *transform, x=x, y=y, **encoding)
+    """Return the layer that draws exceedance curves on logarithmic axes, as every figure of shares does.
+
+    `curves`: each with its names. `columns`: for the names, x and the share. The axis of x begins at
+    `least_us` at the earliest, and contains `bound_us`.
+    """
+    low = max(least_us, min(float(curve.x_us[0]) for _, curve in curves))
+    high = max(low, bound_us, *(float(curve.x_us[-1]) for _, curve in curves))
+    rarest = min(float(curve.share[-1]) for _, curve in curves)
+    return vega.layer(
+        vega.csv(columns, [(*names, *point) for names, curve in curves for point in curve.points]),
+        vega.mark("line", interpolate="step-after", strokeWidth=1.8, clip=True),
+        *transform,
+        x=vega.log_axis("us:Q", low * 0.9, high * 1.15, title),
+        y=vega.share_axis(rarest * 0.6, share_title),
+        **encoding,
+    )
 
 
 def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: str) -> vega.Part:
     latency = quantity == LATENCY
-    low = max(0.01, min(float(curve.x_us[0]) for curve in curves.values()))
-    high = max([float(curve.x_us[-1]) for curve in curves.values()] + [source.bound_us or 0, low])
-    rarest = min(float(curve.share[-1]) for curve in curves.values())
     any_missed = any(kind == FILLED for _, _, kind in curves)
-    points = [(*key, *point) for key, curve in curves.items() for point in curve.points]
     ends = [(*key, *curve.points[-1]) for key, curve in curves.items() if key[2] == PLAIN]
     dashes = {PLAIN: [1, 0], FILLED: [4, 3]} if any_missed else {PLAIN: [1, 0]}
     legend = {"title": None, "labelExpr": _KIND} if any_missed else None
     lines = share_lines(
-        vega.csv(COLUMNS, points),
-        vega.log_axis("us:Q", low * 0.9, high * 1.15, f"{quantity} x (us)"),
-        vega.share_axis(rarest * 0.6, _share(quantity)),
+        COLUMNS,
+        [*curves.items()],
+        f"{quantity} x (us)",
+        share_later(quantity),
         OF_CPU,
+        bound_us=source.bound_us or 0.0,
         color=vega.kinds("load:N", source.labels),
         strokeDash=vega.kinds("kind:N", dashes, [*dashes.values()], legend=legend),
     )
@@ -93,7 +111,7 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
     )
     layers = [lines, largest, *vega.bound_layers(source.bound_us, vertical=True)]
     drawn = {label: source.measured[label][ALL] for label in source.labels if (label, ALL, PLAIN) in curves}
-    text = f"{capital(_share(quantity))}, log-log. " + "; ".join(
+    text = f"{capital(share_later(quantity))}, log-log. " + "; ".join(
         f"{label}: none of {part.plain.total + part.unplaced} {'later' if latency else 'longer'} "
         f"than {float(curves[label, ALL, PLAIN].x_us[-1]):.7g} us"
         for label, part in drawn.items()
@@ -101,7 +119,8 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
     return vega.layered(layers, height=330, description=text)
 
 
-def _share(quantity: str) -> str:
+def share_later(quantity: str) -> str:
+    """Return the title of the axis of shares."""
     return "share of activations later than x" if quantity == LATENCY else "share of samples longer than x"
 
 

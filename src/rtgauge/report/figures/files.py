@@ -36,8 +36,8 @@ def _whole(figure: Figure, subtitle: str) -> dict[str, Any]:
     return drawable({**shared, "title": heading, "vconcat": charts, "resolve": resolve, "spacing": 18})
 
 
-def _look(cpus: int = 1) -> dict[str, Any]:
-    return {**config("light", cpus), "background": BACKGROUND["light"], "padding": 16}
+def _look(cpus: int = 1, theme: Theme = "light") -> dict[str, Any]:
+    return {**config(theme, cpus), "background": BACKGROUND[theme], "padding": 16}
 
 
 def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[str, bytes]:
@@ -57,7 +57,7 @@ def as_svg(figure: Figure, theme: Theme) -> bytes:
     import vl_convert
 
     spec = drawable({**figure.specs[0], "width": WIDTH})
-    look = {**config(theme), "background": BACKGROUND[theme], "padding": 16}
+    look = _look(theme=theme)
     svg: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[])
     return svg.encode()
 

@@ -137,9 +137,4 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
 
 
 def _legend_label(cpu: str, part: Measured) -> str:
-    return f"{cpu_name(cpu)}: max {us(part.max_ns)} us"
-
-
-def cpu_name(cpu: str) -> str:
-    """Return the name of a CPU: "CPU 0" for a number; other names stay as they are."""
-    return f"CPU {cpu}" if cpu.isdigit() else cpu
+    return f"{f'CPU {cpu}' if cpu.isdigit() else cpu}: max {us(part.max_ns)} us"

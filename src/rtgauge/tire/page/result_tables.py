@@ -72,15 +72,6 @@ SPEED_COLUMNS = [
 ]
 
 
-def short_note(runs: int) -> str:
-    """Return the note about runs that the figures leave out."""
-    verb = "is" if runs == 1 else "are"
-    return (
-        f"{plural(runs, 'run')} computed for less than a millisecond, too little for the time of a "
-        f"step, and {verb} left out."
-    )
-
-
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Table | None:
     """Return step time, speed-up and efficiency of real-fast runs, with a row per configuration; None without
     runs.
@@ -93,7 +84,12 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
             "times as fast as the serial solver on the same nodes."
         )
     ]
-    notes += [short_note(results.too_short)] if results.too_short else []
+    if results.too_short:
+        left = f"{'is' if results.too_short == 1 else 'are'} left out"
+        notes.append(
+            f"{plural(results.too_short, 'run')} computed for less than a millisecond, too little for the "
+            f"time of a step, and {left}."
+        )
     notes += [MARKED] if any(_star(point.worst_mark) for point in points) else []
     return Table(title, SPEED_COLUMNS, [_speed_row(point, results) for point in points], notes)
 

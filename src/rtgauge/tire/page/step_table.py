@@ -9,12 +9,11 @@ from typing import Any
 
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Step
-from rtgauge.report.table import Column, Table, numbers, texts
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
-from rtgauge.tire.analysis.results import FrontierRow, TireResults
-from rtgauge.tire.page.labels import period_name, policy_name, solver_name
+from rtgauge.tire.analysis.results import TireResults
 from rtgauge.tire.page.map_figures import map_title
-from rtgauge.tire.page.result_tables import MARKED, cost_grid, interval, largest_points, short_note
+from rtgauge.tire.page.result_tables import MARKED, cost_grid, frontier_grid, largest_points, speed_grid
 from rtgauge.tire.probe import PROBE as TIRE
 from rtgauge.units import format_duration, format_time, plural
 
@@ -124,23 +123,6 @@ def steps_in_short(steps: Sequence[Step]) -> str | None:
     return f"up to {fastest} node-steps per second in {plural(len(values), 'run')} of the tire"
 
 
-def _speed(results: TireResults) -> Table | None:
-    points = largest_points(results)
-    if not points:
-        return None
-    doubtful = [is_doubt(point.worst_mark) for point in points]
-    rows: list[list[str]] = []
-    for point, star in zip(points, doubtful, strict=True):
-        solver = solver_name(point.solver, free_running=point.free_running)
-        name = f"{solver}, {policy_name(point.policy)}{'*' if star else ''}"
-        times = [format_time(point.step_ns.value), f"{point.node_steps_per_s / 1e6:,.1f}"]
-        rows.append([name, str(point.threads), whole(point.nodes), *times, interval(point.speed_up)])
-    columns = [*texts(""), *numbers("threads", "nodes", "step", "M node-steps/s", "speed-up")]
-    notes = [short_note(results.too_short)] if results.too_short else []
-    notes += [MARKED] if any(doubtful) else []
-    return Table("Real-fast: the largest tire of each", columns, rows, notes)
-
-
 def _maps(results: TireResults) -> Table | None:
     if not results.maps:
         return None
@@ -159,40 +141,24 @@ def _maps(results: TireResults) -> Table | None:
     return Table("Real-time", columns, rows, [note])
 
 
-def _frontier_row(row: FrontierRow) -> list[str]:
-    frontier = row.searched
-    searched = [NONE, NONE, NONE, NONE]
-    if frontier is not None:
-        nodes = f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
-        nodes = "none" if frontier.nodes is None else nodes
-        share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
-        ends = f"{whole(frontier.low)} … {whole(frontier.high)}"
-        searched = [nodes, ends, whole(frontier.deadlines), share]
-    predicted = NONE if row.mean is None else whole(round(row.mean.value))
-    name = f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}"
-    return [name, str(row.threads), predicted, *searched]
+SPARE = {
+    "predicted, mean step": 1,
+    "million node-steps/s": 1,
+    "runs / deadlines": 2,
+    "efficiency": 2,
+    "map: holds / misses": 3,
+    "times serial": 3,
+    "predicted, longest delay": 4,
+    "60 s of simulation (s)": 4,
+    "switches per step": 5,
+}
+"""What a narrow terminal leaves out of the page's tables first: the columns with the highest numbers."""
 
 
-def _frontier(results: TireResults) -> Table | None:
-    rows = [_frontier_row(row) for row in results.frontiers if row.searched is not None]
-    if not rows:
-        return None
-    frontier = next(row.searched for row in results.frontiers if row.searched is not None)
-    sure = (
-        f"their median lies between these ends with {frontier.coverage * 100:.0f} % confidence"
-        if frontier.coverage
-        else "a single bisection has no interval"
-    )
-    notes = [
-        "predicted, holds and bisections are in nodes.",
-        "holds: the largest size found at which no run missed a deadline.",
-        "missed at most: the 95 % upper confidence bound on the share of missed deadlines.",
-        f"bisections: the ends of {plural(frontier.bisections, 'bisection')}; {sure}.",
-    ]
-    columns = [*texts(""), *numbers("threads"), Column("predicted", "number", spare=1)]
-    columns += [*numbers("holds", "bisections"), Column("deadlines", "number", spare=2)]
-    columns += numbers("missed at most")
-    return Table("The real-time frontier", columns, rows, notes)
+def _fitting(table: Table) -> Table:
+    """Return one of the page's tables for a terminal of any width."""
+    columns = [replace(column, spare=SPARE.get(column.title, 0)) for column in table.columns]
+    return replace(table, columns=columns)
 
 
 def _cost(results: TireResults) -> Table | None:
@@ -204,5 +170,8 @@ def _cost(results: TireResults) -> Table | None:
 
 def terminal_grids(results: TireResults) -> list[Table]:
     """Return the tables that have data, in the chapter's order."""
-    made = (_speed(results), _maps(results), _frontier(results), _cost(results))
-    return [table for table in made if table is not None]
+    speed = speed_grid(results, largest_points(results), "Real-fast: the largest tire of each")
+    searched = [row for row in results.frontiers if row.searched is not None]
+    frontier = frontier_grid(results.model_copy(update={"frontiers": searched}))
+    made = (speed, _maps(results), frontier, _cost(results))
+    return [_fitting(table) for table in made if table is not None]

@@ -49,30 +49,59 @@ def _row(point: SpeedPoint, estimate: Estimate, factor: float, results: TireResu
     return threads_name(point.threads, results), solver, point.nodes, estimate.value * factor, low, high
 
 
+def _curves(
+    results: TireResults,
+    points: Sequence[tuple[SpeedPoint, Estimate]],
+    y: vega.Part,
+    edge: float,
+    number: tuple[str, str],
+    *,
+    factor: float = 1.0,
+    by: vega.Part | None = None,
+) -> list[vega.Part]:
+    """Return the layers of curves over n: a line per thread number with its points and their intervals, and a
+    dashed line at `edge`. `number`: a value's name and format. `by`: a channel for the form of line and
+    points.
+    """
+    name, form = number
+    numbers = (("value:Q", name, form), ("low:Q", "from", form), ("high:Q", "to", form))
+    tooltip = vega.tips("solver:N", "threads:N", ("nodes:Q", "nodes", ","), *numbers)
+    data = vega.csv(COLUMNS, [_row(point, estimate, factor, results) for point, estimate in points])
+    place = {
+        "x": nodes_axis("nodes:Q", [point.nodes for point, _ in points]),
+        "y": y,
+        "color": colours(results),
+    }
+    bars = vega.mark("rule", strokeWidth=1.2, opacity=0.65, clip=True)
+    drawable = " && datum.low > 0" if y["scale"].get("type") == "log" else ""
+    known = vega.where(f"isValid(datum.low){drawable}")
+    ends = {**place, "y": vega.shown("low:Q"), "y2": vega.shown("high")}
+    line = vega.mark("line", strokeWidth=1.6, opacity=0.85, clip=True)
+    dots = vega.mark("point", filled=True, size=38, opacity=1)
+    return [
+        vega.layer(
+            vega.csv("y:Q", [[edge]]),
+            vega.mark("rule", strokeDash=[5, 3], style="muted"),
+            y=vega.shown("y:Q"),
+        ),
+        vega.layer(data, bars, known, **ends),
+        vega.layer(data, line, **place, **({} if by is None else {"strokeDash": by})),
+        vega.layer(data, dots, **place, tooltip=tooltip, **({} if by is None else {"shape": by})),
+    ]
+
+
 def _time_chart(results: TireResults, points: Sequence[SpeedPoint], text: str) -> vega.Part:
     factor = SIMULATED_STEPS / 1e9
-    rows = [_row(point, point.step_ns, factor, results) for point in points]
-    values = [float(str(row[3])) for row in rows]
+    values = [point.step_ns.value * factor for point in points]
     low, high = min(values) / 1.4, max([*values, SIMULATED_S]) * 1.4
-    x = nodes_axis("nodes:Q", [point.nodes for point in points])
     title = f"time for {SIMULATED_S} s of simulation (s)"
     y = vega.log_axis("value:Q", low, high, title, format="~g")
-    numbers = (("value:Q", "s", ".4g"), ("low:Q", "from", ".4g"), ("high:Q", "to", ".4g"))
-    tooltip = vega.tips("solver:N", "threads:N", ("nodes:Q", "nodes", ","), *numbers)
-    data = vega.csv(COLUMNS, rows)
-    place = {"x": x, "y": y, "color": colours(results)}
-    edge = vega.csv("y:Q", [[SIMULATED_S]])
     side = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -3}
     label = vega.mark("text", text="as fast as real time", style="muted", **side)
-    bars = vega.mark("rule", strokeWidth=1.2, opacity=0.7, clip=True)
-    known = vega.where("isValid(datum.low) && datum.low > 0")
-    ends = {**place, "y": vega.shown("low:Q")}
+    known = [(point, point.step_ns) for point in points]
     layers = [
-        vega.layer(edge, vega.mark("rule", strokeDash=[5, 3], style="muted"), y=vega.shown("y:Q")),
-        vega.layer(edge, label, y=vega.shown("y:Q"), x=vega.fixed(0)),
-        vega.layer(data, bars, known, **ends, y2=vega.shown("high")),
-        vega.layer(data, vega.mark("line", strokeWidth=1.6, opacity=0.85), **place),
-        vega.layer(data, vega.mark("point", filled=True, size=34, opacity=1), **place, tooltip=tooltip),
+        *_curves(results, known, y, SIMULATED_S, ("s", ".4g"), factor=factor),
+        vega.layer(vega.csv("y:Q", [[SIMULATED_S]]), label, y=vega.shown("y:Q"), x=vega.fixed(0)),
     ]
     return vega.layered(layers, height=HEIGHT, description=text)
 
@@ -123,32 +152,16 @@ def _threads_chart(
     title: str,
 ) -> vega.Part:
     known = [(point, estimate) for point in points if (estimate := of(point)) is not None]
-    rows = [_row(point, estimate, 1.0, results) for point, estimate in known]
     most = max(estimate.value for _, estimate in known)
     top = max(max(estimate.value, estimate.high or 0.0) for _, estimate in known)
-    x = nodes_axis("nodes:Q", [point.nodes for point, _ in known])
     scale = {"domain": [0, max(1.0, min(top, 2 * most)) * 1.08], "nice": True}
-    solvers = by_solver(point.solver for point, _ in known)
-    numbers = (("value:Q", title, ".3f"), ("low:Q", "from", ".3f"), ("high:Q", "to", ".3f"))
-    tooltip = vega.tips("solver:N", "threads:N", ("nodes:Q", "nodes", ","), *numbers)
-    data = vega.csv(COLUMNS, rows)
-    edge = vega.csv("y:Q", [[1]])
-    place = {
-        "x": x,
-        "y": vega.shown("value:Q", scale=scale, axis={"title": title}),
-        "color": colours(results),
-    }
-    by = vega.kinds("solver:N", solvers)
-    dots = vega.mark("point", filled=True, size=40, opacity=1)
-    bars = vega.mark("rule", strokeWidth=1.2, opacity=0.6, clip=True)
-    ends = {**place, "y": vega.shown("low:Q")}
-    layers = [
-        vega.layer(edge, vega.mark("rule", strokeDash=[5, 3], style="muted"), y=vega.shown("y:Q")),
-        vega.layer(data, bars, vega.where("isValid(datum.low)"), **ends, y2=vega.shown("high")),
-        vega.layer(data, vega.mark("line", strokeWidth=1.6, opacity=0.85, clip=True), **place, strokeDash=by),
-        vega.layer(data, dots, **place, shape=by, tooltip=tooltip),
-    ]
-    summary = "; ".join(f"{row[1]}, {row[0]}, {row[2]} nodes: {row[3]:.3g}" for row in rows)
+    y = vega.shown("value:Q", scale=scale, axis={"title": title})
+    by = vega.kinds("solver:N", by_solver(point.solver for point, _ in known))
+    layers = _curves(results, known, y, 1, (title, ".3f"), by=by)
+    summary = "; ".join(
+        f"{point.solver}, {threads_name(point.threads, results)}, {point.nodes} nodes: {estimate.value:.3g}"
+        for point, estimate in known
+    )
     over = f"{title} against the number of nodes"
     return vega.layered(layers, height=HEIGHT - 40, description=f"{over}. {summary}")
 
