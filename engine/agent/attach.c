@@ -62,8 +62,9 @@ static int open_all(struct attach *a, const char *folder)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "%.200s cannot be used: %s", folder,
 				  errname(errno));
 	if (flock(lock, LOCK_EX | LOCK_NB))
-		return error_line(STATUS_CANNOT_MEASURE, "attached",
-				  "another connection follows this program; is that run still in progress?");
+		return error_line(
+			STATUS_CANNOT_MEASURE, "attached",
+			"another connection already follows this program; check whether that run is still in progress");
 	a->input = open_in(dir, "input", O_RDWR);
 	a->output = open_in(dir, "output", O_RDONLY);
 	a->status = open_in(dir, "status", O_RDONLY);

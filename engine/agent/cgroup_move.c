@@ -104,7 +104,7 @@ static int verb_gather(int argc, char **argv)
 	free(dir);
 	if (!ours)
 		return usage_error(
-			"%.200s is not a group that run %s made with `set`: its tasks could not be put back",
+			"%.200s is not a group that run %s made with `set`, so its tasks could not be put back",
 			argv[rest], run);
 	return gather(argv[rest]);
 }

@@ -94,15 +94,16 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 	if (status)
 		return status;
 	if (!text_is_plain(label, sizeof(guard->self.label) - 1))
-		return usage_error("--label takes one line of UTF-8, at most 256 bytes");
+		return usage_error("--label must be one line of UTF-8, at most 256 bytes");
 	if (wish->lock_dir && strlen(wish->lock_dir) > LOCK_DIR_MAX)
-		return usage_error("--lock-dir takes at most %d bytes", LOCK_DIR_MAX);
+		return usage_error("--lock-dir must have at most %d bytes", LOCK_DIR_MAX);
 	if (wish->status_fd >= 0 && fcntl((int)wish->status_fd, F_GETFD) < 0)
 		return usage_error("--status-fd: descriptor %lld is not open", (long long)wish->status_fd);
 	if (rest < argc && !dashes)
-		return usage_error("'%.100s': write the program of a guard after --", argv[rest]);
+		return usage_error("'%.100s' is not an option; give the program to guard after --",
+				   argv[rest]);
 	if (rest == argc && dashes)
-		return usage_error("no program is given after --");
+		return usage_error("no program was given; give the program to guard after --");
 	strcpy(guard->self.run, run);
 	strcpy(guard->self.label, label);
 	wish->program = rest < argc ? argv + rest : NULL;
@@ -289,7 +290,7 @@ static int run(struct guard *guard, struct wish *wish, const char *dir, FILE *ev
 	if (wish->program && guard->note_error) {
 		error_line(
 			STATUS_CANNOT_MEASURE, "program",
-			"'%.200s' was not started: the journal %s/journal.ndjson cannot be written (%s), and this run has settings to be put back after it",
+			"'%.200s' was not started, because the journal %s/journal.ndjson cannot be written (%s) and this run has settings to put back",
 			wish->program[0], dir, errname(guard->note_error));
 	} else if (wish->program && guard->start_error) {
 		error_line(STATUS_CANNOT_MEASURE, "program", "'%.200s' cannot be started: %s%s",

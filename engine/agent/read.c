@@ -176,7 +176,7 @@ static int read_patterns(struct glob_paths *paths)
 		return usage_error("the patterns on standard input cannot be read: %s", errname(error));
 	if (bytes.more) {
 		free(bytes.data);
-		return usage_error("more than 16 MiB of patterns on standard input");
+		return usage_error("standard input has more than 16 MiB of patterns");
 	}
 	end = memchr(bytes.data, '\0', bytes.len) ? '\0' : '\n';
 	for (char *at = bytes.data, *last = at + bytes.len; at < last && !error;) {
@@ -203,7 +203,7 @@ static int verb_read(int argc, char **argv)
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	if (i == argc)
-		return usage_error("read needs a path or a pattern, or - for patterns on standard input");
+		return usage_error("give read a path or a pattern, or - for patterns on standard input");
 	if (!dashes && argc - i == 1 && !strcmp(argv[i], "-"))
 		status = read_patterns(&paths);
 	else

@@ -124,11 +124,11 @@ static int release(struct machine_lock *lock)
 	if (!*holder.run)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "release",
-			"the run that holds this machine does not say which it is: end it where it was started");
+			"the run that holds this machine does not give its ID; end it where it was started");
 	if (!machine_lock_is_silent(&holder, now_ns))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "release",
-			"run %s is still running, and its host was last heard of %lld s ago: end it where it was started",
+			"run %s is still running, and its host was heard from %lld s ago; end it where it was started",
 			holder.run, (long long)((now_ns - holder.heard_ns) / NS_PER_S));
 	if (holder.pid_namespace != machine_lock_pid_namespace())
 		return error_line(

@@ -133,7 +133,7 @@ static void print_damaged(const struct damaged *damaged, struct json *j)
 	json_str(j, "type", "restore");
 	json_null(j, "path");
 	json_str(j, "action", "damaged");
-	json_str(j, "error", "the entry is damaged: it was not obeyed");
+	json_str(j, "error", "the entry is damaged, so it was ignored");
 	json_uint(j, "line", damaged->line);
 	json_uint(j, "bytes", damaged->len);
 	json_strn(j, "text", damaged->text, damaged->len < 4096 ? damaged->len : 4096);

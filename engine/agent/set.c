@@ -90,7 +90,7 @@ static int no_journal(const char *dir, int error)
 {
 	return error_line(
 		STATUS_CANNOT_MEASURE, "output",
-		"nothing was set: the journal %s/journal.ndjson cannot be written (%s); it has to be there first, to put settings back after a crash: make room or give --journal DIR",
+		"nothing was set, because the journal %s/journal.ndjson cannot be written (%s) and settings could not be put back after a crash without it; free space, or give --journal DIR",
 		dir, errname(error));
 }
 
@@ -263,9 +263,10 @@ static int verb_set(int argc, char **argv)
 	if (status)
 		return status;
 	if (!process_read((pid_t)pid, &owner) || !process_lives((pid_t)pid, owner.start))
-		return error_line(STATUS_CANNOT_MEASURE, "owner-gone",
-				  "nothing was set: process %lld, the owner of the settings, is gone",
-				  (long long)pid);
+		return error_line(
+			STATUS_CANNOT_MEASURE, "owner-gone",
+			"nothing was set, because process %lld, the owner of the settings, has ended",
+			(long long)pid);
 	status = agent_find_journal(journal, &dir);
 	if (status)
 		return status;

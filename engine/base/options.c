@@ -31,7 +31,7 @@ static int choose(const struct option_entry *option, const char *text)
 			return 0;
 		}
 	}
-	return usage_error("--%s %.100s: not one of its choices; see --help", option->name, text);
+	return usage_error("--%s %.100s is not one of its choices; see --help", option->name, text);
 }
 
 static int assign(const struct option_entry *option, const char *text)
@@ -55,12 +55,12 @@ static int assign(const struct option_entry *option, const char *text)
 		return choose(option, text);
 	case OPTION_TEXT:
 		if (!*text && !option->may_be_empty)
-			return usage_error("--%s needs a value that is not empty", option->name);
+			return usage_error("give --%s a value that is not empty", option->name);
 		*(const char **)option->value = text;
 		return 0;
 	case OPTION_CPUS:
 		if (!cpuset_parse(option->value, text) || !cpuset_count(option->value))
-			return usage_error("--%s %.100s: not a CPU list such as 0-3,6", option->name, text);
+			return usage_error("--%s %.100s is not a CPU list such as 0-3,6", option->name, text);
 		return 0;
 	case OPTION_FLAG:
 		break;

@@ -139,7 +139,7 @@ static bool failed(const char *what)
 int explain_check(void)
 {
 	if (explain_options.instance && !tracefs_is_name(explain_options.instance))
-		return usage_error("--explain-instance %.80s: letters, digits, - and _, at most 64",
+		return usage_error("--explain-instance %.80s: give at most 64 letters, digits, - and _",
 				   explain_options.instance);
 	return 0;
 }
@@ -401,9 +401,10 @@ void explain_announce(struct json *j)
 	if (!explain_options.instance)
 		return;
 	if (!explain.on) {
-		stream_mark(j, "not-explained", SEVERITY_NOTE, -1,
-			    "latencies are not explained: the kernel's events cannot be recorded (%s)",
-			    explain.failure);
+		stream_mark(
+			j, "not-explained", SEVERITY_NOTE, -1,
+			"latencies are not explained, because the kernel's events cannot be recorded (%s)",
+			explain.failure);
 		return;
 	}
 	json_open(j, NULL, '{');

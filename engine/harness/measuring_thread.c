@@ -81,8 +81,8 @@ int harness_thread_start(struct harness_thread *t)
 	if (error && harness_memory_limited())
 		return harness_no_memory();
 	if (error)
-		return error_line(STATUS_CANNOT_MEASURE, "internal", "no thread for CPU %d: %s", t->cpu,
-				  strerror(error));
+		return error_line(STATUS_CANNOT_MEASURE, "internal",
+				  "the thread for CPU %d cannot be started: %s", t->cpu, strerror(error));
 	if (!wait_ready(t))
 		return refuse_held_cpu(t->cpu, "its measuring thread", "other CPUs with --cpu");
 	if (t->policy_refused && t->policy == POLICY_DEADLINE)

@@ -39,7 +39,7 @@ void summary_write(struct series *s, const struct harness_thread *t, struct json
 			    (long long)s->impossible);
 	else if (s->impossible)
 		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "CPU %d woke before its time %lld times: its clock or timer is wrong", s->cpu,
+			    "CPU %d woke early %lld times, so its clock or timer is wrong", s->cpu,
 			    (long long)s->impossible);
 	if (s->samples && !samples_close(s))
 		s->unwritable = true;

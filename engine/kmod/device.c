@@ -29,13 +29,12 @@ static int not_open(const char *name, int error)
 	if (error == ENOENT || error == ENXIO || error == ENODEV)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "kernel-module",
-			"the kernel module %s is not loaded: rtgauge loads it for the steps that need it; by hand: insmod (docs/kmod.md)",
+			"the kernel module %s is not loaded; rtgauge loads it for steps that need it, and you can load it with insmod (docs/kmod.md)",
 			name);
 	if (error == EBUSY)
-		return error_line(
-			STATUS_CANNOT_MEASURE, "kernel-module",
-			"/dev/%s is in use: another process measures with it, and there is one user at a time",
-			name);
+		return error_line(STATUS_CANNOT_MEASURE, "kernel-module",
+				  "/dev/%s is in use by another process, and only one can use it at a time",
+				  name);
 	return error_line(STATUS_CANNOT_MEASURE, "kernel-module", "/dev/%s cannot be opened (%s)%s", name,
 			  strerror(error), error == EACCES || error == EPERM ? "; run as root" : "");
 }
@@ -53,7 +52,7 @@ static int check(struct kmod_device *device, struct rtgauge_info *info)
 			snprintf(abi, sizeof(abi), "ABI %u", info->abi);
 		return error_line(
 			STATUS_CANNOT_MEASURE, "kernel-module",
-			"the loaded kernel module %s has %s, and this engine needs ABI %d; remove it (rmmod %s), then rtgauge loads its own",
+			"the loaded kernel module %s has %s, but this engine uses ABI %d; remove it (rmmod %s), then rtgauge loads its own",
 			device->name, abi, RTGAUGE_KMOD_ABI, device->name);
 	}
 	return 0;

@@ -240,7 +240,7 @@ static int check_numbers(struct harness *h)
 	(void)h;
 	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MAX)
 		return usage_error(
-			"busy for %lld ns of %lld ns leaves too little time for the rest of the machine: at most %d %% is allowed",
+			"busy for %lld ns of %lld ns leaves too little time for the rest of the machine; give at most %d %%",
 			(long long)busy_ns, (long long)round_ns, BUSY_PERCENT_MAX);
 	return 0;
 }

@@ -225,7 +225,7 @@ static void conclude(struct harness *h, struct json *j)
 	if (preempted < events / 100 * PREEMPTED_PERCENT)
 		stream_mark(
 			j, "not-preempted", SEVERITY_DOUBTFUL, 0,
-			"the low task was preempted %lld times at %lld events: at the others it did not run",
+			"the low task was preempted %lld times at %lld events; at the other events it did not run",
 			(long long)preempted, (long long)events);
 }
 
@@ -233,7 +233,7 @@ static int check_numbers(struct harness *h)
 {
 	(void)h;
 	if (harness_options.policy != POLICY_OTHER && harness_options.priority < 2)
-		return usage_error("the low task has one priority less: give --priority 2 or more");
+		return usage_error("the low task's priority is one lower; give --priority 2 or more");
 	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
 		return usage_error(
 			"the low task never leaves its CPU, so the task that wakes the high task cannot run there; give --placement other-core or same-core");

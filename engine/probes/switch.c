@@ -125,7 +125,7 @@ static void conclude(struct harness *h, struct json *j)
 	if (kept_the_cpu > series->total.count)
 		stream_mark(
 			j, "few-switches", SEVERITY_NOTE, 0,
-			"after %lld of %lld yields the same task continued: this policy does not hand over the CPU at each",
+			"after %lld of %lld yields the same task continued, because this policy does not hand over the CPU at each yield",
 			(long long)kept_the_cpu, (long long)kept_the_cpu + series->total.count);
 }
 

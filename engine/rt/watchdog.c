@@ -219,7 +219,7 @@ static void *watch(void *arg)
 			if (hogs_cpu) {
 				snprintf(
 					dog->why, sizeof(dog->why),
-					"a measuring thread used more than %d %% of its CPU for 2 s: the interval is too short for this machine",
+					"a measuring thread used more than %d %% of its CPU for 2 s, so the interval is too short for this machine",
 					hog_percent);
 				bite(dog);
 				return NULL;
@@ -228,14 +228,15 @@ static void *watch(void *arg)
 		if (drain_starves(&drain, dog)) {
 			snprintf(
 				dog->why, sizeof(dog->why),
-				"ordinary threads of the engine did not run for 5 s: something takes every CPU");
+				"ordinary threads of the engine did not run for 5 s, because something takes every CPU");
 			bite(dog);
 			return NULL;
 		}
 		if (atomic_load(dog->stop) && now_ns - began_ns < limit_ns)
 			limit_ns = now_ns - began_ns;
 		if (now_ns - began_ns - OVERTIME_NS > limit_ns) {
-			snprintf(dog->why, sizeof(dog->why), "the probe was not done 30 s after its time");
+			snprintf(dog->why, sizeof(dog->why),
+				 "the probe was still running 30 s after its time");
 			bite(dog);
 			return NULL;
 		}

@@ -17,12 +17,12 @@
 int loop_check(const char *rest, enum path_role role, const char *name)
 {
 	if (*rest)
-		return error_line(STATUS_USAGE, "path", "--path %s takes nothing after it, but has '%.60s'",
+		return error_line(STATUS_USAGE, "path", "nothing may follow --path %s, but '%.60s' does",
 				  name, rest);
 	if (role != PATH_BOTH)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %s is within one engine: use --role both, or for two engines --path udp:HOST:PORT or gpio:CHIP:LINES",
+			"--path %s is within one engine; give --role both, or, for two engines, --path udp:HOST:PORT or gpio:CHIP:LINES",
 			name);
 	return 0;
 }

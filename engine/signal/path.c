@@ -50,7 +50,7 @@ int path_open(const char *text, enum path_role role, bool both_ways, struct path
 	if (!kind)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %.100s: there are loop:eventfd, loop:pipe, loop:socketpair, loop:mqueue, loop:udp, udp:HOST:PORT, gpio:CHIP:LINES and wire",
+			"--path %.100s is unknown; choose from loop:eventfd, loop:pipe, loop:socketpair, loop:mqueue, loop:udp, udp:HOST:PORT, gpio:CHIP:LINES and wire",
 			text);
 	if (RUNTIME_IS_COKERNEL && !kind->on_cokernel)
 		return error_line(
@@ -74,7 +74,7 @@ int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 	ends[PATH_SLAVE].slave = true;
 	if (role != PATH_BOTH && role != kernel->task)
 		return error_line(STATUS_USAGE, "path",
-				  "--space kernel is for the %s: give --role %s or both",
+				  "--space kernel applies to the %s; give --role %s or both",
 				  path_role_names[kernel->task], path_role_names[kernel->task]);
 	if (kind == &path_gpio)
 		return gpio_open_lines(rest, role, both_ways, kernel, ends);
@@ -156,8 +156,7 @@ int roles_cpus(struct probe_cpus *cpus, int cpu[2])
 	int status = 0;
 
 	if (slave_cpu >= 0 && role_options.role != PATH_BOTH)
-		return usage_error(
-			"--slave-cpu is for --role both; --cpu is the CPU of a role that is alone");
+		return usage_error("--slave-cpu works only with --role both; for a single role, give --cpu");
 	cpu[PATH_MASTER] = cpu[PATH_SLAVE] = cpuset_next(&cpus->measured, 0);
 	if (slave_cpu >= 0) {
 		struct probe_cpus of_slave;

@@ -46,7 +46,7 @@ static int join(unsigned int a, unsigned int b)
 	if (error)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"lines %u and %u of the wire cannot be joined (%s): one of them is joined to another",
+			"lines %u and %u of the wire cannot be joined (%s), because one of them is joined to another",
 			a, b, strerror(error));
 	return 0;
 }
@@ -112,7 +112,7 @@ static int open_chip_lines(const char *lines, enum path_role role, bool both_way
 	if (chip < 0)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"the wire's GPIO chip has no device /dev/gpiochip*: is devtmpfs mounted on /dev?");
+			"the wire's GPIO chip has no device /dev/gpiochip*; check that devtmpfs is mounted on /dev");
 	snprintf(text, sizeof(text), "gpiochip%d:%s", chip, lines);
 	ends[PATH_MASTER].kind = ends[PATH_SLAVE].kind = &path_gpio;
 	return gpio_open_lines(text, role, both_ways, kernel, ends);
@@ -135,9 +135,11 @@ static int open_wire(const char *rest, enum path_role role, bool both_ways, stru
 	int status;
 
 	if (*rest)
-		return error_line(STATUS_USAGE, "path", "--path wire takes no lines: it joins its own");
+		return error_line(STATUS_USAGE, "path",
+				  "--path wire takes no lines, because it joins its own");
 	if (role != PATH_BOTH)
-		return error_line(STATUS_USAGE, "path", "--path wire is within one machine: use --role both");
+		return error_line(STATUS_USAGE, "path",
+				  "--path wire is within one machine; give --role both");
 	status = wire_open(both_ways);
 	return status ? status : wire_open_lines(role, both_ways, NULL, ends);
 }

@@ -88,7 +88,7 @@ def _check_depth(document: object) -> None:
             values = container.values() if isinstance(container, dict) else container
             inner += [value for value in values if type(value) is dict or type(value) is list]
         level = inner
-    raise ValueError(f"it is nested more than {MOST_DEPTH} deep")
+    raise ValueError(f"it is nested more than {MOST_DEPTH} levels deep")
 
 
 def _check_values(document: object) -> None:
@@ -106,7 +106,7 @@ def _check_values(document: object) -> None:
                 inner += cast("list[object]", value)
             elif isinstance(value, int):
                 if not -MOST_INTEGER <= value < MOST_INTEGER:
-                    raise ValueError("an integer has more than 64 bits (with its sign)")
+                    raise ValueError("an integer has more than 64 bits, including its sign")
             elif isinstance(value, float):
                 if not abs(value) <= MOST_FLOAT:
                     raise ValueError("a number is not finite, or above 1e30")
@@ -162,7 +162,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         document = tomllib.loads(text)
     except RecursionError:
-        raise ValueError(f"it is nested more than {MOST_DEPTH} deep") from None
+        raise ValueError(f"it is nested more than {MOST_DEPTH} levels deep") from None
     _check_values(document)
     return document
 

@@ -31,12 +31,12 @@ def parse_duration_ns(text: str) -> int:
     """
     match = re.fullmatch(r"([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([A-Za-zµμ]*)", text.strip())
     if match is None:
-        raise ValueError(f"'{text}' is not a duration; write it like 100us, 1ms, 10s, 1h")
+        raise ValueError(f"'{text}' is not a duration; give one such as 100us, 1ms, 10s or 1h")
     number, unit = match.groups()
     if unit == "":
-        raise ValueError(f"'{text}' has no unit; write it like {number}us, {number}ms or {number}s")
+        raise ValueError(f"'{text}' has no unit; give {number}us, {number}ms or {number}s, for example")
     if unit not in NS_PER_UNIT:
-        raise ValueError(f"'{text}': unknown unit '{unit}'; units are ns, us, ms, s, min, h, d")
+        raise ValueError(f"'{text}' has the unknown unit '{unit}'; give ns, us, ms, s, min, h or d")
     value = Fraction(number) * NS_PER_UNIT[unit]  # exact for any number of digits
     if value.denominator != 1:
         raise ValueError(f"'{text}' is not a whole number of nanoseconds")
@@ -69,7 +69,7 @@ def parse_percent(text: str) -> float:
     match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)\s*%", text.strip())
     share = float(match[1]) / 100 if match is not None else 0.0
     if not 0 < share <= 10:
-        raise ValueError(f"'{text}' is not a change in percent; write it like 10%")
+        raise ValueError(f"'{text}' is not a change in percent; give one such as 10%")
     return share
 
 
@@ -116,11 +116,11 @@ def parse_cpu_list(text: str) -> list[int]:
     for part in text.strip().split(","):
         match = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*", part)
         if match is None:
-            raise ValueError(f"'{text}' is not a CPU list; write it like 0-3,6")
+            raise ValueError(f"'{text}' is not a CPU list; give one such as 0-3,6")
         first = int(match[1])
         last = int(match[2]) if match[2] is not None else first
         if last < first:
-            raise ValueError(f"'{part.strip()}' in the CPU list runs backwards; write it like {last}-{first}")
+            raise ValueError(f"'{part.strip()}' in the CPU list runs backwards; give {last}-{first}")
         if last > MAX_CPU:
             raise ValueError(f"CPU {last} is beyond {MAX_CPU}, the largest CPU number of Linux")
         cpus.update(range(first, last + 1))
@@ -144,7 +144,7 @@ def parse_cpu_mask(text: str) -> list[int]:
     otherwise.
     """
     if not re.fullmatch(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*", text) or len(text) > MAX_MASK_DIGITS:
-        raise ValueError(f"'{text[:40]}' is not a CPU mask; write it like ff,0000000f")
+        raise ValueError(f"'{text[:40]}' is not a CPU mask; give one such as ff,0000000f")
     bits = int(text.replace(",", ""), 16)
     return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
 

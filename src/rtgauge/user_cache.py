@@ -52,7 +52,7 @@ def check_private(path: Path) -> Path:
     reason = open_to_others(path)
     if reason is not None:
         raise MeasureError(
-            f"{path} is not used: {reason}; set XDG_CACHE_HOME and XDG_DATA_HOME to folders of your "
+            f"{path} is not used, because {reason}; set XDG_CACHE_HOME and XDG_DATA_HOME to folders of your "
             "own, or remove that permission (chmod go-w)"
         )
     return path

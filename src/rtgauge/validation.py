@@ -18,9 +18,9 @@ def _duration(value: Any) -> Any:
     if isinstance(value, str):
         return 0 if value.strip() == "0" else parse_duration_ns(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("give a duration with a unit, like 100us, 1ms, 10s")
+        raise ValueError("give a duration with a unit, such as 100us, 1ms or 10s")
     if value != 0:
-        raise ValueError(f"{value} has no unit; write it like {value}us, {value}ms or {value}s")
+        raise ValueError(f"{value} has no unit; give {value}us, {value}ms or {value}s, for example")
     return 0
 
 
@@ -28,7 +28,7 @@ def _cpus(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise ValueError("give a CPU list like 0-3,6")
+        raise ValueError("give a CPU list such as 0-3,6")
     return format_cpu_list(parse_cpu_list(value))
 
 

@@ -241,7 +241,7 @@ def test_modules_of_another_abi_are_refused(xenomai_modules: str, tmp_path: Path
     for module in Path(os.environ["RTGAUGE_KMOD"]).rglob("*.ko"):
         (tmp_path / module.name).write_bytes(module.read_bytes().replace(b"rtgauge_abi=1", b"rtgauge_abi=9"))
     words = ("probe", "response", "--rt", "cobalt", "--space", "kernel", "--target", xenomai_modules)
-    assert "has ABI 9, but this rtgauge needs ABI 1" in error_line(
+    assert "has ABI 9, but this rtgauge uses ABI 1" in error_line(
         rtgauge(*words, env={"RTGAUGE_KMOD": str(tmp_path)}), 3
     )
 

@@ -207,12 +207,13 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     replace_windows(record, 2, [row([5_000] * 1_000, index=i) for i in range(60)])
     status, out, _ = run(monkeypatch, capsys, record, "--details")
     assert status == 0
-    assert "HM is empty: nothing was measured" in out
+    assert "HM is empty, so there is nothing" in out
     assert "All latencies of Single are equal (5.00 us)" in out
     assert "HM: paper: the sample is empty" in out
     assert "MI: paper: the baseline has only one bin, 5 us" in out
     assert (
-        "Single: cannot be estimated from this sample: the largest values have only 1 different value" in out
+        "Single: no estimate is possible from this sample: the largest values of all windows have only 1 different value"
+        in out
     )
     assert "no side" not in out
     status, out, _ = run(monkeypatch, capsys, record, "--no-intervals", "--details", "--baseline", "HM")

@@ -183,7 +183,7 @@ def test_after_kill_9_of_the_guard_too_restore_puts_everything_back(
     assert state()["groups"] != []
     assert "restored" in good(rtgauge("restore")).stdout
     assert state() == unchanged
-    assert "nothing had to be put back" in good(rtgauge("restore")).stdout
+    assert "nothing had to be restored" in good(rtgauge("restore")).stdout
 
 
 @several_cpus

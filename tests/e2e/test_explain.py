@@ -110,7 +110,7 @@ def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> Non
     done = rtgauge("probe", "wakeup", *words, before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
     (step,) = json.loads(good(done).stdout)["steps"]
     (mark,) = [mark for mark in step["marks"] if mark["name"] == "not-explained"]
-    assert "cannot be recorded here: tracefs: not allowed: run as root" in mark["detail"]
+    assert "cannot be recorded here: tracefs: not allowed; run as root" in mark["detail"]
     assert "deployment-incomplete" not in {mark["name"] for mark in step["marks"]}
     assert step["explain"] is None
     assert step["total"]["count"] > 0
@@ -131,8 +131,8 @@ def test_without_the_right_to_record_watch_says_what_it_takes(tmp_path: Path) ->
     )
     assert done.returncode == 3
     assert not (tmp_path / "started").exists()
-    assert "the kernel's events cannot be recorded here: tracefs: not allowed: run as root" in done.stderr
-    assert "root and a kernel with CONFIG_FTRACE" in done.stderr
+    assert "the kernel's events cannot be recorded here: tracefs: not allowed; run as root" in done.stderr
+    assert "root on a kernel with CONFIG_FTRACE" in done.stderr
     assert "trace-parts" not in done.stderr
 
 
@@ -201,7 +201,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
     [
         ((), "name a running program"),
         (("--pid", 1, "--", "true"), "name a running program"),
-        (("--", "/no/such/program"), "cannot be started: No such file"),
+        (("--", "/no/such/program"), "cannot be started: no such file"),
         (("--", "true"), "ended at once, with status 0"),
         (("--pid", 4194303), "there is no process"),
         (("--program", "no-such-thing"), "no program is named no-such-thing"),

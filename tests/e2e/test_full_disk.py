@@ -73,7 +73,7 @@ def test_a_step_does_not_fit(small_disk: Path) -> None:
         rtgauge("run", "--load", "idle", "--duration", "300ms", "--repeats", 4, *SHORT, "--out", small_disk),
         3,
     )
-    assert "disk full" in line
+    assert "disk is full" in line
     (record,) = small_disk.glob("*.partial")
     assert f"rtgauge run --resume {record}" in line
     before = hashes(record / "steps")
@@ -85,7 +85,7 @@ def test_a_step_does_not_fit(small_disk: Path) -> None:
 
 def test_nothing_fits(small_disk: Path) -> None:
     (small_disk / "filler").write_bytes(bytes(299 * 1024))
-    assert "disk full" in error_line(
+    assert "disk is full" in error_line(
         rtgauge("run", "--load", "idle", "--duration", "300ms", "--out", small_disk), 3
     )
 
@@ -138,7 +138,7 @@ def test_the_samples_fit_but_not_as_text(small_disk: Path) -> None:
         small_disk / "s.csv",
     )
     line = error_line(done, 3)
-    assert "disk full" in line
+    assert "disk is full" in line
     assert "--samples" in line
     assert list(small_disk.iterdir()) == []
     assert "CPU " in done.stdout
@@ -169,7 +169,7 @@ def test_every_size_of_a_disk(small_disk: Path, tmp_path: Path, what: str) -> No
         done = rtgauge(*words)
         statuses.append(done.returncode)
         if done.returncode:
-            assert "disk full" in error_line(done, 3)
+            assert "disk is full" in error_line(done, 3)
             assert not [
                 path.name for path in small_disk.rglob("*") if path.name.endswith((".tmp", ".partial"))
             ]

@@ -78,7 +78,7 @@ def test_a_kernel_that_panics_is_told_with_the_end_of_its_console(lab: dict[str,
 def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | None]) -> None:
     done = invoke("lab", "boot", "debian", "--accel", "tcg", env={**lab, "FAKE_SAYS": "ends"})
     assert "once more" in done.stderr
-    assert "QEMU ended while lab:debian booted" in error_line(done, 3)
+    assert "QEMU was killed or crashed while lab:debian booted" in error_line(done, 3)
 
 
 def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
@@ -195,7 +195,9 @@ def test_a_build_waits_for_another_one(lab: dict[str, str | None], tmp_path: Pat
             [*COMMAND, "lab", "build", "debian-rt"], env=environment(**lab), stderr=log
         )
         wait_until(
-            lambda: "waiting until another image has been built" in (tmp_path / "log").read_text(),
+            lambda: (
+                "another image is being built; waiting until it is finished" in (tmp_path / "log").read_text()
+            ),
             "the build to wait",
         )
         assert process.poll() is None

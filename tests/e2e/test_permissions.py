@@ -46,7 +46,10 @@ def limits(**wanted: int) -> Callable[[], None]:
 
 @pytest.mark.parametrize(
     ("who", "says"),
-    [(ORDINARY, "not root, no CAP_SYS_NICE"), (WEAK_ROOT, "not root's full rights, no CAP_SYS_NICE")],
+    [
+        (ORDINARY, "is not root and has no CAP_SYS_NICE"),
+        (WEAK_ROOT, "lacks some of root's rights and has no CAP_SYS_NICE"),
+    ],
 )
 def test_no_real_time_scheduling(tmp_path: Path, who: tuple[str, ...], says: str) -> None:
     tmp_path.chmod(0o777)
@@ -147,7 +150,7 @@ def test_a_user_namespace_is_named() -> None:
     """Root of a namespace has CAP_SYS_NICE, which counts nothing outside of it."""
     namespace = ("unshare", "--user", "--map-root-user")
     line = error_line(rtgauge(*PROBE, before=namespace, preexec_fn=limits(rtprio=0)), 3)
-    assert "in a user namespace: CAP_SYS_NICE has no effect there" in line
+    assert "in a user namespace, where CAP_SYS_NICE has no effect" in line
     assert "start it in the host's user namespace" in line
 
 

@@ -160,7 +160,7 @@ def test_sides_by_turns_go_on_in_the_order_that_was_drawn(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_resumed(tmp_path: Path, record: Path) -> None:
-    assert "is complete: there is nothing to resume" in error_line(invoke("run", "--resume", record), 2)
+    assert "is complete, so there is nothing to resume" in error_line(invoke("run", "--resume", record), 2)
     partial = record.rename(record.with_name(record.name + ".partial"))
     run = partial / "run.json"
     text = run.read_text()

@@ -177,7 +177,11 @@ def engines(verb: str) -> list[int]:
             3,
             "there is no GPIO chip /dev/gpiochip77",
         ),
-        (["response", "--path", "udp:no-such-host.invalid:1", "--role", "master"], 3, "is not known here"),
+        (
+            ["response", "--path", "udp:no-such-host.invalid:1", "--role", "master"],
+            3,
+            "cannot resolve the host",
+        ),
         (
             [
                 "response",
@@ -193,7 +197,7 @@ def engines(verb: str) -> list[int]:
             3,
             "start the slave first",
         ),
-        (["response", "--load", "read", "--cycles", "5"], 2, "name what to read"),
+        (["response", "--load", "read", "--cycles", "5"], 2, "say what to read"),
         (["response", "--load", "swarm:no"], 2, "1 to 5000"),
     ],
 )

@@ -148,7 +148,7 @@ def test_deployments_of_another_machine_are_shown_and_nothing_is_left(board: Mac
     assert "Single" in shown
     line = good(over_ssh(board, "deploy", "cmdline", "Single", "--target", board.target)).stdout
     assert "maxcpus=1" in line
-    assert "nothing had to be put back" in good(over_ssh(board, "restore", "--target", board.target)).stdout
+    assert "nothing had to be restored" in good(over_ssh(board, "restore", "--target", board.target)).stdout
     assert f"rtgauge restore --applied --target {board.target}" in error_line(
         over_ssh(board, "deploy", "apply", "as-is", "--target", board.target), 2
     )

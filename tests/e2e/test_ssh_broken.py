@@ -225,7 +225,7 @@ def test_the_target_runs_out_of_room_in_the_middle(tmp_path: Path) -> None:
         finally:
             end(process)
         log = (tmp_path / "log").read_text()
-        assert "disk full on the target" in log
+        assert "the target's disk is full" in log
         assert "Traceback" not in log
         assert "rtgauge run --resume" in log
         board.run("rm /tmp/fill")

@@ -62,7 +62,8 @@ def test_there_is_no_way_to_the_host(board: Machine, route: str, reason: str) ->
     env = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
     line = error_line(rtgauge(*PROBE, "ssh://root@192.0.2.1", env=env, before=alone), 3)
     assert (
-        f"ssh://root@192.0.2.1 cannot be reached: {reason}; is it switched on, and in this network?" in line
+        f"ssh://root@192.0.2.1 cannot be reached: {reason}; check that it is switched on, and in this network"
+        in line
     )
 
 
@@ -97,7 +98,7 @@ def test_another_place_is_taken_where_tmp_will_not_do(tmp_path: Path, tmp: str) 
     [
         ("size=64k", "no room"),
         ("size=16m,noexec", "programs cannot be run"),
-        ("size=16m,ro", "no folder can be made"),
+        ("size=16m,ro", "a folder cannot be made there"),
     ],
 )
 def test_no_place_will_do(tmp_path: Path, options: str, reason: str) -> None:

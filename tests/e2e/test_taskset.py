@@ -53,7 +53,7 @@ def test_a_probe_of_a_file(file):
         "R calc.",
         "release latency",
         "CPU 0, measured",
-        "Busy loops burnt wall time",
+        "The busy loops counted wall time",
     ):
         assert text in done.stdout, (text, done.stdout)
 

@@ -101,7 +101,7 @@ def test_a_trial_that_hangs_is_ended_and_put_back_and_the_search_goes_on(tmp_pat
     finally:
         end(process)
     assert process.returncode in {1, 4}
-    assert "Left out: deployment settings=timer-migration: the program has been silent" in output
+    assert "Left out: deployment settings=timer-migration: the program sent nothing" in output
     assert MIGRATION.read_text() == before
 
 
@@ -123,13 +123,13 @@ def hung(pid: int, as_is: str) -> bool:
     [
         ((), "say which requirement the machine must meet"),
         (("--require", "latency<=1us", "--budget", "10s"), "too short for one test"),
-        (("--require", "jitter<=1us"), "tune measures latency"),
+        (("--require", "jitter<=1us"), "tune judges by latency"),
         (("--require", "latency<=1us", "--only", "thpp"), "no setting 'thpp'"),
         (("--require", "latency<=1us", "--cpus", "x"), "give CPUs such as"),
         (("--require", "latency<=1us", "--confirm-load", "cpu"), "a load that --load does not"),
         (("--resume", "/nowhere"), "/nowhere"),
         (("--require", "latency<=1us", "--budget", "0"), "--budget 0s is too short for one test"),
-        (("--require", "latency<=1us", "--cpus", "4000"), "CPU 4000 is not online; online: 0"),
+        (("--require", "latency<=1us", "--cpus", "4000"), "CPU 4000 is not online; choose from 0"),
         (("--require", "latency<=1us", "--load", "cpu,nosuch"), "--load: unknown load 'nosuch'"),
         (("--require", "latency<=1us", "--duration", "0s"), "--duration 0s measures nothing"),
         (("--require", "latency<=1us", "--confirm-load", ","), "--confirm-load ',' has no name"),

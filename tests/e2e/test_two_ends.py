@@ -307,8 +307,8 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
             "within one machine",
         ),
         (("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "both"), "plays only one role"),
-        (("--peer-path", "udp:127.0.0.1:7000"), "name that machine with peer"),
-        (("--peer-cpu", "1"), "name that machine with peer"),
+        (("--peer-path", "udp:127.0.0.1:7000"), "to name that machine"),
+        (("--peer-cpu", "1"), "to name that machine"),
         (
             ("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "master", "--trace-parts"),
             "trace-parts measures the slave",

@@ -179,7 +179,7 @@ def test_foreign_signals_and_a_stop(engine: Path) -> None:
         ("path", 2, ["--path=wire:0"], "joins its own"),
         ("path", 2, ["--path=wire", "--role=master"], "--role both"),
         ("path", 2, ["--path=loop:pipe", "--space=kernel"], "there are wire"),
-        ("path", 2, ["--path=wire", "--space=kernel", "--role=slave"], "for the master"),
+        ("path", 2, ["--path=wire", "--space=kernel", "--role=slave"], "to the master"),
         ("path", 2, ["--path=none", "--space=kernel"], "--role master"),
         ("usage", 2, ["--path=wire", "--space=kernel", "--timer=timerfd"], "in user space"),
         ("usage", 2, ["--path=wire", "--space=kernel", "--context=irq-thread"], "irq-thread"),

@@ -365,7 +365,7 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
         ("interval", 2, ["--interval-min-ns=5", "--interval-max-ns=4"], "longer than"),
         ("cpu-missing", 2, ["--slave-cpu=8000"], "there is no CPU 8000"),
         ("usage", 2, ["--slave-cpu=0", "--role=slave", "--path=udp:127.0.0.1:17225"], "--role both"),
-        ("usage", 2, ["--trace-instance=x", "--role=master", "--path=udp:127.0.0.1:17225"], "for the slave"),
+        ("usage", 2, ["--trace-instance=x", "--role=master", "--path=udp:127.0.0.1:17225"], "only to the slave"),
         ("usage", 2, ["--trace-instance=../x"], "letters, digits"),
         ("trace", 3, ["--trace-instance=nobody-made-this"], "tracepoints cannot be recorded"),
     ],

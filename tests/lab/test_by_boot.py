@@ -52,7 +52,7 @@ def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
     assert {step["key"]["deployment"] for step in measured["steps"]} == set(WORDS)
     (left_out,) = measured["run"]["left_out"]
     assert left_out["what"] == "deployment CHM"
-    assert "so this is the same as C-states off" in left_out["reason"]
+    assert "so this deployment would be the same as C-states off" in left_out["reason"]
     assert "HM instead of CHM" in left_out["remedy"]
     (record,) = (tmp_path / "out").iterdir()
     for step in measured["steps"]:
@@ -103,6 +103,6 @@ def test_what_deploy_apply_holds_is_not_rebooted_away(lab: Lab) -> None:
     )
     assert refused.returncode == 3
     assert "rtgauge restore --applied --target lab:debian-rt" in refused.stderr
-    assert "nothing had to be put back" in lab.command("restore").stdout
+    assert "nothing had to be restored" in lab.command("restore").stdout
     lab.command("restore", "--applied")
     assert json.loads(lab.command("system", "--json").stdout)["deployment"]["name"] == "HM"

@@ -85,7 +85,7 @@ def test_every_command_on_a_guest(lab: Lab, tmp_path: Path) -> None:
     line = lab.command("deploy", "cmdline", "MI").stdout
     assert "isolcpus=managed_irq,domain,1-3" in line
     assert "nohlt" in line
-    assert "nothing had to be put back" in lab.command("restore").stdout
+    assert "nothing had to be restored" in lab.command("restore").stdout
 
 
 def test_both_roles_of_a_probe_each_on_its_machine(lab: Lab, tmp_path: Path) -> None:

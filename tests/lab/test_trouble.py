@@ -142,7 +142,7 @@ def test_the_disk_of_the_target_is_full_in_the_middle(lab: Lab, tmp_path: Path, 
     finally:
         end(process)
     log = (tmp_path / "log").read_text()
-    assert "disk full on the target" in log
+    assert "the target's disk is full" in log
     assert "rtgauge run --resume" in log
     assert "Traceback" not in log
 

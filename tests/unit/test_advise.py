@@ -99,7 +99,7 @@ def test_idle_alone_is_an_answer_with_a_condition(tmp_path: Path):
     found = ask(SOFT, wakeups(tmp_path / "r", 100, loads=("idle",)))
     assert (found.measured, found.status) == (False, EXIT_CANNOT_TELL)
     assert "provided that it holds under load" in found.answer
-    assert found.not_measured[0].what == "any load: only idle was measured"
+    assert found.not_measured[0].what == "any load, because only idle was measured"
     assert found.next == f'rtgauge run quick --require "{SOFT}"'
 
 

@@ -167,7 +167,7 @@ def test_a_search_in_another_search_or_without_a_way_is_refused(
         repository.check(names[0], names[-1])
     repository.put_back("main")
     (repository.folder / "setting").write_text("changed")
-    with pytest.raises(InputError, match="not committed"):
+    with pytest.raises(InputError, match="uncommitted"):
         repository.check(names[0], names[-1])
     (repository.folder / "setting").write_text(str(COMMITS))
     repository.check(names[0], names[-1])

@@ -87,7 +87,7 @@ def test_a_line_that_stays_with_the_cokernel_is_the_default(name: str):
 )
 def test_two_machines_and_a_cokernel_are_refused(written: dict[str, str]):
     name = next(iter(written))
-    with pytest.raises(InputError, match=f"{name} needs a Linux line"):
+    with pytest.raises(InputError, match=f"with {name}, the task would use a Linux line"):
         normalise(PROBES["response"], {**written, "rt": "cobalt"}, "x")
 
 
@@ -208,7 +208,7 @@ def test_what_a_tool_cannot_measure_is_refused_before_a_run():
     try_arm(context(checked))
     halves = normalise(PROBES["periodic"], {"rt": "cobalt", "space": "kernel", "path": "none"}, "x")
     with pytest.raises(
-        InputError, match=r"its period must be in whole us \(periodic under idle\); change that step"
+        InputError, match=r"give a period in whole us \(periodic under idle\); change that step"
     ):
         try_arm(context(checked.model_copy(update={"probe": "periodic", "parameters": halves})))
 
@@ -340,7 +340,7 @@ class EngineTarget(LocalTarget):
                 "echo engine: error while loading shared libraries: libcobalt.so.2: cannot open shared "
                 "object file: No such file or directory >&2; exit 127"
             ),
-            "needs libcobalt.so.2, which is not on the target: install Xenomai's libraries",
+            "needs libcobalt.so.2, which is not on the target; install Xenomai's libraries",
         ),
         (
             "echo engine: version GLIBC_9 not found >&2; exit 1",

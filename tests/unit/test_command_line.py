@@ -58,12 +58,12 @@ def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], 
 @pytest.mark.parametrize(
     ("words", "instead"),
     [
-        (["wakeup"], "wakeup is a probe; give rtgauge probe wakeup"),
-        (["probe", "watch"], "watch is a probe; give rtgauge watch"),
-        (["quick"], "quick is a plan; give rtgauge run quick"),
-        (["delgado2020"], "delgado2020 is a plan; give rtgauge run delgado2020"),
+        (["wakeup"], "wakeup is a probe; use rtgauge probe wakeup"),
+        (["probe", "watch"], "watch is a probe; use rtgauge watch"),
+        (["quick"], "quick is a plan; use rtgauge run quick"),
+        (["delgado2020"], "delgado2020 is a plan; use rtgauge run delgado2020"),
         (["run", "--cycles", "5"], "it is a parameter of periodic, response; give --set cycles=VALUE"),
-        (["probe", "switch", "--cycles", "5"], "periodic, response have it"),
+        (["probe", "switch", "--cycles", "5"], "the probes periodic, response have this option"),
     ],
 )
 def test_what_belongs_elsewhere_is_pointed_to(
@@ -82,8 +82,8 @@ def test_what_belongs_elsewhere_is_pointed_to(
         (["tune", "--isolate", "0"], "--isolate: 0 is too small; the minimum is 1"),
         (["tune", "--isolate", "4097"], "--isolate: 4097 is too large; the maximum is 4096"),
         (["tune", "--watch", "\x1b[31m"], "is not a whole number"),
-        (["tune", "--only", ","], "--only ',' has no name"),
-        (["tune", "--without", ""], "--without '' has no name"),
+        (["tune", "--only", ","], "--only ',' contains no name"),
+        (["tune", "--without", ""], "--without '' contains no name"),
         (["tune", "--cpus", "x"], "--cpus 'x': give CPUs such as 1 or 2-3"),
         (["tune", "--explain", "nosuch"], "no setting 'nosuch'"),
         (["frequency", "--confidence", "high"], "--confidence: 'high' is not a number"),
@@ -107,7 +107,10 @@ def test_tune_needs_root(
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == EXIT_CANNOT_MEASURE
-    assert capfd.readouterr().err == "rtgauge: tune changes settings of this machine: run it as root\n"
+    assert (
+        capfd.readouterr().err
+        == "rtgauge: rtgauge tune changes settings of this machine, so run it as root\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_watch_refuses_wrong_input_before_it_starts_its_program(
     assert "unknown unit 'parsec'" in refused(
         monkeypatch, capfd, "watch", "--duration", "1parsec", "--", "touch", str(there)
     )
-    assert "cannot be started: No such file" in refused(
+    assert "cannot be started: no such file" in refused(
         monkeypatch, capfd, "watch", "--", str(tmp_path / "no-such-program")
     )
     assert not there.exists()

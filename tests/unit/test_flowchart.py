@@ -87,7 +87,7 @@ def test_each_way_of_the_paper_has_its_costs():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('marginal = "user-rt"', 'marginal = "user-rtt"', "names the unknown way 'user-rtt'"),
+        ('marginal = "user-rt"', 'marginal = "user-rtt"', "leads to the unknown way 'user-rtt'"),
         ('kernel = "none"', 'kernel = "stock"', "which ends the chart"),
         ("black = 0.8", "black = 1.8", "black"),
         ("trouble = 20.0", "trouble = 1.5", "must not be below marginal"),
@@ -95,7 +95,7 @@ def test_each_way_of_the_paper_has_its_costs():
         (
             'start = { "95%" = "user-stock", "100%" = "xenomai-user" }',
             'start = { "95%" = "user-stock" }',
-            "needs a start",
+            "give a start",
         ),
         (
             'at = "user-rt"\nmarginal = "xenomai-user"',

@@ -209,7 +209,7 @@ def test_the_first_pair_tells_what_no_pair_can_decide(tmp_path: Path) -> None:
     assert "MI runs the kernel 6.1.0-18-amd64 instead of -rt" in refused(other)
     unlike = measured(tmp_path / "unlike", pairs=1)
     step_of(unlike, 2).marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark("smt was refused"))
-    assert "not measured as wanted: smt was refused" in refused(unlike)
+    assert "not measured as requested (smt was refused" in refused(unlike)
     changed = measured(tmp_path / "changed", pairs=1)
     changed.run.marks.append(MarkKind.KERNEL_CHANGED.mark("local ran the kernel 1, now 2"))
     assert "local ran the kernel 1" in refused(changed)
@@ -223,7 +223,7 @@ def test_the_first_pair_tells_what_no_pair_can_decide(tmp_path: Path) -> None:
     total = step_of(zero, 1).total
     assert total is not None
     total.filled.p50_ns = 0
-    assert "needs values above 0" in refused(zero)
+    assert "only values above 0 have a ratio" in refused(zero)
 
 
 def test_a_step_that_was_left_out_is_no_pair(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_step_that_was_left_out_is_no_pair(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_of_no_gate_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not the record of a gate"):
+    with pytest.raises(InputError, match="not a gate's record"):
         GateResult.of(Record.open(write_record(tmp_path, Shape(seconds=1))))
 
 
@@ -245,7 +245,7 @@ def test_a_gate_begins_with_one_pair_of_a_series_that_there_is() -> None:
     for wish, says in (
         (GateWish(series="wakeup/latency/cpus", max_pairs=6), "not in the plan.*did you mean"),
         (GateWish(series="wakeup*", max_pairs=6), "matches several series"),
-        (GateWish(max_pairs=5), "a gate needs 6 to 198 pairs"),
+        (GateWish(max_pairs=5), "a gate must have 6 to 198 pairs"),
     ):
         with pytest.raises(InputError, match=says):
             gate_plan("quick", idle, alternation, wish)
@@ -342,7 +342,7 @@ def test_the_command_shows_a_finished_gate_again(tmp_path: Path, monkeypatch, ca
     [
         ("--baseline M", "name both sides"),
         ("--baseline M --candidate MI --quantile p98", "is not one of p50"),
-        ("--baseline M --candidate MI --larger-than 10", "write it like 10%"),
+        ("--baseline M --candidate MI --larger-than 10", "give one such as 10%"),
         ("--baseline M --candidate MI --allow-mark steel", "unknown mark 'steel'; did you mean 'steal'"),
         ("--resume nowhere", "nowhere"),
     ],

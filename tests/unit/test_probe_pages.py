@@ -65,7 +65,7 @@ def test_a_count_takes_the_place_of_the_duration(name):
         ("noise", {"busy": "90ms"}, "80% of round"),
         ("noise", {"round": "10ms"}, "80% of round"),
         ("switch", {"tasks": 1}, "tasks"),
-        ("preempt", {"priority": 1}, "priority of 2 or more"),
+        ("preempt", {"priority": 1}, "priority must be 2 or more"),
         ("preempt", {"placement": "same-cpu"}, "same-cpu"),
         ("semaphore", {"method": "smoke"}, "smoke"),
         ("inversion", {"limit": "1s"}, "too long"),

@@ -48,8 +48,8 @@ def told(code: str, detail: dict[str, Any], files: dict[str, str] | None = None)
 @pytest.mark.parametrize(
     ("facts", "says"),
     [
-        ({}, ["not root, no CAP_SYS_NICE", "RLIMIT_RTPRIO is 0", "--policy other"]),
-        ({"euid": 0}, ["not root's full rights, no CAP_SYS_NICE"]),
+        ({}, ["is not root and has no CAP_SYS_NICE", "RLIMIT_RTPRIO is 0", "--policy other"]),
+        ({"euid": 0}, ["lacks some of root's rights and has no CAP_SYS_NICE"]),
         ({"rtprio_limit": 10}, ["priority 98 is refused", "(RLIMIT_RTPRIO) is 10", "--priority 10"]),
         ({"cap_sys_nice": True, "euid": 0}, ["although this process has CAP_SYS_NICE", "container"]),
         ({"errno": "EINVAL"}, ["it was refused"]),
@@ -92,7 +92,7 @@ def test_a_group_of_v2_under_rt_group_sched(group: str, files: dict[str, str], *
     facts = PRIORITY | {"euid": 0, "cap_sys_nice": True, "cgroup": group}
     text = told("permission-rt", facts, RELEASE | files)
     assert ("this kernel has RT_GROUP_SCHED" in text) == named
-    assert ("no setting of a container helps" in text) == named
+    assert ("No setting of a container helps" in text) == named
     assert ("rt_group_sched=0" in text) == named
     # who lacks the right is told that first
     assert "RT_GROUP_SCHED" not in told("permission-rt", PRIORITY | {"cgroup": group}, RELEASE | files)
@@ -120,7 +120,7 @@ def test_a_limit_grants_in_a_user_namespace_too() -> None:
     [
         ({}, {}, "pinned to CPU 3 (EPERM)"),
         ({"cpu": None}, {}, "may not use every CPU of its cpuset"),
-        ({"cap_sys_nice": False}, {}, "it needs CAP_SYS_NICE"),
+        ({"cap_sys_nice": False}, {}, "this process lacks CAP_SYS_NICE"),
         ({"errno": "EBUSY"}, {}, "more than the kernel grants"),
         (
             {"errno": "EINVAL", "period_ns": 50_000},

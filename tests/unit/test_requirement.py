@@ -56,12 +56,12 @@ def test_a_requirement_prints_as_it_parses(metric, bound, period, hardness, conf
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "needs a period or a bound"),
-        ("hardness=95%", "needs a period or a bound"),
+        ("", "give a requirement a period or a bound"),
+        ("hardness=95%", "give a requirement a period or a bound"),
         ("latancy<=200us", "unknown key 'latancy'; did you mean 'latency'"),
         ("latency<=200", "no unit"),
         ("latency<=200kg", "unknown unit 'kg'"),
-        ("latency<=200 us", "write a number and its unit together"),
+        ("latency<=200 us", "leave no space between a number and its unit"),
         ("latency<200us", "written latency<=200us"),
         ("latency=200us", "written latency<=200us"),
         ("period<=1ms", "written period=1ms"),

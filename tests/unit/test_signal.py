@@ -67,7 +67,7 @@ def test_names_are_resolved_here_and_addresses_stay() -> None:
     assert resolved("udp:[fe80::1%eth0]:7000") == "udp:[fe80::1%eth0]:7000"
     assert resolved("loop:pipe") == "loop:pipe"
     assert resolved("udp:localhost:7000") in ("udp:127.0.0.1:7000", "udp:[::1]:7000")
-    with pytest.raises(MeasureError, match=r"no-such-host\.invalid is not known here"):
+    with pytest.raises(MeasureError, match=r"cannot resolve the host no-such-host\.invalid"):
         resolved("udp:no-such-host.invalid:7000")
 
 
@@ -103,23 +103,23 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
         ("response", {"timeout": "1us"}, "too short"),
         ("response", {"context": "irq"}, "add space kernel"),
         ("response", {"space": "kernel", "path": "loop:pipe"}, "does not reach into the kernel"),
-        ("response", {"space": "user", "path": "none"}, "needs space kernel"),
+        ("response", {"space": "user", "path": "none"}, "works only with space kernel"),
         ("response", {"space": "kernel", "role": "master", "path": "gpio:c:1,2"}, "applies to the slave"),
         ("periodic", {"space": "kernel", "role": "slave", "path": "gpio:c:1"}, "applies to the master"),
         ("periodic", {"space": "kernel", "policy": "other"}, "policy fifo"),
         ("periodic", {"space": "kernel", "context": "irq-thread"}, "context"),
         ("periodic", {"rt": "rtai", "space": "kernel", "path": "wire"}, "has no line"),
-        ("periodic", {"rt": "cobalt", "space": "kernel", "path": "rtdm:chip:1,2"}, "give wire or none"),
+        ("periodic", {"rt": "cobalt", "space": "kernel", "path": "rtdm:chip:1,2"}, "give path wire or none"),
         ("periodic", {"path": "rtdm:chip:1,2"}, "add rt cobalt"),
         (
             "periodic",
             {"rt": "rtai", "space": "kernel", "path": "none", "context": "irq"},
-            "RTAI's timers only wake tasks",
+            "RTAI's timers can only wake tasks",
         ),
         ("periodic", {"space": "kernel", "period": "10us"}, "from 20us to 20s"),
-        ("periodic", {"path": "none"}, "needs space kernel"),
+        ("periodic", {"path": "none"}, "works only with space kernel"),
         ("periodic", {"path": "wire", "role": "master"}, "role both"),
-        ("response", {"path": "wire", "peer": "local"}, "without a peer"),
+        ("response", {"path": "wire", "peer": "local"}, "and no peer"),
     ],
 )
 def test_what_does_not_go_together(name: str, written: dict[str, object], said: str) -> None:
@@ -143,14 +143,22 @@ def test_how_long_it_takes() -> None:
 @pytest.mark.parametrize(
     ("probe", "written", "words"),
     [
-        ("response", {"instrument": "serial:/dev/ttyACM0"}, "a line that leaves it"),
-        ("response", {"instrument": "ttyACM0", "path": "gpio:x:1,2"}, "write it like"),
-        ("response", {"instrument": "serial:", "path": "gpio:x:1,2", "role": "master"}, "is the slave"),
-        ("periodic", {"instrument": "serial:", "path": "gpio:x:1", "role": "slave"}, "is the master"),
+        ("response", {"instrument": "serial:/dev/ttyACM0"}, "a line that leaves the machine"),
+        ("response", {"instrument": "ttyACM0", "path": "gpio:x:1,2"}, "give one such as"),
+        (
+            "response",
+            {"instrument": "serial:", "path": "gpio:x:1,2", "role": "master"},
+            "is always the slave",
+        ),
+        ("periodic", {"instrument": "serial:", "path": "gpio:x:1", "role": "slave"}, "is always the master"),
         ("periodic", {"instrument": "latmon:board", "path": "gpio:x:1"}, "with the probe response"),
-        ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2"}, "set interval"),
+        ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2"}, "give an interval"),
         ("response", {"instrument": "latmon:board", "path": "gpio:x:1,2", "interval": "1500ns"}, "whole us"),
-        ("response", {"instrument": "serial:", "path": "udp:a:1", "peer": "local"}, "instrument, or peer"),
+        (
+            "response",
+            {"instrument": "serial:", "path": "udp:a:1", "peer": "local"},
+            "give instrument or peer",
+        ),
         (
             "response",
             {"instrument": "serial:", "path": "gpio:x:1,2", "interval-max": "20s"},

@@ -205,7 +205,7 @@ def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Rec
     assert step_lines([step], names) == []
     result = Result(name="timerlat", values={"thread": "of the kernel", "dropped": 2, "dropped_events": 9})
     (line,) = step_lines([step.model_copy(update={"results": [result]})], names)
-    assert "of the kernel; no user-latency: the kernel is older than timerlat_fd" in line
+    assert "of the kernel; there is no user-latency, because the kernel is older than timerlat_fd" in line
     assert "2 times" in line
 
 
@@ -230,7 +230,7 @@ def test_on_cobalt_the_line_of_the_kernel_is_the_wire(name: str):
         "rtgauge_core",
         "rtgauge_wire_cobalt",
     )
-    with pytest.raises(InputError, match="give wire or none"):
+    with pytest.raises(InputError, match="give path wire or none"):
         normalise(probe, {"space": "kernel", "rt": "cobalt", "path": "rtdm:chip:1,2", "role": "both"}, "x")
 
 
@@ -244,11 +244,11 @@ def test_a_cokernel_that_may_have_no_line_has_none_in_kernel_space(rt: str):
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ({"context": "irq-thread"}, "needs a line's interrupt"),
+        ({"context": "irq-thread"}, "answers a line's interrupt"),
         ({"interval": "5us"}, "from 10us to 1min"),
         ({"interval": "2min"}, "from 10us to 1min"),
-        ({"role": "both"}, "use role slave"),
-        ({"rt": "rtai"}, "needs rt linux or cobalt"),
+        ({"role": "both"}, "give role slave"),
+        ({"rt": "rtai"}, "works only with rt linux or cobalt"),
     ],
 )
 def test_what_a_module_without_a_line_cannot_do_is_refused(written: dict[str, object], words: str):

@@ -72,7 +72,7 @@ def test_a_file_instead_of_tasks(tmp_path):
     assert "not both" in refusal(file=str(path))
     with pytest.raises(InputError, match=r"no task set .*missing\.toml"):
         normalise(PROBE, {"file": str(tmp_path / "missing.toml")}, "here")
-    with pytest.raises(InputError, match="needs a task set"):
+    with pytest.raises(InputError, match="give a task set"):
         normalise(PROBE, {}, "here")
 
 
@@ -94,7 +94,7 @@ def test_a_file_instead_of_tasks(tmp_path):
         ({"task": [{**A, "execution": "10ms"}], "force": True}, "at most 10s, warm-up included"),
         ({"task": [{**A, "deadline": "20ms"}], "policy": "deadline"}, "must not be longer than the period"),
         ({"pin": "off"}, "policy deadline"),
-        ({"pin": "maybe"}, "write on or off"),
+        ({"pin": "maybe"}, "give on or off"),
         ({"policy": "other"}, "'other' is not one of 'fifo', 'rr' or 'deadline'"),
         ({"execution": "both"}, "'both' is not one of 'wall' or 'cpu'"),
         ({"task": [{**A, "name": f"t{n}", "execution": "1us"} for n in range(65)]}, "the maximum is 64"),

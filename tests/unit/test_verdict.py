@@ -430,7 +430,7 @@ def test_a_run_that_did_not_come_to_its_end_cannot_tell_where_its_steps_hold(tmp
     ]
     whole = judge_run(parse_requirement(HARD), record)[0]
     assert whole.word == VerdictWord.CANNOT_TELL
-    assert whole.reason.startswith("the run is interrupted: 2 of 3 planned steps finished; without it: ")
+    assert whole.reason.startswith("the run is interrupted, with 2 of 3 planned steps finished; without it: ")
 
 
 def test_advice_does_not_repeat_what_the_run_did(tmp_path):

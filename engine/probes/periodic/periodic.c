@@ -160,7 +160,7 @@ static void conclude(struct harness *h, struct json *j)
 		wire_conclude(state->reference.matched, state->reference.unmatched, "edges", j);
 	if (role_options.role == PATH_SLAVE && !state->edges.seen)
 		stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
-			    "no edge came on %s: is the master running, and is this its line?",
+			    "no edge came on %s; check that the master is running, and that this is its line",
 			    role_options.path);
 	if (h->peer->died[0])
 		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the observer %s while it was needed",
@@ -178,9 +178,9 @@ static int check(struct harness *h)
 				  (long long)options.period_ns);
 	if (role_options.space == SPACE_KERNEL && options.timer != TIMER_NANOSLEEP)
 		return usage_error(
-			"--timer is for a task in user space; in the kernel the timer is a high-resolution timer");
+			"--timer applies only to a task in user space; a task in the kernel always uses a high-resolution timer");
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / state->toggler.half_ns)
-		return usage_error("that many half-periods take more than 70 years");
+		return usage_error("so many half-periods would take more than 70 years; give fewer");
 	return 0;
 }
 

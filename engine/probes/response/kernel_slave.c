@@ -137,6 +137,6 @@ void kernel_slave_conclude(const struct kernel_slave *slave, struct json *j)
 	if (slave->status.lost)
 		stream_mark(
 			j, "samples-lost", SEVERITY_INVALID, (int)slave->steps[STEP_WORK].id,
-			"%llu samples of the kernel module were measured but could not be kept: they are not in its steps",
+			"%llu samples of the kernel module were measured but could not be kept, so they are not in its steps",
 			(unsigned long long)slave->status.lost);
 }

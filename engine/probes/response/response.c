@@ -216,9 +216,10 @@ static void conclude(struct harness *h, struct json *j)
 		json_int(j, "double-edge", doubled);
 		stream_result_end(j);
 		if (!answers)
-			stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
-				    "no stimulus came on %s: is the master running, and is this its line?",
-				    role_options.path);
+			stream_mark(
+				j, "no-stimulus", SEVERITY_INVALID, 0,
+				"no stimulus came on %s; check that the master is running, and that this is its line",
+				role_options.path);
 		return;
 	}
 	write_counts(&state->master.counts[1], j, "master");
@@ -232,7 +233,7 @@ static void conclude(struct harness *h, struct json *j)
 				? SEVERITY_DOUBTFUL
 				: SEVERITY_NOTE,
 			0,
-			"%lld stimuli were not made, because the master itself was late by up to %lld ns; they say nothing about the slave",
+			"%lld stimuli were not sent, because the master itself was late by up to %lld ns; they say nothing about the slave",
 			(long long)state->master.counts[1].not_made,
 			(long long)state->master.counts[1].late_by_max_ns);
 	if (state->master.counts[1].early || state->master.counts[1].doubled)
@@ -250,12 +251,12 @@ static int check(struct harness *h)
 				  "--interval-min-ns (%lld) is longer than --interval-max-ns (%lld)",
 				  (long long)options.interval_min_ns, (long long)options.interval_max_ns);
 	if (options.trace_instance && role_options.role == PATH_MASTER)
-		return usage_error("--trace-instance is for the slave: give --role slave or both");
+		return usage_error("--trace-instance applies only to the slave; give --role slave or both");
 	if (options.trace_instance && role_options.space == SPACE_KERNEL)
 		return usage_error(
-			"--trace-instance is for a slave in user space; in the kernel each step is time-stamped anyway");
+			"--trace-instance applies only to a slave in user space; in the kernel each step is time-stamped anyway");
 	if (options.trace_instance && !tracefs_is_name(options.trace_instance))
-		return usage_error("--trace-instance %.80s: letters, digits, - and _, at most 64",
+		return usage_error("--trace-instance %.80s: give at most 64 letters, digits, - and _",
 				   options.trace_instance);
 	if (options.seed < 0) {
 		uint64_t any = 0;
@@ -484,7 +485,7 @@ static int run(struct harness *h)
 	if (state->master.nobody)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
-			"nobody answers on %.100s: start the slave first, with --role slave and the same path",
+			"nobody answers on %.100s; start the slave first, with --role slave and the same path",
 			role_options.path);
 	if (state->master.error || (state->slave && atomic_load(&state->slave->error)))
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",

@@ -96,7 +96,7 @@ static int check_overload(struct state *state)
 		if (!options.force)
 			return error_line(
 				STATUS_USAGE, "overload",
-				"the tasks need %lld.%lld %% of CPU %d, above 95 %%: the rest of the machine would starve; use --force to run them for at most 10 s",
+				"the tasks need %lld.%lld %% of CPU %d, above 95 %%, so the rest of the machine would starve; use --force to run them for at most 10 s",
 				(long long)(millionths / 10000), (long long)(millionths / 1000 % 10),
 				entries[i].cpu);
 		state->overloaded = true;
@@ -121,7 +121,8 @@ static int check_deadlines(const struct state *state)
 				"task %d: SCHED_DEADLINE accepts no deadline longer than the period", i + 1);
 	}
 	if (!options.pin && harness_options.policy != POLICY_DEADLINE)
-		return usage_error("--pin off is for --policy deadline: other policies have their CPUs");
+		return usage_error(
+			"--pin off works only with --policy deadline, because tasks of other policies are pinned");
 	return 0;
 }
 

@@ -36,9 +36,11 @@ bool tire_threads_read(const char *text, const struct cpuset *cpus, unsigned int
 		number = 2 * (int64_t)cpuset_count(cpus);
 	else if (!options_int(text, &number))
 		return !usage_error(
-			"--threads %.100s: neither a number nor one, cores, hardware-threads, twice", text);
+			"--threads %.100s is neither a number nor one of one, cores, hardware-threads and twice",
+			text);
 	if (number < 1 || number > TIRE_THREADS_MAX)
-		return !usage_error("threads are 1 to %d, not %lld", TIRE_THREADS_MAX, (long long)number);
+		return !usage_error("the number of threads must be 1 to %d, not %lld", TIRE_THREADS_MAX,
+				    (long long)number);
 	*threads = (unsigned int)number;
 	return true;
 }

@@ -152,10 +152,11 @@ static int check_nodes(void)
 	int64_t nodes = options.nodes;
 
 	if (nodes < 4 || nodes > TIRE_NODES_MAX)
-		return usage_error("nodes are 4 to %d, not %lld", TIRE_NODES_MAX, (long long)nodes);
+		return usage_error("the number of nodes must be 4 to %d, not %lld", TIRE_NODES_MAX,
+				   (long long)nodes);
 	if (nodes % 4)
 		return usage_error(
-			"%lld nodes: the number must be a multiple of 4, for the four quadrants of the tire; use %lld or %lld",
+			"%lld is not a multiple of 4, as the four quadrants of the tire require; use %lld or %lld nodes",
 			(long long)nodes, (long long)(nodes - nodes % 4), (long long)(nodes - nodes % 4 + 4));
 	return 0;
 }
@@ -196,16 +197,17 @@ static int check(struct harness *h)
 	if (status)
 		return status;
 	if (options.free_running && options.solver != SOLVER_SEMAPHORE)
-		return usage_error("--free-running is for --solver semaphore");
+		return usage_error("--free-running works only with --solver semaphore");
 	if (options.state && options.without != WITHOUT_NONE)
-		return usage_error("with --without %s nothing is simulated, so there is no --state to keep",
-				   without_names[options.without]);
+		return usage_error(
+			"with --without %s nothing is simulated, so there is no final state; leave --state out",
+			without_names[options.without]);
 	if (options.period_ns && options.period_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
-				  "a period of %lld ns is shorter than what a thread can sleep (1 us)",
+				  "a period of %lld ns is shorter than a thread can sleep (1 us)",
 				  (long long)options.period_ns);
 	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
-		return usage_error("this many steps take more than 70 years");
+		return usage_error("so many steps would take more than 70 years; give fewer");
 	set_model(h->state);
 	return check_stability(h->state);
 }
@@ -217,8 +219,9 @@ static int check_threads(struct state *state, const struct probe_cpus *cpus)
 	if (!tire_threads_read(options.threads, &cpus->measured, &state->plan.threads))
 		return STATUS_USAGE;
 	if (options.solver == SOLVER_SERIAL && state->plan.threads != 1)
-		return usage_error("%u threads: --solver serial has one; use halo or semaphore",
-				   state->plan.threads);
+		return usage_error(
+			"%u threads are too many for --solver serial, which has one; use halo or semaphore",
+			state->plan.threads);
 	if (state->plan.threads > most)
 		return usage_error("%u threads are more than %lld%s; use at most %lld threads, or more nodes",
 				   state->plan.threads, (long long)most,
@@ -426,14 +429,14 @@ static void conclude(struct harness *h, struct json *j)
 	if (options.period_ns && books->steps && books->shortest_ns > options.period_ns)
 		stream_mark(
 			j, "period-short", SEVERITY_NOTE, -1,
-			"a step takes at least %lld us and %lld us on average, longer than the period of %lld us: no deadline can be met; use a longer period, fewer nodes or more threads",
+			"a step takes at least %lld us and %lld us on average, longer than the period of %lld us, so no deadline can be met; use a longer period, fewer nodes or more threads",
 			(long long)(books->shortest_ns / 1000),
 			(long long)(books->wall_ns / books->steps / 1000),
 			(long long)(options.period_ns / 1000));
 	if (books->overload)
 		stream_mark(
 			j, "overload", SEVERITY_NOTE, -1,
-			"ended early: the steps left less than 3 %% of the time to the rest of the machine for 2 s; a step takes %lld us on average, the period is %lld us",
+			"the probe ended early, because the steps left less than 3 %% of the time to the rest of the machine for 2 s; a step takes %lld us on average, and the period is %lld us",
 			(long long)(books->steps ? books->wall_ns / books->steps / 1000 : 0),
 			(long long)(options.period_ns / 1000));
 }

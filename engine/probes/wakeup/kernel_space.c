@@ -60,7 +60,7 @@ static int check(void)
 {
 	if (!wakeup_options.instance || !tracefs_is_name(wakeup_options.instance))
 		return usage_error(
-			"kernel space needs --trace-instance NAME, an existing instance of tracefs (letters, digits, - and _)");
+			"in kernel space, give --trace-instance NAME, an existing instance of tracefs (letters, digits, - and _)");
 	if (wakeup_options.interval_ns < INTERVAL_MIN_NS || wakeup_options.interval_ns > INTERVAL_MAX_NS)
 		return error_line(
 			STATUS_USAGE, "interval",
@@ -71,7 +71,7 @@ static int check(void)
 				  "the timerlat tracer accepts whole us, not %lld ns; give one such as 100us",
 				  (long long)wakeup_options.interval_ns);
 	if (harness_options.policy == POLICY_DEADLINE)
-		return usage_error("in kernel space --policy is fifo, rr or other");
+		return usage_error("in kernel space, --policy must be fifo, rr or other");
 	return 0;
 }
 
@@ -378,12 +378,12 @@ static void conclude(struct harness *h, struct json *j)
 	if (drops)
 		stream_mark(
 			j, "trace-dropped", SEVERITY_NOTE, -1,
-			"the kernel dropped trace events %lld time(s), at least %lld events: the thread that reads them came too late",
+			"the kernel dropped trace events %lld time(s), at least %lld events, because the thread that reads them was too late",
 			(long long)drops, (long long)events);
 	if (state->policy_missing)
 		stream_mark(
 			j, "policy-not-set", SEVERITY_DOUBTFUL, -1,
-			"the kernel's timerlat threads were not all found: they keep the kernel's own priority, FIFO 95");
+			"some of the kernel's timerlat threads were not found, so they keep the kernel's own priority, FIFO 95");
 }
 
 int wakeup_in_kernel(struct harness *h)

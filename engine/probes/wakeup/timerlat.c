@@ -32,7 +32,7 @@ static int failed(const char *what)
 	int error = errno;
 	struct json j;
 
-	error_begin(&j, "trace", error, "the timerlat tracer cannot be used: %s: %s", what, strerror(error));
+	error_begin(&j, "trace", error, "the timerlat tracer cannot be used (%s: %s)", what, strerror(error));
 	return error_end(&j, STATUS_CANNOT_MEASURE);
 }
 

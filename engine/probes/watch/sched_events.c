@@ -28,7 +28,7 @@ static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", 
 
 static int failed(const char *what)
 {
-	return error_line(STATUS_CANNOT_MEASURE, "trace", "the program cannot be watched: %s: %s", what,
+	return error_line(STATUS_CANNOT_MEASURE, "trace", "the program cannot be watched (%s: %s)", what,
 			  strerror(errno));
 }
 

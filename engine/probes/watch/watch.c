@@ -134,9 +134,9 @@ static int check(struct harness *h)
 	harness_options.policy = POLICY_OTHER; /* none of the engine's own threads is real-time */
 	harness_options.warm_up_ns += WATCH_COST_NS;
 	if (!options.pid && !options.program)
-		return usage_error("--pid is missing: which program is to be watched?");
+		return usage_error("--pid is missing; give the process ID of the program to watch");
 	if (options.instance && !tracefs_is_name(options.instance))
-		return usage_error("--trace-instance %.80s: letters, digits, - and _, at most 64",
+		return usage_error("--trace-instance %.80s: give at most 64 letters, digits, - and _",
 				   options.instance);
 	wrong = options.program ? find_program() : 0;
 	if (wrong)
@@ -633,12 +633,12 @@ static void conclude(struct harness *h, struct json *j)
 	if (state->dropped)
 		stream_mark(
 			j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
-			"the kernel dropped events %lld time(s): activations around these times are in no figure",
+			"the kernel dropped events %lld time(s); activations around these times are in no figure",
 			(long long)state->dropped);
 	if (state->left_out)
 		stream_mark(
 			j, "threads-left-out", SEVERITY_NOTE, -1,
-			"%d threads are left out, because not all can be watched at once: name the threads of interest",
+			"%d threads are left out, because not all can be watched at once; name the threads of interest",
 			state->left_out);
 }
 

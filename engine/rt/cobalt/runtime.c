@@ -41,7 +41,7 @@ static void left_early(void)
 	if (beginning)
 		error_line(
 			STATUS_CANNOT_MEASURE, "runtime",
-			"Xenomai's library could not start; its own message is on standard error: was it built for this kernel's Xenomai?");
+			"Xenomai's library could not start (see its message on standard error); check that it was built for this kernel's Xenomai");
 }
 
 static void on_sigdebug(int number, siginfo_t *info, void *context)
@@ -80,7 +80,7 @@ static int refuse_access(void)
 {
 	return error_line(
 		STATUS_CANNOT_MEASURE, "permission",
-		"Xenomai refuses this user: measure as root, or as a member of the group that the kernel parameter xenomai.allowed_group names");
+		"Xenomai refuses this user; measure as root, or as a member of the group that the kernel parameter xenomai.allowed_group names");
 }
 
 int runtime_begin(const struct verb *verb)
@@ -93,7 +93,7 @@ int runtime_begin(const struct verb *verb)
 	if (access("/proc/xenomai", F_OK))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "runtime",
-			"this kernel has no Xenomai 3 (Cobalt) core: boot one that has, or leave --rt out");
+			"this kernel has no Xenomai 3 (Cobalt) core; boot a kernel that has one, or leave --rt out");
 	device = __STD(open("/dev/rtdm/memdev-private",
 			    O_RDWR | O_CLOEXEC)); /* Cobalt's call refuses a process that has not joined */
 	if (device < 0 && errno == EACCES)

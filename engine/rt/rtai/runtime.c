@@ -121,7 +121,7 @@ int runtime_begin(const struct verb *verb)
 				  "): load its modules rtai_hal and rtai_sched, or leave --rt out");
 	if (geteuid())
 		return error_line(STATUS_CANNOT_MEASURE, "permission",
-				  "RTAI accepts only root's threads: measure as root");
+				  "RTAI accepts only root's threads; measure as root");
 	lxrt_clock_begin(hz);
 	atexit(lxrt_delete_semaphores);
 	return 0;

@@ -177,7 +177,7 @@ def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) 
     table = merge_sparse(rows[0], rows[1])
     cells = table.shape[1]
     if cells < 2:
-        cannot = "all samples of both sides fall into one cell: there is nothing to test"
+        cannot = "all samples of both sides fall into one cell, so there is nothing to test"
         return Test(convention=convention, scale=scale, cannot=cannot)
     expected = np.outer(table.sum(axis=1) / table.sum(), table.sum(axis=0))
     statistic = float(((table - expected) ** 2 / expected).sum())

@@ -195,7 +195,7 @@ def conclude(
     `repeat`: the command to suggest if a side has a single run.
     """
     if not rows:
-        return "Nothing can be compared: a side is empty."
+        return "Nothing can be compared, because one side is empty."
     within = f"{within_ns / 1_000:g} us"
     pairs: dict[tuple[str, str], list[QuantileDifference]] = {}
     for row in rows:
@@ -251,6 +251,6 @@ def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
     distinct = list(dict.fromkeys(shlex.join(words) for words in commands))
     again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
     return (
-        f"run this on each machine {REPEATS} times, alternately:  {again}; then compare, with the same NAME "
-        "for all records of a side: rtgauge compare --label NAME=RECORD ..."
+        f"run this on each machine {REPEATS} times, alternately:  {again}; then compare the records, with "
+        f"one NAME per side: rtgauge compare --label NAME=RECORD ..."
     )

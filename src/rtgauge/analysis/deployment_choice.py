@@ -54,16 +54,17 @@ def choose(comparison: Comparison) -> Choice:
     if paper.best is not None:
         return Choice(
             deployments[paper.best],
-            "it has the smallest chi-square statistic of the deployments not rejected against Single",
+            "it has the smallest chi-square statistic of all deployments that are not rejected against "
+            "Single",
         )
     least = _least(comparison.pairs)
     if least is None:
         causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in comparison.pairs)
-        raise MeasureError(f"no deployment can be chosen: {causes}")
+        raise MeasureError(f"no deployment can be chosen ({causes})")
     reason = (
         "every deployment is rejected against Single; "
         f"this one has the smallest statistic, {least.paper.statistic:.1f} "
-        f"(critical: {least.paper.critical:.1f})"
+        f"(critical value: {least.paper.critical:.1f})"
     )
     return Choice(deployments[least.side], reason)
 

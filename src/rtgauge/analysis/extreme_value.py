@@ -146,7 +146,7 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     """
     x = np.asarray(maxima, dtype=np.float64)
     if len(x) < 3 or float(np.ptp(x)) == 0:
-        raise ValueError("a distribution of maxima needs at least three maxima that are not all equal")
+        raise ValueError("a distribution can be fitted only to at least three maxima that are not all equal")
     centre, spread = float(np.median(x)), float(np.std(x))  # scale the numbers to about 1
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
@@ -446,7 +446,10 @@ def estimate(
     if size < LEAST_A_BLOCK:
         return cannot(f"a window has only {size:.0f} activations; at least {LEAST_A_BLOCK} are needed")
     if len(set(maxima)) < 10:
-        return cannot(f"the largest values have only {plural(len(set(maxima)), 'different value')}")
+        return cannot(
+            f"the largest values of all windows have only {plural(len(set(maxima)), 'different value')}; at "
+            f"least 10 are needed"
+        )
     tests = assumptions(maxima)
     if runs is not None and len(set(runs)) > 1:
         tests.append(runs_alike(maxima_ns, runs))

@@ -316,9 +316,11 @@ def check_fraction(text: str) -> Fraction:
     try:
         value = Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"--fraction {text[:40]}: write a part of the period like 0.5, 1/3 or 25%") from None
+        raise InputError(
+            f"--fraction {text[:40]}: give a fraction of the period, such as 0.5, 1/3 or 25%"
+        ) from None
     if not 0 < value <= 1:
-        raise InputError(f"--fraction {text[:40]}: write a number above 0 and at most 1 (the whole period)")
+        raise InputError(f"--fraction {text[:40]}: give a number above 0 and at most 1 (the whole period)")
     return value
 
 

@@ -75,8 +75,8 @@ def looks(max_pairs: int) -> tuple[int, ...]:
     """
     if not BLOCK <= max_pairs <= MOST_PAIRS:
         raise InputError(
-            f"a gate needs {BLOCK} to {MOST_PAIRS} pairs, not {max_pairs}: "
-            "with fewer, more than one decision in 500 would be a false alarm"
+            f"a gate must have {BLOCK} to {MOST_PAIRS} pairs, not {max_pairs}; with fewer than {BLOCK}, "
+            f"more than one decision in 500 would be a false alarm"
         )
     return (*range(BLOCK, max_pairs, BLOCK), max_pairs)
 
@@ -103,7 +103,10 @@ def decide(
     """
     values = np.asarray(log_ratios, dtype=np.float64)
     if not (np.abs(values) <= MOST_LOG_RATIO).all() or not 0 < larger_than < math.inf:
-        raise InputError("a gate needs positive finite values on both sides, and a change above 0")
+        raise InputError(
+            "a gate cannot judge these values: both sides must have positive finite values, and the change "
+            "must be above 0"
+        )
     wanted = math.log1p(larger_than)
     planned = looks(max_pairs)
     alarm, overlook = _critical(max_pairs, error), _critical(max_pairs, OVERLOOK)

@@ -441,7 +441,8 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
     others = [label for label in sides if label not in emulated]
     if emulated and others:
         raise InputError(
-            f"these cannot be compared: '{emulated[0]}' has an emulated processor and '{others[0]}' a real "
+            f"these sides cannot be compared: '{emulated[0]}' has an emulated processor and '{others[0]}' a "
+            f"real "
             f"one, and emulated times say nothing about real ones; --force compares them anyway"
         )
 
@@ -454,7 +455,8 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
         different = next((name for name in of_first if of_first[name] != of_other[name]), None)
         if different is not None:
             raise InputError(
-                f"these cannot be compared: the {different} is {of_first[different]} in '{first_label}' and "
+                f"these sides cannot be compared: the {different} is {of_first[different]} in "
+                f"'{first_label}' and "
                 f"{of_other[different]} in '{label}'; measure both in the same way"
             )
 

@@ -33,17 +33,21 @@ def advise(
     black: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help=("Up to X times the bound, a latency is clearly in the black; default 0.8.")
+            metavar="X", help=("A latency up to X times the bound is clearly in the black; default 0.8.")
         ),
     ] = None,
     marginal: Annotated[
-        float | None, typer.Option(metavar="X", help="Up to X times the bound, it is marginal; default 2.")
+        float | None,
+        typer.Option(metavar="X", help=("A latency up to X times the bound is marginal; default 2.")),
     ] = None,
     trouble: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help=("Up to X times the bound, it is in trouble, and above that off the map; default 20."),
+            help=(
+                "A latency up to X times the bound is in trouble, and a longer one is off the map; default "
+                "20."
+            ),
         ),
     ] = None,
     json: Json = False,

@@ -217,7 +217,8 @@ class _Runs:
             if value_ns is not None and why is None:
                 return BisectRun(commit=commit, value_ns=value_ns, record=path.name)
         raise MeasureError(
-            f"{commit[:12]} gave no value in three runs: {why}; to count runs with a mark: --allow-mark NAME"
+            f"{commit[:12]} gave no value in three runs: {why}; to count runs with a mark, give "
+            f"--allow-mark NAME"
         )
 
     def _record(self) -> Path:

@@ -184,7 +184,7 @@ def _compared(
     if comparable or not alone:
         for part, sides in groups:
             if len(sides) < 2:
-                typer.echo(f"left out: {part.title}: nothing to compare it with", err=True)
+                typer.echo(f"{part.title} is left out, because there is nothing to compare it with", err=True)
     elif len(groups) > 1:
         sides_of(records, force=asked.force)  # raises the error that names the difference
     compared: list[Compared] = []
@@ -222,9 +222,10 @@ def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] |
     if worse:
         return EXIT_FAILS
     if undetermined or not comparisons:
-        whose = f"{'; '.join(undetermined)}: " if undetermined else ""
+        whose = f" about {' and '.join(undetermined)}" if undetermined else ""
         typer.echo(
-            f"--fail-if-worse cannot tell: {whose}each side needs two runs with enough samples", err=True
+            f"--fail-if-worse cannot tell{whose}; give each side at least two runs with enough samples",
+            err=True,
         )
         return EXIT_CANNOT_TELL
     return required

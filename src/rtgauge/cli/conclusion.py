@@ -70,7 +70,8 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
         require = require if require is not None else record.run.requirement
         if require is None:
             raise InputError(
-                "--allow-left-out needs a requirement, and this record has none; give one with --require"
+                "--allow-left-out has an effect only with a requirement, and this record has none; give one "
+                "with --require"
             )
     if require is not None:
         from rtgauge.explain.analysis.culprits import blame_of
@@ -98,8 +99,8 @@ def with_requirement(run: Run, require: str | None) -> Run:
 def _cut_off(record: Record) -> list[str]:
     """Return a line for each step that was cut off."""
     return [
-        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}: --resume "
-        "measures it again from the beginning."
+        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}. --resume "
+        f"measures it again from the beginning."
         for step in record.steps
         if step.end_reason in STOPPED_EARLY and step.start_ns is not None and step.end_ns is not None
     ]
@@ -112,7 +113,7 @@ def status(record: Record, problem: RtgaugeError | None) -> int:
     """
     if problem is not None:
         raise MeasureError(
-            f"{problem}; the record is complete; write the page with: rtgauge report "
+            f"{problem}, but the record is complete; write the page with: rtgauge report "
             f"{shlex.quote(str(record.path))} -o FILE.html"
         )
     if record.run.state == "interrupted":

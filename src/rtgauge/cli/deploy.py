@@ -103,7 +103,7 @@ def apply(name: Name, target: Target = "local") -> None:
     deployment = parse_deployment(name)
     if deployment.name == AS_IS:
         raise InputError(
-            "as-is changes nothing; to undo an applied deployment: rtgauge restore "
+            "as-is changes nothing; undo an applied deployment with: rtgauge restore "
             f"--applied{target_option(target)}"
         )
     with open_target(target, run_id(deployment.name), f"rtgauge deploy apply {deployment.name}") as opened:
@@ -156,7 +156,7 @@ def cmdline(name: Name, target: Target = "local") -> None:
         )
     )
     cannot = why_not(deployment, machine)
-    no_tickless = "nohz_full= is left out: this kernel was built without it (CONFIG_NO_HZ_FULL)"
+    no_tickless = "nohz_full= is left out, because this kernel was built without CONFIG_NO_HZ_FULL"
     hints = [no_tickless] if deployment.isolates and not tickless else []
     hints += (
         [f"as booted now, this machine does not support this deployment: {cannot.reason}"]

@@ -52,7 +52,7 @@ def export(
         typer.Option(
             metavar="DIR",
             help=(
-                "Git clone that the kernel was built from, at HEAD; adds the checkout and the build (kcidb "
+                "Git clone whose HEAD the kernel was built from; adds the checkout and the build (kcidb "
                 "only)."
             ),
         ),

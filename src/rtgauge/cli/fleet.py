@@ -51,7 +51,7 @@ def fleet(
     read = FleetPlan.read(plan)
     folder = plan.with_suffix("") if out is None else out
     if folder == plan:
-        raise InputError(f"{plan} has no .toml in its name: give the fleet's folder with --out")
+        raise InputError(f"the name of {plan} does not end in .toml; give the fleet's folder with --out")
     if again:
         for board in read.boards:
             (folder / board.name / ASIDE).unlink(missing_ok=True)
@@ -67,7 +67,9 @@ def fleet(
         page = store_site(Path(read.site), Store.open(read.store, make=True), Asked(), "*", "p99", "kernel")
         typer.echo(f"page    {page}")
     for name, reason in running.aside.items():
-        typer.echo(one_line(f"put aside: {name}: {reason}; once it is repaired, try it again with --again"))
+        typer.echo(
+            one_line(f"board {name} was put aside ({reason}); once it is repaired, try it again with --again")
+        )
     if status == EXIT_INTERRUPTED:
-        typer.echo("the same command continues")
+        typer.echo("interrupted; run the same command again to continue")
     raise typer.Exit(status)

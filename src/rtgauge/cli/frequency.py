@@ -65,7 +65,8 @@ def frequency(
     if not frequencies and not searched:
         names = ", ".join(str(record) for record in records)
         raise InputError(
-            f"{names}: no finished wakeup, response or periodic step; measure one, e.g. rtgauge run quick"
+            f"{names}: there is no finished wakeup, response or periodic step; measure one, e.g. with: "
+            f"rtgauge run quick"
         )
     if json:
         typer.echo(

@@ -51,7 +51,9 @@ def gate(
         str | None,
         typer.Option(
             metavar="PERCENT",
-            help="Smallest change that matters; a smaller change passes. Default: 10%, with --require 100%.",
+            help=(
+                "Smallest change that matters; a smaller change passes. Default: 10%, or 100% with --require."
+            ),
         ),
     ] = None,
     boot_between: Annotated[
@@ -184,7 +186,7 @@ def _final(record: Record) -> GateResult:
 
     result = GateResult.of(record)
     if result.outcome is GateOutcome.UNFINISHED and record.run.state == "complete":
-        why = "; ".join(result.left_out) or "its steps were left out"
+        why = "; ".join(result.left_out) or "the steps of the next pair were left out"
         return result.ending(GateOutcome.NOT_MEASURED, f"no further pair could be measured: {why}", next=None)
     return result
 

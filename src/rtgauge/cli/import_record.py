@@ -97,18 +97,20 @@ def files(
             typer.echo(f"{importer.name:{width}}  {importer.help}")
         return
     if not files:
-        raise InputError("name a file to import, or --as list for the formats (see rtgauge import --help)")
+        raise InputError(
+            "name a file to import, or give --as list to see the formats (see rtgauge import --help)"
+        )
     check_requirement(require)
     interval_ns = None if interval is None else duration_option("--interval", interval)
     if nanoseconds and microseconds:
-        raise InputError("--ns and --us contradict each other: leave one out")
+        raise InputError("--ns and --us contradict each other; leave one out")
     unit_ns = 1 if nanoseconds else 1000 if microseconds else None
     if json and len(files) > 1:
-        raise InputError("--json prints one document: name one file")
+        raise InputError("--json prints a single document; name a single file")
     status = failed = 0
     for file in files:
         if str(file) in BY_NAME and not file.exists():
-            raise InputError(f"there is no file {file}; if it is a format, write --as {file}")
+            raise InputError(f"there is no file {file}; if this is a format, give --as {file}")
         try:
             path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=unit_ns)
         except InputError as error:
@@ -123,8 +125,8 @@ def files(
         )
     if failed:
         raise InputError(
-            f"{failed} of {len(files)} files could not be imported, see above"
-            + ("; the others are" if failed < len(files) else "")
+            f"{failed} of {len(files)} files could not be imported (see above)"
+            + ("; the others were imported" if failed < len(files) else "")
         )
     raise typer.Exit(status)
 
@@ -219,7 +221,7 @@ def edges(
     from rtgauge.record.reader import Record
 
     if edge.upper() not in Edges.__members__:
-        raise InputError(f"--edges '{edge}' is not both, rising or falling")
+        raise InputError(f"--edges must be both, rising or falling, not '{edge}'")
     check_requirement(require)
     period_ns = None if period is None else duration_option("--period", period)
     options = EdgeOptions(

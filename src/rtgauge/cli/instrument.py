@@ -27,7 +27,7 @@ Examples:
   rtgauge probe response --path gpio:gpiochip0:27,17 --instrument serial:
 """
 NONE_HERE = (
-    "No instrument is plugged in. A new board gets its firmware with: rtgauge instrument flash FILE.uf2"
+    "No instrument is plugged in. Put the firmware on a new board with: rtgauge instrument flash FILE.uf2"
 )
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
@@ -76,7 +76,9 @@ def list_instruments(json: Json = False) -> None:
     for each in listed:
         typer.echo(f"{each['address']}  {each['id']}  {each['firmware'] or each['problem']}")
     for drive in waiting:
-        typer.echo(f"{drive}  a board that waits for firmware: rtgauge instrument flash FILE.uf2")
+        typer.echo(
+            f"{drive}  this board waits for firmware; flash it with: rtgauge instrument flash FILE.uf2"
+        )
     if not listed and not waiting:
         typer.echo(NONE_HERE)
 
@@ -200,6 +202,6 @@ def flash_firmware(
     target = drive or flash.wait_for_drive()
     flash.flash(file, target)
     typer.echo(
-        f"{file.name} is on the board at {target}, which starts by itself. Check with: rtgauge instrument "
-        f"list"
+        f"{file.name} was written to the board at {target}. The board restarts by itself; check it with: "
+        f"rtgauge instrument list"
     )

@@ -151,8 +151,8 @@ def boot(
 ) -> None:
     """Boot a guest and wait until ssh answers.
 
-    Builds the image first if necessary. With --icount the guest's clock counts its instructions instead of
-    following the host's clock, so a busy host does not affect its latencies.
+    This builds the image first if necessary. With --icount, the guest's clock counts its instructions instead
+    of following the host's clock, so a busy host does not affect its latencies.
 
     \b
     Examples:
@@ -171,7 +171,7 @@ def boot(
     _say(f"booting lab:{name}, kernel {image.release}")
     running = boot_guest(guest, image, options, _say)
     how = (
-        "emulated: its latencies say nothing about a real machine"
+        "emulated, so its latencies say nothing about a real machine"
         if running.accelerator == "tcg"
         else ("with KVM")
     )
@@ -289,8 +289,8 @@ def add(
     replaces = name in guests()
     add_guest(guest)
     _say(
-        f"lab:{name} added{', replacing the guest with that name' if replaces else ''}; next: rtgauge "
-        f"lab boot {name}"
+        f"lab:{name} added{', replacing the guest with that name' if replaces else ''}; boot it with: "
+        f"rtgauge lab boot {name}"
     )
 
 
@@ -298,7 +298,8 @@ def add(
 def doctor(name: Name, json: Json = False) -> None:
     """Check whether a guest can measure on a co-kernel, and show what it lacks.
 
-    Boots the guest if it is not running. Exit status 0: it can measure on a co-kernel; otherwise 1.
+    This boots the guest if it is not running. The exit status is 0 if the guest can measure on a co-kernel,
+    otherwise 1.
 
     \b
     Examples:
@@ -328,7 +329,7 @@ def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
 
     from rtgauge.cli.console import Console
 
-    how = f"can measure with --rt {' or '.join(able)}" if able else "has no co-kernel that can be measured"
+    how = f"can measure with --rt {' or '.join(able)}" if able else "cannot measure on a co-kernel"
     typer.echo(f"lab:{name} {how}")
     table = Table("rt", "needs", "there", "remedy", box=None, pad_edge=False)
     for need in found:

@@ -193,14 +193,18 @@ def _instead(command: str, message: str) -> str:
         return ""
     kind, name = unknown[1].lower(), unknown[2]
     if kind == "command" and name in PROBES:
-        return f": {name} is a probe; give {PROBES[name].called}"
+        return f": {name} is a probe; use {PROBES[name].called}"
     if kind == "command" and name in {*presets(), *studies()}:
-        return f": {name} is a plan; give rtgauge run {name}"
+        return f": {name} is a plan; use rtgauge run {name}"
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)] if kind == "option" else []
     if command == "rtgauge run" and having:
         return f": it is a parameter of {', '.join(having)}; give --set {name}=VALUE"
     if command.startswith("rtgauge probe ") and having:
-        return f": {', '.join(having)} have it" if len(having) > 1 else f": {having[0]} has it"
+        return (
+            f": the probes {', '.join(having)} have this option"
+            if len(having) > 1
+            else (f": the probe {having[0]} has this option")
+        )
     return ""
 
 

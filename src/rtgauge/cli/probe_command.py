@@ -36,7 +36,10 @@ NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|of
 """Metavar -> type, for values that are not plain text or numbers. The type's validator identifies a field."""
 LOAD_HELP = f"Load during the measurement: {', '.join(LOADS)}."
 TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."
-SAMPLES_HELP = "Write every sample to FILE: .csv, .parquet, or else binary with one file per series."
+SAMPLES_HELP = (
+    "Write every sample to FILE, as CSV (.csv), Parquet (.parquet) or otherwise binary, with one file per "
+    "series."
+)
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
 SAVE_HELP = "Keep the record, as rtgauge run does."
 OUT_HELP = "Folder for the record of --save."

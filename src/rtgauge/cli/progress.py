@@ -57,7 +57,7 @@ class Display:
 
     def stopping(self) -> None:
         """Say that the run stops, after the first Ctrl-C."""
-        self.say("stopping cleanly; finished steps are kept (Ctrl-C again: stop at once)")
+        self.say("stopping cleanly; finished steps are kept (press Ctrl-C again to stop at once)")
 
     def say(self, text: str) -> None:
         """Print a line."""

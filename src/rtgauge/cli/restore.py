@@ -31,7 +31,7 @@ def _put_back(target: str, *options: str) -> None:
     failed = print_put_back(answers, Console())
     if held is not None:
         typer.echo(
-            f"{held.name} is still applied, by rtgauge deploy apply; undo it with: rtgauge restore "
+            f"{held.name} is still applied (by rtgauge deploy apply); undo it with: rtgauge restore "
             f"--applied{target_option(target)}"
         )
     if failed:

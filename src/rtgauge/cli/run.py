@@ -103,7 +103,10 @@ class OverPlan:
         bool,
         typer.Option(
             "--controller",
-            help="Run rtgauge at FIFO 10 and cap other real-time threads at 80; restored afterwards.",
+            help=(
+                "Run rtgauge at FIFO 10 and cap other real-time threads at 80; the priorities are restored "
+                "afterwards."
+            ),
         ),
     ] = False
     raised: Annotated[
@@ -311,7 +314,7 @@ def run(
             metavar="TIME",
             help=(
                 "How long a remote machine that lost the connection waits for --resume, in addition to its "
-                "longest step. Default: as long as that step, but 1 to 15 min."
+                "longest step. Default: as long as that step, but at least 1 and at most 15 min."
             ),
         ),
     ] = None,
@@ -327,7 +330,7 @@ def run(
     ] = False,
     shown: Shown,
 ) -> None:
-    """Measure a plan: each probe under each load. Ends with a summary, a page and, with --require, a verdict.
+    """Measure a plan: each probe under each load. Then give a summary, a page and, with --require, a verdict.
 
     \b
     Presets:
@@ -404,14 +407,16 @@ def run(
         raise typer.Exit(_resume(plan, options, shown))
     study = registry.adaptive_study(plan, overrides) if plan in registry.studies() else None
     if study is not None and (given := given_options(turns)):
-        raise InputError(f"{given[0]} is for a plan; {plan} is a study, which chooses its steps itself")
+        raise InputError(
+            f"{given[0]} works only with a plan; {plan} is a study, which chooses its steps itself"
+        )
     chosen = turns.plan(plan, overrides) if study is None else study.plan()
     if chosen.require is not None:
         check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
     if over.explain and all(step.space == "kernel" for step in chosen.steps):
         typer.echo(
-            "--explain does nothing here: it covers tasks in user space, and all steps of this plan are in "
-            "kernel space",
+            "--explain does nothing here: it covers tasks in user space, and all steps of this plan measure "
+            "in kernel space",
             err=True,
         )
     raise typer.Exit(

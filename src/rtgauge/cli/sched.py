@@ -26,7 +26,8 @@ def sched(
     figure: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the timeline, or the curve of --random: .svg, .png, .pdf or .html."
+            metavar="FILE",
+            help=("Write the timeline, or the curve of --random, to this .svg, .png, .pdf or .html file."),
         ),
     ] = None,
     jitter_from: Annotated[
@@ -56,7 +57,10 @@ def sched(
         str, typer.Option(metavar="LOW:HIGH[:STEP]", help="Utilisations of the random sets.")
     ] = "0.5:1.0",
     periods: Annotated[
-        str, typer.Option(metavar="LOW:HIGH", help="Periods of the random sets, log-uniform.")
+        str,
+        typer.Option(
+            metavar="LOW:HIGH", help=("Periods of the tasks in the random sets, drawn log-uniformly.")
+        ),
     ] = "10ms:1s",
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of the random sets, to reproduce them.")
@@ -90,7 +94,7 @@ def sched(
         raise typer.Exit(_analyse_file(file, jitter_from, execution_from, figure, as_json=json))
     if jitter_from is not None or execution_from is not None:
         raise InputError(
-            "--jitter-from and --execution-from need a task set file; they do not work with --random"
+            "--jitter-from and --execution-from work only with the file of a task set, not with --random"
         )
     assert random is not None  # noqa: S101 - one of the two, see above
     _analyse_random(random, tasks, utilisation, periods, seed, figure, growth=growth, as_json=json)
@@ -127,8 +131,8 @@ def _analyse_file(
 
 def _subtitle(result: SetResult) -> str:
     return (
-        f"{result.answer}; triangles are releases, dashed red parts are preempted; without jitter and "
-        f"blocking"
+        f"{result.answer}; triangles are releases, dashed red parts are preempted; jitter and blocking are "
+        f"not shown"
     )
 
 

@@ -150,9 +150,9 @@ def add(
         _print_json(StoreAdded(store=str(store), added=added))
     if problem is not None:
         failed = sum(each.error is not None for each in added)
-        rest = "; the others are" if failed < len(folders) else ""
+        rest = "; the others were added" if failed < len(folders) else ""
         raise InputError(
-            f"{failed} of {len(folders)} records could not be added, see above{rest}", problem.status
+            f"{failed} of {len(folders)} records could not be added (see above){rest}", problem.status
         )
 
 
@@ -197,7 +197,7 @@ def list_store(
         _print_json(document)
         return
     if not total:
-        typer.echo(f"The store {store} has no record: rtgauge store add RECORD adds one.")
+        typer.echo(f"The store {store} has no record; add one with: rtgauge store add RECORD")
         return
     if document.records is not None:
         shown = len(document.records)
@@ -240,8 +240,8 @@ def list_store(
         _print_rows(("host", "machine", "", "records", "first", "last"), rows)
         if any(row.shared for row in document.machines):
             typer.echo(
-                "shared: another machine with the same image may have this key; name each machine with "
-                "store add --machine NAME"
+                "shared: another machine with the same image may have this key; name each machine with: "
+                "rtgauge store add --machine NAME"
             )
 
 
@@ -271,8 +271,9 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
     gone = sum(row.missing for row in rows)
     if gone:
         typer.echo(
-            f"{plural(gone, 'record')} gone: the folder no longer exists. The store keeps the figures; "
-            "rtgauge store rm removes them",
+            f"{'the folder' if gone == 1 else 'the folders'} of {plural(gone, 'record')} no longer "
+            f"{'exists' if gone == 1 else 'exist'}. The store keeps the figures; remove them with: rtgauge "
+            "store rm",
             err=True,
         )
 
@@ -374,14 +375,14 @@ def unknown_name(store: Store, name: str, *, or_record: bool) -> str:
 
     if queries.courses(store, queries.Asked(last=1), name):
         return (
-            f"no record with this --machine or --label has the series {name}: rtgauge store list shows the "
-            "records"
+            f"no record with this --machine or --label has the series {name}; list the records with: "
+            f"rtgauge store list"
         )
     if not queries.count(store):
-        return f"the store {store.path} has no record: rtgauge store add RECORD adds one"
+        return f"the store {store.path} has no record; add one with: rtgauge store add RECORD"
     known = [row.series for row in queries.series(store, queries.Asked()).values()]
     close = get_close_matches(name, [*known, *(store.paths() if or_record else ())], n=1)
-    hint = f"; did you mean {close[0]}?" if close else ": rtgauge store list --series shows the series"
+    hint = f"; did you mean {close[0]}?" if close else "; list the series with: rtgauge store list --series"
     return f"the store has no series{' and no record' if or_record else ''} {name}{hint}"
 
 
@@ -396,7 +397,7 @@ def _print_course(course: Course, parameters: str) -> None:
         f"{row.first[:10]} to {row.last[:10]} ({parameters}{'; ' if parameters else ''}us)"
     )
     if course.omitted:
-        typer.echo(f"{format_count(course.omitted)} older results are not shown; show them with --last 0")
+        typer.echo(f"not shown: {plural(course.omitted, 'older result')}; show all results with --last 0")
     rows = [
         (
             point.started[:16].replace("T", " "), point.record, point.host, point.kernel or "",
@@ -492,7 +493,7 @@ def send(
 ) -> None:
     """Send records to another place. Each arrives whole and with its checksums, or not at all.
 
-    The records also stay here. A record that is there already is not sent again.
+    The records also stay here. Records that are already there are not sent again.
 
     \b
     Examples:
@@ -517,7 +518,8 @@ def send(
             typer.echo(f"rtgauge: {error}", err=True)
     if failed:
         raise InputError(
-            f"{len(failed)} of {len(folders)} records are not in {to}, see above", failed[-1].status
+            f"{len(failed)} of {len(folders)} records could not be sent to {to} (see above)",
+            failed[-1].status,
         )
 
 
@@ -569,9 +571,10 @@ def rebuild(
         if result.aside is not None:
             typer.echo(f"the damaged store was moved to {result.aside}")
         if result.missing:
-            what = "removed" if drop_missing else "figures kept; --drop-missing removes them"
+            what = "were removed" if drop_missing else "are kept; --drop-missing removes them"
             typer.echo(
-                f"{plural(len(result.missing), 'record')} gone, {what}: {', '.join(result.missing[:5])}"
+                f"{plural(len(result.missing), 'record')} without a folder: "
+                f"{', '.join(result.missing[:5])}; the figures {what}"
             )
     for _, error in result.failed:
         typer.echo(f"rtgauge: {error}", err=True)

@@ -75,7 +75,7 @@ def audit(
         bool, typer.Option("--details", help="Show each difference with its reasons and its remedy.")
     ] = False,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Show every rule, also those that pass or do not apply.")
+        bool, typer.Option("--all", help="Show every rule, including those that pass or do not apply.")
     ] = False,
     script: Annotated[
         bool, typer.Option("--script", help="Print the remedies as a shell script that you can read and run.")
@@ -95,8 +95,8 @@ def audit(
 ) -> None:
     """Check the machine's settings for real-time use.
 
-    Compares kernel, boot and run-time settings with rules from the papers and the kernel's documentation.
-    Exit status 1: a serious finding.
+    This compares kernel, boot and run-time settings with rules from the papers and the kernel's
+    documentation. The exit status is 1 if a finding is serious.
 
     \b
     Examples:

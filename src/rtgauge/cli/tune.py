@@ -155,7 +155,7 @@ def tune(
     First rtgauge measures the machine as it is and explains large latencies. Then it tries the remedies, then
     all safe settings together, then fewer of them. Each test measures pairs of runs in random order. At most
     one tuning in 100 keeps a setting that does not help. rtgauge puts everything back at the end, and after
-    Ctrl-C or kill -9. It never touches network, console, thermal limits or root disk.
+    Ctrl-C or kill -9. It never touches the network, the console, thermal limits or the root disk.
 
     \b
     Examples:
@@ -199,7 +199,8 @@ def tune(
         by_boot = reboot and target.startswith(LAB)
         if isolate is not None and (cpus is not None or pid is not None):
             raise InputError(
-                "--isolate N chooses the CPUs itself and cannot move a program; leave out --cpus or --watch"
+                "--isolate chooses the CPUs itself and cannot move a program; leave out --cpus, and give no "
+                "program"
             )
         chosen = names_option("--only", only), names_option("--without", without)
         scope = Scope(cpus_option(cpus), pid, *chosen, by_boot, isolate)
@@ -231,7 +232,7 @@ def apply_kept(
 ) -> None:
     """Apply the settings that a tuning kept to this machine, now and at each boot.
 
-    Writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it.
+    This writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it.
 
     \b
     Examples:
@@ -248,8 +249,8 @@ def apply_kept(
     for line in (refused := install(values)):
         typer.echo(f"refused  {line}")
     count = plural(len(values), "setting")
-    typer.echo(f"{len(values) - len(refused)} of {count} in force, now and at each boot")
-    typer.echo("undo: rtgauge tune remove; drift: rtgauge audit --profile")
+    typer.echo(f"applied {len(values) - len(refused)} of {count}, now and at each boot")
+    typer.echo(f"undo this with: rtgauge tune remove; look for drift with: rtgauge audit --profile {kept}")
 
 
 @app.command("remove")
@@ -266,13 +267,13 @@ def remove_kept() -> None:
     back, left = uninstall()
     for line in left:
         typer.echo(f"left as it is: {line}")
-    typer.echo(f"{plural(back, 'setting')} put back; the files are removed")
+    typer.echo(f"put back {plural(back, 'setting')} and removed the files")
 
 
 def _check_root() -> None:
     """Raise MeasureError unless this process is root's."""
     if os.geteuid() != 0:
-        raise MeasureError("tune changes settings of this machine: run it as root")
+        raise MeasureError("rtgauge tune changes settings of this machine, so run it as root")
 
 
 @contextmanager
@@ -297,7 +298,7 @@ def _explain(name: str, folder: Path) -> None:
         typer.echo(line)
     table = measured(rule, folder)
     if table is None:
-        typer.echo(f"Measured here: nothing; no record in {folder} tested this setting")
+        typer.echo(f"Measured here: nothing, because no record in {folder} tested this setting")
     else:
         typer.echo()
         print_tables([table], Console())
@@ -320,7 +321,7 @@ def names_option(option: str, text: str | None) -> list[str]:
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     if text is not None and not names:
         raise InputError(
-            f"{option} '{text}' has no name: give names with commas between them, or leave it out"
+            f"{option} '{text}' contains no name; give names separated by commas, or leave it out"
         )
     return names
 

@@ -70,7 +70,7 @@ def _started_here(command: list[str], settle_s: float, threads: str | None) -> G
             time.sleep(0.02)
         if process.poll() is not None:
             raise MeasureError(
-                f"{command[0]} ended at once, with status {process.returncode}: there is nothing to watch"
+                f"{command[0]} ended at once, with status {process.returncode}, so there is nothing to watch"
             )
         yield process.pid
     finally:
@@ -104,7 +104,7 @@ def _watch(command: list[str] | None, **given: Any) -> None:
         raise typer.Exit(measure_probe(PROBE, given))
     target = given["target"]
     if parse_address(target) is None and shutil.which(command[0]) is None and not Path(command[0]).exists():
-        raise InputError(f"{command[0]} cannot be started: No such file or directory")
+        raise InputError(f"{command[0]} cannot be started: no such file or directory")
     given["program"] = named(command)
     raise typer.Exit(measure_probe(PROBE, given, lambda: started(command, target, given["threads"])))
 

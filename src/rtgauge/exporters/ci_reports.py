@@ -154,8 +154,8 @@ def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str,
     named = re.search(r"-g([0-9a-f]{7,40})(?![0-9a-f])", release)
     if named is not None and not source.commit.startswith(named[1]):
         raise InputError(
-            f"step {step.id} ran on kernel {release}, which was not built from commit "
-            f"{source.commit[:12]}: give the tree that the kernel was built from"
+            f"step {step.id} ran on kernel {release}, which was not built from commit {source.commit[:12]}; "
+            f"give the tree that the kernel was built from"
         )
     machine = one_line(facts.kernel.architecture or UNKNOWN).lower()
     return {

@@ -35,7 +35,9 @@ def _wakeups(record: Record) -> list[tuple[Step, list[SeriesSummary]]]:
         if step.total is not None and step.total.metric == "latency"
     ]
     if not steps:
-        raise InputError(f"{record.path} has no step with latencies, which is what cyclictest measures")
+        raise InputError(
+            f"{record.path} has no step with latencies, and cyclictest's format can hold nothing else"
+        )
     return steps
 
 
@@ -57,7 +59,7 @@ def cyclictest(record: Record) -> bytes:
     if len(steps) > 1:
         raise InputError(
             f"cyclictest's text covers one step, but this record has {len(steps)} "
-            f"({', '.join(step.id for step, _ in steps)}): choose one with --step"
+            f"({', '.join(step.id for step, _ in steps)}); choose one with --step"
         )
     step, threads = steps[0]
     windows = record.windows(step)

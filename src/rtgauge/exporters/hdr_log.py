@@ -104,11 +104,13 @@ def hdr_log(record: Record) -> bytes:
             )
             body += [line for line in written if line is not None]
         if outside:
-            lines.append(f"#{clean_name(step.id)}: {outside} samples of unknown value are not in the log")
+            lines.append(
+                f"#{clean_name(step.id)}: samples of unknown value, which are not in the log: {outside}"
+            )
         if at_least:
             lines.append(
-                f"#{clean_name(step.id)}: {at_least} samples are 10 s or longer: they are in the log as 10 "
-                "s, except the longest of each window, which is exact"
+                f"#{clean_name(step.id)}: samples of 10 s or longer: {at_least}; they are in the log as 10 "
+                f"s, except the longest of each window, which is exact"
             )
     began_at = datetime.fromtimestamp(first or 0).astimezone()
     lines += [

@@ -53,7 +53,10 @@ def _one(record: Record) -> MomentFile:
     if not files:
         raise InputError("no step of this record has a trace; measure with --explain")
     if len(files) > 1:
-        raise InputError(f"a trace covers one step: choose one with --step: {', '.join(files)}")
+        raise InputError(
+            f"a trace covers one step, but this record has traces of {', '.join(files)}; choose one with "
+            f"--step"
+        )
     return next(iter(files.values()))
 
 

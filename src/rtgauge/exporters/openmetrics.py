@@ -28,7 +28,8 @@ FAMILIES = {
     "rtgauge_samples": "Measured activations.",
     "rtgauge_missed": "Missed activations.",
     "rtgauge_passes": (
-        "1 if the step meets its requirement, 0 if not: fails, marginal, cannot tell, or invalid."
+        "1 if the step meets its requirement; 0 if it fails, is marginal or invalid, or if rtgauge cannot "
+        "tell."
     ),
     "rtgauge_run_passes": "1 if the whole run passes (exit status 0), otherwise 0.",
     "rtgauge_left_out": "Loads and steps of the plan that could not be measured.",

@@ -183,9 +183,9 @@ def export(
     disk is full, RecordError for a damaged record.
     """
     if windows and fmt != "parquet":
-        raise InputError(f"{fmt} cannot contain the lists of windows: use --format parquet")
+        raise InputError(f"{fmt} cannot contain the windows; use --format parquet with --windows")
     if source is not None and fmt != "kcidb":
-        raise InputError(f"{fmt} does not name the kernel's source: use --format kcidb")
+        raise InputError(f"{fmt} has no place for the kernel's source; use --format kcidb")
     if out is None and fmt in BINARY:
         raise InputError(f"{fmt} is binary: give a file with -o FILE")
     if fmt == "parquet":

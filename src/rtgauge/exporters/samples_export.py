@@ -31,7 +31,7 @@ def check_samples_path(path: Path, option: str = "--samples") -> None:
             pass
     except OSError as error:
         raise InputError(
-            f"{option} {path}: nothing can be written in {path.parent} ({error.strerror})"
+            f"{option} {path}: the folder {path.parent} cannot be written to ({error.strerror})"
         ) from None
     if path.exists() and not os.access(path, os.W_OK):
         raise InputError(f"{option} {path} cannot be written; name another file")

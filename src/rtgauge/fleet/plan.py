@@ -150,7 +150,7 @@ class FleetPlan(_Part):
             names = Counter(each.name for each in named)
             twice = [name for name, number in names.items() if number > 1]
             if twice:
-                raise InputError(f"{path}: two {what}s have the name {twice[0]}: rename one")
+                raise InputError(f"{path}: two {what}s are called {twice[0]}; rename one of them")
         if plan.store is not None:
             place_of(plan.store)
         if plan.archive is not None:
@@ -161,7 +161,9 @@ class FleetPlan(_Part):
             *((f"job {job.name}", job.images) for job in plan.jobs),
         ):
             if not set(named) <= known:
-                raise InputError(f"{path}: {who}: the plan has no image {min(set(named) - known)}")
+                raise InputError(
+                    f"{path}: {who} names the image {min(set(named) - known)}, which the plan does not list"
+                )
         for board in plan.boards:
             if board.has_every_image and (board.image or not plan.images):
                 raise InputError(
@@ -171,19 +173,25 @@ class FleetPlan(_Part):
             names = [task.name for task in plan.tasks(board)]
             if len(set(names)) < len(names):
                 raise InputError(
-                    f"{path}: board {board.name}: two jobs are called {sorted(names)}: rename one"
+                    f"{path}: board {board.name} has two jobs with one name ({', '.join(sorted(names))}); "
+                    f"rename one of them"
                 )
         if plan.site is not None and plan.store is None:
-            raise InputError(f"{path}: the site needs a store; name one with store")
+            raise InputError(f"{path}: the site is made from a store; name one with the key store")
         for job in plan.jobs:
             one_side = (job.baseline is None) != (job.candidate is None)
             if one_side or (job.is_gate and job.require) or (job.max_pairs and not job.is_gate):
                 raise InputError(
-                    f"{path}: job {job.name}: a gate has baseline and candidate, but no require; "
-                    "only a gate has max-pairs"
+                    f"{path}: job {job.name}: give a gate both baseline and candidate but no require, and "
+                    f"max-pairs only to a gate"
                 )
             if not any(set(job.tags) <= set(board.tags) for board in plan.boards):
-                raise InputError(f"{path}: job {job.name}: no board has the tags {', '.join(job.tags)}")
+                raise InputError(
+                    f"{path}: job {job.name} cannot run anywhere: no board has the tags {', '.join(job.tags)}"
+                )
             if not any(task.job is job for board in plan.boards for task in plan.tasks(board)):
-                raise InputError(f"{path}: job {job.name}: no board has the images {', '.join(job.images)}")
+                raise InputError(
+                    f"{path}: job {job.name} cannot run anywhere: no board has the images "
+                    f"{', '.join(job.images)}"
+                )
         return plan

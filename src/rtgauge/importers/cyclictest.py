@@ -22,7 +22,7 @@ from rtgauge.importers.foreign_file import lines
 from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import OVERFLOW_CYCLES, Mark, Result
-from rtgauge.units import format_time
+from rtgauge.units import format_time, plural
 
 DEFAULT_INTERVAL_US = 1000
 DEFAULT_DISTANCE_US = 500
@@ -173,7 +173,9 @@ class ScreenText:
         elif match := _ROW.fullmatch(line):
             value = int(match[1])
             if self.rows and value <= next(reversed(self.rows)):
-                raise self.damaged(f"line {number}: row {value} comes after row {next(reversed(self.rows))}")
+                raise self.damaged(
+                    f"in line {number}, row {value} comes after row {next(reversed(self.rows))}"
+                )
             self.rows[value] = [int(part) for part in match[2].split()]
         else:
             raise self.damaged(f"line {number} is not a row of a histogram: '{line[:40]}'")
@@ -182,7 +184,9 @@ class ScreenText:
         """Parse a line that begins with `#`."""
         if match := _FIGURE.match(line):
             if match[1] in self.figures:
-                raise self.damaged(f"line {number}: a second '{match[1]}' (two measurements in one file?)")
+                raise self.damaged(
+                    f"line {number} is a second '{match[1]}'; does the file have two measurements?"
+                )
             self.figures[match[1]] = [int(part) for part in match[2].split()]
             if match[1] == "SMIs":
                 self.smi = dict(enumerate(self.figures.pop("SMIs")))
@@ -229,7 +233,7 @@ def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
         if len(row) not in {threads, threads + 1}:
             raise text.damaged(f"row {value} has {len(row)} columns for {threads} threads")
         if len(row) == threads + 1 and row[-1] != sum(row[:-1]):
-            raise text.damaged(f"row {value}: its last column is not the sum of the others")
+            raise text.damaged(f"the last column of row {value} is not the sum of the others")
         for thread in range(threads):
             if row[thread]:
                 result[thread][value] = row[thread]
@@ -237,7 +241,9 @@ def _histograms(text: ScreenText, threads: int) -> list[dict[int, int]]:
     for thread, total in enumerate(totals or []):
         samples = sum(result[thread].values())
         if text.rows and samples != total:
-            raise text.damaged(f"thread {thread}: the rows hold {samples} samples, but 'Total' says {total}")
+            raise text.damaged(
+                f"the rows of thread {thread} hold {samples} samples, but 'Total' says {total}"
+            )
     return result
 
 
@@ -249,7 +255,7 @@ def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
     totals = text.column("Total", threads)
     if maxima is None or overflows is None:
         absent = "Max Latencies" if maxima is None else "Histogram Overflows"
-        raise text.damaged(f"the line '# {absent}:' is missing; is it cut short?")
+        raise text.damaged(f"the line '# {absent}:' is missing; is the file cut short?")
     if not text.rows and totals is None:
         raise text.damaged("it has neither the rows of a histogram nor '# Total:'")
     limit = (max(text.rows) + 1) * unit_ns if text.rows else None
@@ -284,7 +290,7 @@ def live_series(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
     result: list[ImportedSeries] = []
     for number, (_, interval_us, cycles, minimum, average, maximum) in sorted(text.live.items()):
         if cycles and minimum < 0:
-            raise text.damaged(f"thread {number}: a negative latency ({minimum})")
+            raise text.damaged(f"thread {number} has a negative latency ({minimum})")
         result.append(
             ImportedSeries(
                 labels={"thread": number},
@@ -306,7 +312,7 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
         count = sum(samples.histogram.values())
         lost += max(samples.last - samples.first + 1 - count, 0)
         if min(samples.histogram) < 0:
-            raise text.damaged(f"thread {number}: a negative latency ({min(samples.histogram)})")
+            raise text.damaged(f"thread {number} has a negative latency ({min(samples.histogram)})")
         series.append(
             ImportedSeries(
                 labels={"thread": number},
@@ -319,7 +325,7 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
         )
     if not lost:
         return series, []
-    detail = f"{lost} of the cycles that cyclictest -v numbered are not in the file"
+    detail = f"the file lacks {plural(lost, 'cycle')} that cyclictest -v numbered"
     return series, [MarkKind.SAMPLES_LOST.mark(detail, severity=Severity.DOUBTFUL)]
 
 
@@ -377,8 +383,8 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
     least = min((part.minimum_ns for part in series if part.minimum_ns is not None), default=0)
     if unit_ns is None and unit == 1000 and least >= LEAST_PLAUSIBLE * 1000:
         raise InputError(
-            f"{name}: its smallest latency is {least // 1000}, which in us would be "
-            f"{format_time(least)}: is it in ns (-N)? Give --ns or --us"
+            f"the smallest latency in {name} is {least // 1000}, which in us would be {format_time(least)}; "
+            f"if the file is in ns (-N), give --ns, otherwise --us"
         )
     if text.stopped_by is not None:
         marks.append(stopped("cyclictest", text.stopped_by * unit))

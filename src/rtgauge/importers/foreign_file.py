@@ -104,7 +104,7 @@ def json_document(path: Path) -> dict[str, Any]:
         except ValueError:
             root = parse_json(b"\n".join(map(_escaped, data.split(b"\n"))))
     except ValueError as error:
-        raise InputError(f"{path} is not valid JSON ({str(error)[:100]}); is it cut short?") from None
+        raise InputError(f"{path} is not valid JSON ({str(error)[:100]}); is the file cut short?") from None
     if not isinstance(root, dict):
         raise InputError(f"{path} is not a JSON object")
     return cast("dict[str, Any]", root)

@@ -20,6 +20,7 @@ from rtgauge.importers.foreign_file import damaged
 from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
+from rtgauge.units import plural
 
 _SECONDS = re.compile(r"([0-9]{1,12})\.[0-9]{1,12}")
 _FIELD = re.compile(r"([a-z]{1,20}):\s*+([0-9]{1,12})")
@@ -76,7 +77,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
             smis[match[2]] = int(match[1])
         elif (values := _fields(text)) is not None:
             if "inner" not in values or "outer" not in values:
-                raise damaged(source, f"line {number} has no inner and outer latency")
+                raise damaged(source, f"line {number} lacks the inner or the outer latency")
             gap = max(values["inner"], values["outer"])
             histogram = gaps.setdefault(values.get("cpu"), {})
             histogram[gap] = histogram.get(gap, 0) + 1
@@ -91,7 +92,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     found = sum(sum(histogram.values()) for histogram in gaps.values())
     marks: list[Mark] = []
     if recorded is not None and recorded != found:
-        detail = f"hwlatdetect recorded {recorded} samples, but the file has {found}"
+        detail = f"hwlatdetect says that it recorded {recorded} samples, but the file has {found}"
         marks.append(MarkKind.SAMPLES_MISSING.mark(detail))
     highest = settings.get("Max Latency")
     largest = max(map(max, gaps.values()), default=None)
@@ -101,14 +102,20 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
-        detail = f"the detector looked only {share:.0f} % of the time"
+        detail = f"the detector looked for gaps only {share:.0f} % of the time"
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     elif not window:
-        detail = "the file does not say how much of the time the detector looked; the default is half"
+        detail = (
+            "the file does not say how much of the time the detector looked for gaps; by default it is half"
+        )
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     if more:
         only = "hwlatdetect reports only the largest gap of each window"
-        marks.append(MarkKind.SAMPLES_MISSING.mark(f"{more} more gaps were above the threshold: {only}"))
+        marks.append(
+            MarkKind.SAMPLES_MISSING.mark(
+                f"the file lacks {plural(more, 'further gap')} above the threshold, because {only}"
+            )
+        )
     threshold = settings.get("Latency threshold")
     if threshold:
         marks.append(MarkKind.SMALL_GAPS_UNKNOWN.mark(f"gaps of up to {threshold} us are not recorded"))

@@ -53,10 +53,12 @@ class EdgeOptions:
         """Raise InputError if the options contradict each other."""
         if self.answer is None and self.period_ns is None:
             answer = "give --answer CHANNEL to measure from stimulus to answer"
-            period = "--period TIME, the nominal period of the line, to measure its half-periods"
+            period = "--period TIME (the nominal period of the line) to measure its half-periods"
             raise InputError(f"{answer}, or {period}")
         if self.answer is not None and self.period_ns is not None:
-            raise InputError("--period measures the half-periods of one line: leave out --answer or --period")
+            raise InputError(
+                "--period measures the half-periods of a single line; leave out --answer or --period"
+            )
         if self.answer is None and self.any_edge_answers:
             raise InputError("--any-edge needs --answer")
         if self.period_ns is not None and not 2 <= self.period_ns <= LONGEST_NS:
@@ -66,7 +68,7 @@ class EdgeOptions:
             if value is not None and not math.isfinite(value):
                 raise InputError(f"{name} {value} is not a usable number")
         if self.sample_rate_hz is not None and self.sample_rate_hz <= 0:
-            raise InputError(f"--sample-rate {self.sample_rate_hz:g} is not above 0")
+            raise InputError(f"--sample-rate must be above 0, not {self.sample_rate_hz:g}")
 
     @property
     def nominal_ns(self) -> int:
@@ -96,7 +98,9 @@ class _Measured:
             self._builder = WindowBuilder(0, self._first_ns)
         self._last_ns = int(block.times_ns[-1])
         if self._last_ns - self._first_ns > LONGEST_NS:
-            raise InputError("the file's times span more than a year: is the unit wrong? (--time-unit)")
+            raise InputError(
+                "the file's times span more than a year; if their unit is wrong, give --time-unit"
+            )
         if self._options.answer is not None:
             found = self._pairing.add(block)
             windows = self._builder.add(
@@ -117,10 +121,10 @@ class _Measured:
         if builder.totals().count == 0:
             why = "fewer than two edges were found"
             if self._options.answer:
-                why = "no stimulus has an answer: are the two channels the other way round?"
+                why = "no stimulus has an answer; did you swap the two channels?"
             if self._pairing.opposite:
-                why += " A toggled answer line stays inverted after a lost answer: "
-                why += "with --any-edge, only the time of an edge counts"
+                why += " If the answer line is toggled, it stays inverted after a lost answer: "
+                why += "give --any-edge, so that only the time of an edge counts"
             raise InputError(f"{name}: {why}")
         for window in builder.close(self._last_ns + 1):
             self.table.add(window)
@@ -130,20 +134,22 @@ class _Measured:
         """Return a mark for each reason why figures are doubtful."""
         marks: list[Mark] = []
         if unreadable:
-            rows = f"left out {plural(unreadable, 'row')} without numbers"
-            marks.append(MarkKind.ROWS_UNREADABLE.mark(f"{rows}: edges may be missing there"))
+            rows = f"rtgauge left out {plural(unreadable, 'row')} without numbers"
+            marks.append(MarkKind.ROWS_UNREADABLE.mark(f"{rows}; edges may be missing there"))
         if unpaired := self._pairing.extra - self._pairing.opposite:
-            edges = f"{plural(unpaired, 'edge')} on the answer's channel without a stimulus"
-            cause = "noise, or a threshold that is crossed more than once"
+            edges = f"{plural(unpaired, 'edge')} on the answer's channel came without a stimulus"
+            cause = "the line is noisy, or an edge crosses the threshold more than once"
             marks.append(MarkKind.EXTRA_EDGES.mark(f"{edges}: {cause}"))
         if self._pairing.opposite:
-            edges = f"{plural(self._pairing.opposite, 'edge')} went to the opposite level"
-            toggled = f"is the answer toggled? Then give --any-edge: {edges}"
-            marks.append(MarkKind.ANSWERS_INVERTED.mark(f"{toggled} and did not count as an answer"))
+            edges = f"{plural(self._pairing.opposite, 'edge')} went in the other direction"
+            toggled = "give --any-edge if the answer line is toggled"
+            marks.append(MarkKind.ANSWERS_INVERTED.mark(f"{toggled}: {edges} and did not count"))
         if self._options.answer is not None and self._pairing.open:
             last = "the file ends before the last stimulus has an answer"
             marks.append(
-                MarkKind.LAST_UNANSWERED.mark(f"{last}: it counts neither as answered nor as missed")
+                MarkKind.LAST_UNANSWERED.mark(
+                    f"{last}, so the stimulus counts neither as answered nor as missed"
+                )
             )
         return marks
 

@@ -23,7 +23,9 @@ from rtgauge.units import NS_PER_S, format_duration
 MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
 SYSTEM_TEXTS = ("nodename", "release", "version", "machine")
 """The names of host, kernel and architecture in uname(2)."""
-TIME_UNKNOWN = "the file does not give the time of the measurement; rtgauge uses its modification time"
+TIME_UNKNOWN = (
+    "the file does not give the time of the measurement, so rtgauge uses the file's modification time"
+)
 KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
 """Parameters that two measurements must share to be comparable."""
 

@@ -27,7 +27,7 @@ from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import StepSummary, summarise_step
 from rtgauge.record.windows import Windows, add_bins
 from rtgauge.record.windows_file import check_windows
-from rtgauge.units import format_duration, format_time
+from rtgauge.units import format_duration, format_time, plural
 
 RELEASED = {"wakeup", "periodic", "response"}
 """Probes whose missed activations are shown."""
@@ -48,20 +48,23 @@ def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
         return None
     for value in (low, high, min(series.histogram, default=None), max(series.histogram, default=None)):
         if value is not None and abs(value) > MAX_VALUE_NS:
-            return f"a {series.metric} of {value} ns"
+            return f"a {series.metric} of {value} ns is impossibly large"
     if low is not None and high is not None and low > high:
-        return f"minimum {low} ns and maximum {high} ns"
+        return f"its minimum, {low} ns, is larger than its maximum, {high} ns"
     if series.histogram and not series.absolute:
         first, last = min(series.histogram), max(series.histogram)
         if first < 0:
-            return f"a negative {series.metric} ({first} ns)"
+            return f"it has a negative {series.metric} ({first} ns)"
         # A value may be too small by up to the resolution minus 1. Extremes may be finer.
         if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
-            return f"its histogram, {first} to {last} ns, exceeds its minimum {low} or maximum {high} ns"
+            return (
+                f"its histogram, {first} to {last} ns, goes beyond its minimum ({low} ns) or maximum "
+                f"({high} ns)"
+            )
         if high is not None and series.overflow == 0 and last != high - high % resolution_ns:
-            return f"its maximum {high} ns is neither in its histogram nor above it"
+            return f"its maximum, {high} ns, is neither in its histogram nor above it"
     if series.overflow and series.limit_ns is not None and high is not None and high < series.limit_ns:
-        above = f"{series.overflow} samples are above its histogram, which ends at {series.limit_ns} ns"
+        above = f"it has samples above the end of its histogram ({series.limit_ns} ns)"
         return f"{above}, but its maximum is {high} ns"
     return None
 
@@ -92,8 +95,8 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
         longest = latency + resolution_ns - 1
         runs = (longest - 1) // interval_ns if longest > interval_ns else 0
         if runs > MAX_MISSED:
-            latency_text = f"a latency of {latency} ns at an interval of {interval_ns} ns"
-            raise InputError(f"{latency_text}: the file is damaged or has another unit")
+            latency_text = f"a latency of {latency} ns is impossible at an interval of {interval_ns} ns"
+            raise InputError(f"{latency_text}; the file is damaged or in another unit")
         if runs:
             values.append(np.maximum(latency - np.arange(1, runs + 1, dtype=np.int64) * interval_ns, 0))
             counts.append(np.full(runs, count, dtype=np.int64))
@@ -170,7 +173,10 @@ def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> 
     if lower - (min(resolution_ns, 1000) if cut else rounded) <= average <= upper + rounded:
         return None
     in_file = f"{_name(series)}: the average in the file is {format_time(float(average))}"
-    return f"{in_file}, but its histogram's is between {format_time(lower)} and {format_time(upper)}"
+    return (
+        f"{in_file}, but the average of its histogram is between {format_time(lower)} and "
+        f"{format_time(upper)}"
+    )
 
 
 def _row(number: int, index: int, **more: Any) -> dict[str, Any]:
@@ -202,13 +208,13 @@ def _windows(number: int, measurement: Measurement, interval_ns: int | None) -> 
     bins, counts = add_bins(signed_bin_of(values), samples)
     total, m2 = _moments(series, resolution_ns)
     if total is not None and abs(total) >= MAX_SUM_NS:
-        raise damaged(measurement.source, f"{_name(series)}: its values add up to more than 146 years")
+        raise damaged(measurement.source, f"the values of {_name(series)} add up to more than 146 years")
     derived = _Bins([], [])
     if interval_ns is not None and measurement.releases:
         derived = _missed(series, resolution_ns, interval_ns)
     missed = sum(derived.counts)
     if missed > MAX_COUNT:
-        follow = f"{missed} missed activations follow from its latencies"
+        follow = f"its latencies would mean {missed} missed activations"
         raise damaged(measurement.source, f"{_name(series)}: {follow}")
     row = _row(
         number,
@@ -233,12 +239,16 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
     overflow = sum(series.overflow for series in measurement.series if series.histogram)
     if overflow:
         where = "in no bin of" if contradicted else "above"
-        others = "may lie anywhere below it" if contradicted else "are at least the limit"
-        samples = f"{overflow} samples are {where} {measurement.tool}'s histogram"
-        detail = f"{samples}: the largest of each series is known, the others {others}"
+        others = "may have any value below it" if contradicted else "count as the histogram's end or more"
+        lie = f"{plural(overflow, 'sample')} {'lies' if overflow == 1 else 'lie'}"
+        samples = f"{lie} {where} {measurement.tool}'s histogram"
+        detail = f"{samples}; only the largest of each series is known, and the others {others}"
         marks.append(MarkKind.HISTOGRAM_OVERFLOW.mark(detail))
     if any(not series.histogram and series.count for series in measurement.series):
-        detail = "the file has only minimum, average and maximum: quantiles are at least the minimum"
+        detail = (
+            "the file has only the minimum, average and maximum, so quantiles are known only to be at least "
+            "the minimum"
+        )
         marks.append(MarkKind.NO_HISTOGRAM.mark(detail))
     averaged = (series for series in measurement.series if series.average_ns is not None)
     if measurement.average_is_cut and any(series.overflow > 1 for series in averaged):
@@ -262,7 +272,7 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     if not found:
         return series, []
     more = f" (and {len(found) - 1} more series)" if len(found) > 1 else ""
-    why = "one of the two does not cover all samples; a sample in no bin may lie anywhere"
+    why = "one of the two does not cover all samples; a sample in no bin may have any value"
     return series, [MarkKind.AVERAGE_CONTRADICTS.mark(f"{found[0]}{more}: {why}")]
 
 
@@ -279,13 +289,15 @@ def _marks(
     tool, resolution = measurement.tool, measurement.resolution_ns
     marks: list[Mark] = []
     if measurement.series and resolution == 1000:
-        detail = f"{tool} truncates to whole us: values may be up to 999 ns larger"
+        detail = f"{tool} truncates to whole us, so values may be up to 999 ns larger"
         marks.append(MarkKind.RESOLUTION_1US.mark(detail))
     elif measurement.series and resolution > 1:
         in_bins = f"{tool} counted in bins of {format_duration(resolution)}"
-        marks.append(MarkKind.RESOLUTION.mark(f"{in_bins}: values may be up to {resolution - 1} ns larger"))
+        marks.append(
+            MarkKind.RESOLUTION.mark(f"{in_bins}, so values may be up to {resolution - 1} ns larger")
+        )
     if not measurement.unit_known:
-        detail = "the text does not show whether it is in us or ns (-N); us is assumed"
+        detail = "the text does not show whether its latencies are in us or ns (-N); rtgauge assumes us"
         marks.append(MarkKind.UNIT_ASSUMED.mark(detail))
     marks += _histogram_marks(measurement, contradicted=contradicted)
     has_releases = bool(measurement.series) and measurement.probe in RELEASED
@@ -294,16 +306,16 @@ def _marks(
         marks.append(MarkKind.MISSED_UNKNOWN.mark(detail))
     elif has_releases and not measurement.releases and not measurement.counts_missed:
         unknown = f"the file does not say how many activations {tool} missed, or how late they were"
-        marks.append(MarkKind.MISSED_UNKNOWN.mark(f"{unknown}: none are counted"))
+        marks.append(MarkKind.MISSED_UNKNOWN.mark(f"{unknown}, so none are counted"))
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
-        derived = f"{least}{missed} follow from its latencies and interval"
+        derived = f"from its latencies and interval, rtgauge derives {least}{missed}"
         marks.append(MarkKind.MISSED_DERIVED.mark(f"{tool} does not report missed activations; {derived}"))
     policy, priority = (measurement.parameters.get(name) for name in ("policy", "priority"))
     marks += scheduling_marks(tool, policy, priority)
     duration = _duration_ns(measurement, intervals)
     if 0 < duration < SHORT_NS:
-        detail = f"{tool} measured for {format_duration(duration)}: it may have missed rarer events"
+        detail = f"{tool} measured for only {format_duration(duration)}, so it may have missed rarer events"
         marks.append(MarkKind.SHORT_MEASUREMENT.mark(detail))
     return marks
 

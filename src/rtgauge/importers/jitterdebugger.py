@@ -62,7 +62,7 @@ def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
     for cpu, figures in sorted(results.cpu.items()):
         binned = sum(figures.histogram.values())
         if binned > figures.count:
-            problem = f"CPU {cpu}: {binned} samples in bins, count {figures.count}"
+            problem = f"CPU {cpu} has {binned} samples in bins, but a count of {figures.count}"
             raise InputError(f"{source} is a damaged output of jitterdebugger ({problem})")
         overflow = figures.count - binned
         series.append(
@@ -115,7 +115,7 @@ def parse_csv(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
             continue
         match = _CSV.fullmatch(line.strip())
         if match is None:
-            raise damaged(source, f"line {number} is not CPU;time;latency")
+            raise damaged(source, f"line {number} does not have the form CPU;time;latency")
         cpu, second, latency = int(match[1]), int(match[2]), int(match[4])
         first = second if first is None else min(first, second)
         last = second if last is None else max(last, second)
@@ -170,7 +170,7 @@ def parse_raw(path: Path) -> Measurement:
                 last = max(last, int(part["second"].max()))
     measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
     if cut:
-        incomplete = "the last sample of the file is incomplete and left out"
+        incomplete = "the last sample of the file is incomplete, so it is left out"
         measurement.marks.append(MarkKind.CUT_SHORT.mark(incomplete))
     return measurement
 

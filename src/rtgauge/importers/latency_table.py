@@ -115,9 +115,12 @@ def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable
         elif match := _RTD.match(text):
             low, average, high = _ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3])
             if low > high:
-                raise damaged(source, f"line {number}: minimum {match[1]}, maximum {match[3]}")
+                raise damaged(
+                    source,
+                    f"in line {number} the minimum ({match[1]}) is larger than the maximum ({match[3]})",
+                )
             if table.period_us is None:
-                raise damaged(source, f"line {number}: no RTT line before it")
+                raise damaged(source, f"line {number} has no RTT line before it")
             if len(table.seconds) >= MAX_SECONDS:
                 raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
             count = max(10**6 // table.period_us, 1)
@@ -165,7 +168,7 @@ def with_unfinished_second(
         return Extremes(low_ns, high_ns, [])
     whole = f"{program}'s extremes and average cover whole seconds"
     also = f"but its histogram includes the unfinished last second: it ranges from {first} to {last} ns"
-    mark = MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, cells of {width_ns} ns")
+    mark = MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, in bins of {width_ns} ns")
     return Extremes(low_ns if low_is_least else first, high_ns if last <= farthest_ns else last, [mark])
 
 
@@ -200,13 +203,13 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         highs.append(table.extremes[1])
     low, high = min(lows), max(highs)
     if low > high:
-        raise damaged(source, f"its minimum is {low} ns and its maximum {high} ns")
+        raise damaged(source, f"its minimum, {low} ns, is larger than its maximum, {high} ns")
     if table.histogram:
         histogram = dict(sorted(table.histogram.items()))
         count = sum(histogram.values())
         if table.samples is not None and table.samples != count:
             raise damaged(source, f"its histogram has {count} samples, but its summary says {table.samples}")
-        detail = "bins of 1 us assumed: the text does not give their width (-B)"
+        detail = "rtgauge assumes bins of 1 us, because the text does not give their width (-B)"
         marks.append(MarkKind.BINS_ASSUMED.mark(detail))
         last, overflow = max(histogram), 0
         if max(high, -low) >= (last + 1) * 1000:
@@ -237,7 +240,9 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         )
         return TableSeries(series, 1000, marks)
     if low < 0:
-        detail = f"some activations were early, down to {low} ns: {tool} corrects its timer by a constant"
+        detail = (
+            f"some activations were up to {-low} ns early, because {tool} sets its timer early by a constant"
+        )
         marks.append(MarkKind.EARLY.mark(detail))
     count, seconds = _count(table, source), table.seconds
     missing = _missing(table, low, high)
@@ -272,10 +277,10 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
     lines = f"the file has {number} lines, one per second"
     if table.whole is not None:
         whole = "the figures are from the last line (RTS), which covers every second"
-        detail = f"{lines}: {whole}; the count is computed from its time"
+        detail = f"{lines}; {whole}, and the number of samples is computed from the time that it gives"
         return MarkKind.SECONDS_MISSING.mark(detail, severity=Severity.NOTE)
-    beyond = f"{lines}, no RTS line, and overall extremes beyond these lines"
-    return MarkKind.SECONDS_MISSING.mark(f"{beyond}: the mean and count of the other seconds are unknown")
+    beyond = f"{lines}, but no RTS line, and its overall extremes are not in these lines"
+    return MarkKind.SECONDS_MISSING.mark(f"{beyond}; the mean and count of the other seconds are unknown")
 
 
 def _count(table: LatencyTable, source: str) -> int:
@@ -286,7 +291,7 @@ def _count(table: LatencyTable, source: str) -> int:
     only = f"{source} has only {table.tool[1]}'s last line (RTS)"
     if table.period_us is None:
         raise InputError(
-            f"{only}: give its period with --interval, so that rtgauge can compute the number of samples"
+            f"{only}; give its period with --interval, so that rtgauge can compute the number of samples"
         )
     of_time = (table.duration_ns or 0) // (table.period_us * 1000)
     if not of_lines and not of_time:

@@ -89,7 +89,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         clipped = "latmus' last bin also counts every larger latency"
         marks.append(last_bin_mark(clipped, overflow, f"{limit} us"))
     if low < 0:
-        marks.append(MarkKind.EARLY.mark(f"some activations were early, down to {int(low)} ns"))
+        marks.append(MarkKind.EARLY.mark(f"some activations were early, by up to {-int(low)} ns"))
     if overruns := _whole(heading.get("OVERRUNS")):
         marks.append(overruns_mark("latmus", overruns))
     if switches := _whole(heading.get("IN-BAND SWITCHES")):

@@ -65,41 +65,47 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         figures = threads.setdefault(case.thread, {})
         # A log has each result twice, as a line and as a signal.
         if figures.setdefault(case.which, case.value) != case.value:
-            two = f"thread {case.thread} has two values of {case.which}-latency"
-            raise InputError(f"{source}: line {number}: {two} (two jobs in one file?)")
+            raise InputError(
+                f"line {number} of {source} is the second value of {case.which}-latency for thread "
+                f"{case.thread}; does the file have two jobs?"
+            )
         units.add(case.unit)
         failed += case.result == "fail"
     if not threads:
         raise InputError(f"{source} has no LAVA line like 't0-max-latency pass 54 us'")
     if len(units) > 1:
-        raise InputError(f"{source} has latencies in us and in ns")
+        raise InputError(f"{source} has latencies both in us and in ns")
     unit = units.pop()
     unit_ns = 1000 if unit == "us" else 1
     marks: list[Mark] = []
     series = [] if text.live.keys() != threads.keys() else live_series(text, unit_ns)
     if not series:
-        unknown = "LAVA's lines do not give the number of samples: there is no distribution and no verdict"
+        unknown = "LAVA's lines do not give the number of samples, so there is no distribution and no verdict"
         marks.append(MarkKind.SAMPLES_UNKNOWN.mark(unknown))
     for thread, part in zip(sorted(threads), series, strict=False):
         largest = threads[thread].get("max")
         if largest is not None and part.maximum_ns != round(largest * unit_ns):
-            another = f"the largest latency of thread {thread} differs between LAVA's line and cyclictest's"
+            another = f"LAVA's line and cyclictest's give different largest latencies for thread {thread}"
             marks.append(MarkKind.FIGURES_CONTRADICT.mark(another))
             break
     for thread, figures in threads.items():
         ordered = [figures[name] for name in _NAMES if name in figures]
         if ordered != sorted(ordered):
             listed = ", ".join(f"{value:g}" for value in ordered)
-            detail = f"thread {thread}: minimum, average and maximum are {listed} {unit}"
+            detail = (
+                f"minimum, average and maximum of thread {thread} are not in rising order: {listed} {unit}"
+            )
             marks.append(MarkKind.FIGURES_CONTRADICT.mark(detail))
     numbers = (all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES)
     if len(threads) > 1 and any(numbers):
-        detail = "one figure of each thread is the thread's number"
+        detail = "one figure of each thread is the thread's own number"
         marks.append(
-            MarkKind.THREAD_NUMBER.mark(f"{detail}: the script that extracted it took the wrong word")
+            MarkKind.THREAD_NUMBER.mark(f"{detail}, because the script that extracted it took the wrong word")
         )
     if failed:
-        marks.append(MarkKind.LAVA_FAILED.mark(f"{failed} of these lines say fail"))
+        marks.append(
+            MarkKind.LAVA_FAILED.mark(f"{failed} of LAVA's lines {'says' if failed == 1 else 'say'} fail")
+        )
     results: list[Result] = []
     for thread, figures in sorted(threads.items()):
         values = {f"{name}_{unit}": figures.get(name) for name in _NAMES}
@@ -120,7 +126,7 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
 
 LAVA = Importer.of_lines(
     "lava",
-    "result lines of cyclictest (t0-max-latency ...)",
+    "result lines of cyclictest, such as t0-max-latency",
     lambda head: re.search(r"\bt[0-9]+-(?:min|avg|max)-latency\b", head) is not None,
     parse_lava,
 )

@@ -98,10 +98,10 @@ class Measurement:
 def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
     """Return marks if the measuring thread had no real-time priority or ran below the interrupt threads."""
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
-        detail = f"{tool} measured without real-time priority: it was delayed like any ordinary program"
+        detail = f"{tool} measured without a real-time priority, so it was delayed like any ordinary program"
         return [MarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
-        below = f"priority {priority}, below interrupt threads ({IRQ_THREAD_PRIORITY})"
+        below = f"priority {priority}, below the interrupt threads ({IRQ_THREAD_PRIORITY})"
         return [MarkKind.LOW_PRIORITY.mark(f"{tool} measured at {below}, so they delayed it")]
     return []
 
@@ -112,7 +112,7 @@ def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
     `what`: a text such as "latmus' last bin also counts every larger latency". `limit`: the start of the last
     bin, such as "12 us".
     """
-    return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}: the {overflow} samples in it count as {limit} or more")
+    return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}; the samples in it ({overflow}) count as {limit} or more")
 
 
 def overruns_mark(program: str, overruns: int) -> Mark:

@@ -40,7 +40,10 @@ def importer_of(path: Path, name: str | None = None) -> Importer:
     start = head(path).decode(errors="replace")
     found = next((importer for importer in IMPORTERS if importer.recognises(start)), None)
     if found is None:
-        raise InputError(f"{path} has none of the formats {', '.join(BY_NAME)}; --as FORMAT forces one")
+        raise InputError(
+            f"{path} is in none of the formats {', '.join(BY_NAME)}; to read it as one of them, give --as "
+            f"FORMAT"
+        )
     return found
 
 

@@ -152,10 +152,10 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
     for number, thread in threads.items():
         binned = sum(thread.histogram.values())
         if binned > thread.cycles:
-            problem = f"{binned} samples in bins, {thread.cycles} cycles"
-            raise _damaged(name, tool, f"thread {number}: {problem}")
+            problem = f"has {binned} samples in bins, but only {thread.cycles} cycles"
+            raise _damaged(name, tool, f"thread {number} {problem}")
         if thread.cycles and thread.min < 0:
-            raise _damaged(name, tool, f"thread {number}: a negative latency, {thread.min}")
+            raise _damaged(name, tool, f"thread {number} has a negative latency, {thread.min}")
         end = limit if limit is not None else max(thread.histogram) + 1 if thread.histogram else None
         interval = interval_us(command, number) if command and tool == "cyclictest" else None
         series.append(
@@ -230,7 +230,7 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         )
     if clipped:
         marks.append(last_bin_mark("oslat's last bin also counts every longer gap", clipped, "that long"))
-    detail = "oslat counts each round of its own loop, not only gaps: the first bin is the loop itself"
+    detail = "oslat counts each round of its own loop, not only gaps, so the first bin is the loop itself"
     marks.append(MarkKind.LOOP_IN_FIRST_BIN.mark(detail))
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)
     return {
@@ -250,7 +250,7 @@ def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         count, receiver = pair.sender.samples, pair.receiver
         if count and receiver.min < 0:
             raise InputError(
-                f"{name} is a damaged output of {tool} --json (a negative latency, {receiver.min})"
+                f"{name} is a damaged output of {tool} --json (it has a negative latency, {receiver.min})"
             )
         series.append(
             ImportedSeries(
@@ -318,7 +318,7 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
         return "rt-migrate-test"
     if "sender" in fields:
         which = "pmqtest, ptsematest, sigwaittest, svsematest"
-        raise InputError(f"{name} does not say which rt-tests program wrote it ({which}?)")
+        raise InputError(f"{name} does not say which program of rt-tests wrote it ({which})")
     return "cyclictest"
 
 

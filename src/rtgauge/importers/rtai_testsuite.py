@@ -106,14 +106,17 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
 def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: int) -> list[Mark]:
     marks: list[Mark] = []
     if overruns:
-        text = f"latency reports {overruns} overruns: missed activations, each counted as a latency of 0"
+        text = (
+            f"latency reports {overruns} overruns, which are missed activations; it counts each as a "
+            f"latency of 0"
+        )
         marks.append(MarkKind.OVERRUNS.mark(text))
     if lowest < 0:
-        early = f"some activations were early, down to {lowest} ns"
-        marks.append(MarkKind.EARLY.mark(f"{early}: RTAI's calibration sets its timer early"))
+        early = f"some activations were up to {-lowest} ns early"
+        marks.append(MarkKind.EARLY.mark(f"{early}, because RTAI's calibration sets its timer early"))
     if told is None and of_scheduler is None:
-        assumed = f"{format_duration(DEFAULT_PERIOD_NS)} assumed, to count the samples"
-        detail = f"neither latency nor RTAI's list of tasks gives the period: {assumed}"
+        assumed = f"rtgauge assumes {format_duration(DEFAULT_PERIOD_NS)} to count the samples"
+        detail = f"neither latency nor RTAI's list of tasks gives the period; {assumed}"
         marks.append(MarkKind.PERIOD_ASSUMED.mark(detail))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant instead
@@ -136,7 +139,7 @@ def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Mea
             tasks, total_ms, switches, mean_ns = (int(match[group]) for group in (1, 2, 4, 5))
             total_ns = total_ms * NS_PER_MS
             if total_ns >= (mean_ns + 1) * switches or mean_ns * switches >= total_ns + NS_PER_MS:
-                contradicts = f"{switches} switches in {total_ms} ms, but {mean_ns} ns for each"
+                contradicts = f"{switches} switches in {total_ms} ms do not take {mean_ns} ns each"
                 raise damaged(source, f"line {number}: {contradicts}")
             values = {"tasks": tasks, "switches": switches, "total_ns": total_ns, "mean_ns": mean_ns}
             results.append(Result(name="rtai-switches", labels={"by": match[3].lower()}, values={**values}))

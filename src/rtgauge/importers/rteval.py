@@ -39,12 +39,12 @@ def _root(data: bytes, source: str) -> ET.Element:
             root = element if root is None else root
             depth += 1 if event == "start" else -1
             if depth > MAX_DEPTH:
-                raise InputError(f"{source} is nested more than {MAX_DEPTH} deep")
+                raise InputError(f"{source} is nested more than {MAX_DEPTH} levels deep")
         if root is None:
             raise InputError(f"{source} is not valid XML")
         return root
     except (ET.ParseError, ValueError, LookupError) as error:
-        raise InputError(f"{source} is not valid XML ({error}); is it cut short?") from None
+        raise InputError(f"{source} is not valid XML ({error}); is the file cut short?") from None
 
 
 def _number(element: ET.Element | None, name: str) -> Fraction | None:
@@ -61,7 +61,7 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
     for bucket in part.iterfind("histogram/bucket"):
         index, value = bucket.get("index", ""), bucket.get("value", "")
         if not re.fullmatch(r"[0-9]{1,9}", index) or not re.fullmatch(r"[0-9]{1,18}", value):
-            raise damaged(source, f"a bucket has index '{index[:20]}' and value '{value[:20]}'")
+            raise damaged(source, f"a bucket has an invalid index or value ('{index[:20]}', '{value[:20]}')")
         buckets[int(index)] = buckets.get(int(index), 0) + int(value)
     buckets = {index: buckets[index] for index in sorted(buckets) if buckets[index]}
     binned = sum(buckets.values())
@@ -159,7 +159,7 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
         if measured.tag == "timerlat":
             detail = "rteval adds rtla's counts of interrupt, thread and user context into one histogram"
             marks.append(MarkKind.QUANTITIES_MIXED.mark(detail))
-            detail = "rteval ignores what lies above rtla's bins: the maximum may be larger than shown"
+            detail = "rteval ignores values above rtla's bins, so the maximum may be larger than shown"
             marks.append(MarkKind.OVERFLOW_UNKNOWN.mark(detail))
             for report in measured.iter("stoptrace_report"):
                 text = "\n".join(part.strip() for part in report.itertext() if part.strip())

@@ -105,7 +105,7 @@ def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
             continue
         if kind is not None and not (table is not None and table.kind == "timerlat top" and "|" in line):
             if table is not None and table.histogram:
-                raise damaged(source, "it contains a second table of rtla")
+                raise damaged(source, "it contains a second table of rtla; keep only one")
             table = _Table(cast("Kind", kind))
         assert table is not None  # noqa: S101 - for the type checker
         if unit := _UNIT.search(line):
@@ -152,7 +152,7 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         overflow = count - binned
         if overflow < 0 or overflow != int(figure("over") or 0):
             samples = f"{context} of CPU {cpu} has {count} samples"
-            raise damaged(source, f"{samples}, but its histogram has a different sum")
+            raise damaged(source, f"{samples}, but the bins of its histogram add up to another number")
     else:
         count, overflow = binned, 0
     low, high, average = figure("min"), figure("max"), figure("avg")
@@ -178,11 +178,11 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        why = "the file does not give the width, and all its rows are multiples of this"
-        marks.append(MarkKind.BINS_ASSUMED.mark(f"bins of {width} assumed: {why}"))
+        why = "the file does not give the width, but all its rows are multiples of this"
+        marks.append(MarkKind.BINS_ASSUMED.mark(f"rtgauge assumes bins of {width}: {why}"))
     if not table.totals:
-        rows = "rtla's rows count:, over:, max: are missing (--no-summary, or cut short)"
-        marks.append(MarkKind.NO_SUMMARY.mark(f"{rows}: the file lacks the samples above the histogram"))
+        rows = "rtla's rows count:, over: and max: are missing (--no-summary, or the file is cut short)"
+        marks.append(MarkKind.NO_SUMMARY.mark(f"{rows}, so the samples above the histogram are unknown"))
     series = [_histogram_series(table, at, unit_ns, width, source) for at in range(len(table.columns))]
     return {"series": series, "resolution_ns": width * unit_ns, "marks": marks}
 
@@ -192,7 +192,9 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
     series: list[ImportedSeries] = []
     for cpu, (count, cells) in sorted(table.top.items()):
         if len(cells) not in {4, 8, 12} or not all(re.fullmatch(rf"{_NUMBER}|-", cell) for cell in cells):
-            raise damaged(source, f"rtla's row of CPU {cpu} has {len(cells)} figures")
+            raise damaged(
+                source, f"rtla's row of CPU {cpu} has an impossible number of figures ({len(cells)})"
+            )
         for at, metric in enumerate(_METRIC.values()):
             figures = cells[4 * at + 1 : 4 * at + 4]
             if not figures or "-" in figures:
@@ -210,7 +212,7 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                 )
             )
     one_count = "rtla top prints one count per CPU, of its timer interrupts"
-    mark = MarkKind.COUNT_OF_IRQ.mark(f"{one_count}: threads have the same number unless rtla lost some")
+    mark = MarkKind.COUNT_OF_IRQ.mark(f"{one_count}; threads have the same number unless rtla lost some")
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 
 
@@ -249,8 +251,9 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     if table.analysis:
         explanation = Result(name="explanation", values={"text": "\n".join(table.analysis).strip()})
         fields["results"] = [*fields.get("results", []), explanation]
-        where = "its own analysis of the last latency is in the step's results"
-        mark = MarkKind.STOPPED_AT_THRESHOLD.mark(f"rtla stopped at its threshold; {where}")
+        mark = MarkKind.STOPPED_AT_THRESHOLD.mark(
+            "rtla stopped at its threshold; its own analysis of the last latency is in the step's results"
+        )
         fields["marks"] = [*fields.get("marks", []), mark]
     return Measurement(
         tool=f"rtla {table.kind}",

@@ -47,7 +47,7 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
             if match := pattern.fullmatch(text.rstrip(":")):
                 if name in found:
                     two = "two measurements of stress-ng --cyclic"
-                    raise InputError(f"{source} has {two}: keep one in the file")
+                    raise InputError(f"{source} has {two}; keep only one in the file")
                 found[name] = match
         if match := _PERCENTILE.fullmatch(text):
             percentiles[match[1]] = int(match[2])
@@ -64,7 +64,7 @@ def parse_stress_ng(numbered: Iterable[tuple[int, str]], source: str) -> Measure
     count, low, high = int(found["sched"][3]), int(found["range"][1]), int(found["range"][2])
     binned = sum(cells.values())
     if binned > count:
-        raise damaged(source, f"its bins have {binned} of {count} samples")
+        raise damaged(source, f"its bins have {binned} samples, but it says that there are {count}")
     width = int(found["width"][1]) if "width" in found and cells else 1
     if width < 1:
         raise damaged(source, f"cells of {width} ns")

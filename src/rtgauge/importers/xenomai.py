@@ -135,8 +135,8 @@ def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measur
             counts.setdefault(cpu, []).append(int(match[2]))
             totals[cpu] = int(match[3])
             if (sum_so_far := sum(counts[cpu])) != totals[cpu]:
-                lines_have = f"and the lines so far have {sum_so_far}"
-                raise damaged(source, f"line {number}: {match[3]} switches, {lines_have}")
+                lines_have = f"but the lines up to it have {sum_so_far}"
+                raise damaged(source, f"line {number} says {match[3]} switches, {lines_have}")
         elif text.startswith("RTD|"):
             raise damaged(source, f"line {number}: '{text[:60]}'")
     if not any(totals.values()):

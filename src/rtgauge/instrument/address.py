@@ -29,7 +29,7 @@ def latmon_address(address: str) -> tuple[str, int]:
         host, port = name.split(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise InputError(
-            f"'{address}' is not a latmon's address; write it like latmon:192.168.1.7 or latmon:board:2306"
+            f"'{address}' is not a latmon's address; give one such as latmon:192.168.1.7 or latmon:board:2306"
         )
     return host, int(port)
 
@@ -49,7 +49,7 @@ def check_address(address: str) -> str:
         name == "" or name.startswith("/") or UNIQUE_ID.fullmatch(name)
     ):
         raise InputError(
-            f"'{address[:100]}' is not an instrument's address; write it like serial:/dev/ttyACM0, "
+            f"'{address[:100]}' is not an instrument's address; give one such as serial:/dev/ttyACM0, "
             "serial:E6605838831F2B27 or latmon:192.168.1.7"
         )
     return address

@@ -142,7 +142,7 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
     if not places or any(_clean(text) for i, text in enumerate(last) if i not in places):
         return None
     if len(last) > MOST_COLUMNS:
-        raise InputError(f"a line has {len(last)} fields; at most {MOST_COLUMNS} can be read")
+        raise InputError(f"a line has {len(last)} fields, but rtgauge reads at most {MOST_COLUMNS}")
     fits = [len(row) == len(last) and all(_is_number(row[i], decimal) for i in places) for row in rows]
     later = [0, *itertools.accumulate(reversed(fits))]  # fits[n]: the number of the last n lines that fit
     # The data begins at the first rows of numbers. A row among these may be damaged.
@@ -378,7 +378,7 @@ def find_layout(
     heads = [head for separator, decimal in SEPARATORS if (head := _find_data(lines, separator, decimal))]
     if not heads:
         raise InputError(
-            "the file has no columns of numbers: is it a CSV file of an oscilloscope or a logic analyser?"
+            "the file has no columns of numbers; give a CSV file from an oscilloscope or a logic analyser"
         )
     head = max(heads, key=lambda found: (len(found.places), found.decimal == "."))
     head.keys = _keys(head, lines)
@@ -397,7 +397,7 @@ def find_layout(
     if time_place is None and not has_names and len(head.places) >= 2 and _rises(head, head.places[0]):
         time_place = head.places[0]
     if time_place is None and increment_ns is None:
-        raise InputError("no column of times was found, and no sample rate; give the sample rate")
+        raise InputError("the file has neither a column of times nor a sample rate; give the sample rate")
     if sigrok is not None:
         names, units = sigrok.channels(names, units, [place for place in head.places if place != time_place])
     channels = [
@@ -405,14 +405,16 @@ def find_layout(
         for number, i in enumerate((p for p in head.places if p != time_place), start=1)
     ]
     if not channels:
-        raise InputError("the file has times but no channel")
+        raise InputError("the file has a column of times, but no channel")
     scale_ns = 1e9
     if time_place is not None and not counted:
         unit = time_unit or units[time_place] or ("" if sigrok is None else sigrok.time_unit)
         if not unit and sigrok is not None:
-            raise InputError("sigrok does not give the unit of its times; give the time unit (s, ms, us, ns)")
+            raise InputError(
+                "sigrok's file does not say in which unit its times are; give the time unit (s, ms, us, ns)"
+            )
         if unit and unit.lower() not in TIME_UNITS_NS:
-            raise InputError(f"'{unit}' is not a unit of time; units are s, ms, us, ns, ps, fs")
+            raise InputError(f"'{unit}' is not a unit of time; give s, ms, us, ns, ps or fs")
         scale_ns = TIME_UNITS_NS[unit.lower()] if unit else 1e9
         if sigrok is not None and not time_unit:
             scale_ns *= sigrok.stretch

@@ -50,7 +50,7 @@ def _blocks(
                 rest += data
                 if len(rest) > max(MAX_LINE_BYTES, 2 * block_bytes):
                     raise InputError(
-                        f"{path.name} has a line of more than {len(rest)} bytes: it is not a CSV file"
+                        f"{path.name} has a line of more than {len(rest)} bytes, so it is not a CSV file"
                     )
                 continue
             yield rest + data[:end]
@@ -79,7 +79,7 @@ def read_samples(
     row = 0
     for block in _blocks(path, layout.skip_lines, block_bytes, progress):
         if b"\0" in block:
-            raise InputError(f"{path.name} is damaged: it has zeros where text should be")
+            raise InputError(f"{path.name} is damaged: it has zero bytes where there should be text")
         try:
             frame = pl.read_csv(
                 io.BytesIO(block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")),

@@ -93,7 +93,9 @@ class EdgeFile:
                     f"the channel '{self.channels[named]}', or channel number {name}, "
                     f"'{self.channels[by_number]}'"
                 )
-                raise InputError(f"{self.path.name}: '{name}' could mean {readings}: give the whole name")
+                raise InputError(
+                    f"{self.path.name}: '{name}' could mean {readings}; give the channel's whole name"
+                )
             place = by_number if by_number is not None else named
             if place is not None:
                 return place
@@ -173,7 +175,8 @@ class EdgeFile:
                 continue
             if samples.times_ns[0] < last_ns or (np.diff(samples.times_ns) < 0).any():
                 backwards = (
-                    "its times run backwards; if it contains several segments, export each to its own file"
+                    "its times run backwards; if it contains several segments, export each segment to a "
+                    "file of its own"
                 )
                 raise InputError(f"{self.path.name}: {backwards}")
             last_ns = float(samples.times_ns[-1])

@@ -48,7 +48,7 @@ class Thresholds:
     def around(cls, threshold: float, hysteresis: float) -> Thresholds:
         """Centre the hysteresis on the threshold. Raises InputError if the hysteresis is negative."""
         if not hysteresis >= 0:
-            raise InputError(f"a hysteresis of {hysteresis} is negative; give 0 or more")
+            raise InputError(f"the hysteresis must be 0 or more, not {hysteresis}")
         return cls(threshold + hysteresis / 2, threshold - hysteresis / 2)
 
     @classmethod
@@ -61,7 +61,7 @@ class Thresholds:
         """
         if threshold is None:
             if high - low < LEAST_SWING:
-                no_edges = f"{name} stays between {low:g} and {high:g}: no edges"
+                no_edges = f"{name} has no edges, because it stays between {low:g} and {high:g}"
                 raise InputError(f"{no_edges}; if that is a signal, give its threshold and hysteresis")
             threshold = (low + high) / 2
         return cls.around(threshold, HYSTERESIS_SHARE * (high - low) if hysteresis is None else hysteresis)

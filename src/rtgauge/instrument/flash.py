@@ -27,12 +27,15 @@ def check_uf2(path: Path) -> None:
         or len(data) % BLOCK
         or any(data[at : at + 8] != UF2_MAGIC for at in range(0, len(data), BLOCK))
     ):
-        raise InputError(f"{path} is not a UF2 file; make one with: make firmware")
+        raise InputError(f"{path} is not a UF2 file; build one with: make firmware")
     if any(
         int.from_bytes(data[at + 28 : at + 32], "little") != FAMILY_RP2040
         for at in range(0, len(data), BLOCK)
     ):
-        raise InputError(f"{path} is not for the RP2040")
+        raise InputError(
+            f"{path} is firmware for a processor other than the RP2040; build the right firmware with: make "
+            f"firmware"
+        )
 
 
 def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
@@ -67,8 +70,12 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
             break
         time.sleep(0.2)
     if BY_LABEL.exists():
-        raise MeasureError(f"the board's drive is not mounted: udisksctl mount -b {BY_LABEL}, and try again")
-    raise MeasureError("no board waits for firmware: hold BOOTSEL while you plug it in, and try again")
+        raise MeasureError(
+            f"the board's drive is not mounted; mount it with: udisksctl mount -b {BY_LABEL}, then try again"
+        )
+    raise MeasureError(
+        "no board is waiting for firmware; hold BOOTSEL while you plug the board in, then try again"
+    )
 
 
 def flash(uf2: Path, drive: Path) -> None:

@@ -131,7 +131,7 @@ class LatmonSession:
         self._bulks += 1
         if self._bulks > MOST_AT_ONCE + MOST_A_SECOND * (time.monotonic() - self._began_s):
             raise MeasureError(
-                f"the latmon sends more than {MOST_A_SECOND} status messages per second: it is not a latmon"
+                f"{MOST_A_SECOND} or more status messages arrive per second, so this is not a latmon"
             )
         bulk = Bulk((high << 32) | low, minimum, maximum, overruns, samples)
         if not minimum <= maximum or not samples * minimum <= bulk.sum_ns <= samples * maximum:
@@ -153,8 +153,8 @@ class LatmonSession:
                 part = self._connection.recv(size - len(data))
             except TimeoutError as error:
                 raise MeasureError(
-                    "the latmon has gone silent: does the machine answer its pulses, and is the board "
-                    "connected?"
+                    "the latmon has gone silent; check that the machine answers its pulses and that the "
+                    "board is connected"
                 ) from error
             except OSError as error:
                 reason = error.strerror or error

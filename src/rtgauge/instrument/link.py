@@ -53,7 +53,7 @@ def resolve(address: str) -> str:
     if len(fitting) == 1:
         return fitting[0].path
     problem = (
-        "more than one instrument fits"
+        "more than one instrument matches"
         if fitting
         else "no such instrument is plugged in"
         if name
@@ -91,7 +91,7 @@ class SerialLink:
                 data += self._port.read(65536)
         except (serial.SerialException, OSError, TypeError) as error:
             raise MeasureError(
-                f"the connection to the instrument at {self.path} broke: is the cable plugged in?"
+                f"the connection to the instrument at {self.path} broke; check its cable"
             ) from error
         return data
 
@@ -101,7 +101,7 @@ class SerialLink:
             self._port.write(data)
         except (serial.SerialException, OSError) as error:
             raise MeasureError(
-                f"the connection to the instrument at {self.path} broke: is the cable plugged in?"
+                f"the connection to the instrument at {self.path} broke; check its cable"
             ) from error
 
     def close(self) -> None:
@@ -112,9 +112,11 @@ class SerialLink:
 def _reason(error: Exception, path: str) -> str:
     number = getattr(error, "errno", None)
     if not Path(path).exists():
-        return "there is no such port; is the instrument plugged in? (rtgauge instrument list)"
+        return "there is no such port; plug the instrument in, and see: rtgauge instrument list"
     if number == errno.EACCES:
-        return "this user has no permission; its group is often dialout"
+        return "this user has no permission; add the user to the port's group, often dialout"
     if number in (errno.EAGAIN, errno.EBUSY):
-        return "another program has it open (ModemManager looks at new ports for some seconds)"
+        return (
+            "another program has it open; close that program (ModemManager opens new ports for some seconds)"
+        )
     return str(error)

@@ -232,7 +232,7 @@ class Configuration:
                 self.seed % 2**32,
             )
         except struct.error as error:
-            raise MeasureError(f"the configuration does not fit the instrument: {error}") from error
+            raise MeasureError(f"the instrument cannot hold this configuration: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -305,8 +305,8 @@ class State:
         """Decode counters. Raises MeasureError if the body is damaged."""
         if len(body) != _STATE.size:
             raise MeasureError(
-                "the instrument sent a state of the wrong length: its firmware does not match this rtgauge; "
-                "flash it again"
+                "the instrument sent a state of the wrong length, so its firmware does not match this "
+                "rtgauge; flash it again"
             )
         run, mode, _, *counters = _STATE.unpack(body)
         if run not in set(RunState):
@@ -344,7 +344,7 @@ class DecodedEvents(NamedTuple):
 def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
     """Decode the events of a frame. Raises MeasureError if it is damaged."""
     if len(body) < 12 or (len(body) - 12) % 4:
-        raise MeasureError("a frame of events has an impossible length")
+        raise MeasureError("the instrument sent a frame of events with an impossible length")
     first, base = struct.unpack_from("<IQ", body)
     words = np.frombuffer(body, dtype="<u4", offset=12)
     ticks = np.cumsum(words >> 4, dtype=np.uint64) + np.uint64(base)
@@ -414,4 +414,4 @@ class Histogram:
         elif kind == OUTLIERS and len(body) % _OUTLIER.size == 0:
             self.outliers += [Outlier(*fields) for fields in _OUTLIER.iter_unpack(body)]
         else:
-            raise MeasureError("a part of the histogram has an impossible length")
+            raise MeasureError("the instrument sent a part of its histogram with an impossible length")

@@ -131,7 +131,10 @@ class Session:
             if self._pump(0.1 if deadline is None else min(0.1, deadline - now)):
                 heard = now
             elif now - heard > max(SILENCE_S, self._timeout_s):
-                raise MeasureError(f"the instrument has been silent for {now - heard:.0f} s")
+                raise MeasureError(
+                    f"the instrument has sent nothing for {now - heard:.0f} s; check its cable, then try "
+                    f"again"
+                )
 
     def stop(self) -> State:
         """Stop measuring. `arrivals` has the last events; the histogram remains available."""
@@ -179,7 +182,9 @@ class Session:
                 if frame.token != token:
                     self._take(frame)
                 elif frame.kind == messages.REFUSED:
-                    raise MeasureError(f"the instrument refuses: {frame.body.decode('ascii', 'replace')}")
+                    raise MeasureError(
+                        f"the instrument refuses the command: {frame.body.decode('ascii', 'replace')}"
+                    )
                 elif frame.kind == messages.ANSWER | kind:
                     if fresh:
                         self._begin()
@@ -262,8 +267,10 @@ def self_test(session: Session, *, inside: bool, count: int = COUNT) -> Loopback
         pass
     state = session.current_state()
     if state.run is not RunState.FINISHED or state.edges_lost or state.voided:
-        lost = f"{state.edges_lost} of {state.stimuli} stimuli"
-        raise MeasureError(f"the instrument lost its own edges: {lost}")
+        lost = f"{state.edges_lost} at {state.stimuli} stimuli"
+        raise MeasureError(
+            f"the instrument missed some of its own edges ({lost}); try again, or flash its firmware"
+        )
     histogram = session.histogram()
     tick_ns = session.identity.tick_ns
     offset = None

@@ -80,7 +80,7 @@ def read_header(path: Path) -> VcdHeader:
         if keyword == b"timescale":
             match = re.fullmatch(r"(1|10|100)(s|ms|us|ns|ps|fs)", b"".join(words).decode("ascii", "replace"))
             if match is None:
-                raise InputError(f"{path.name}: its time scale is not a VCD time scale")
+                raise InputError(f"{path.name} has an invalid time scale")
             step_ns = int(match[1]) * UNITS_NS[match[2]]
         elif keyword == b"scope":
             scopes.append(words[-1].decode("utf-8", "replace") if words else "")
@@ -92,7 +92,7 @@ def read_header(path: Path) -> VcdHeader:
             if not signals:
                 raise InputError(f"{path.name} has no one-bit signal")
             return VcdHeader(step_ns, signals, end)
-    raise InputError(f"{path.name} is not a value change dump: its definitions have no end")
+    raise InputError(f"{path.name} is not a value change dump, because its definitions do not end")
 
 
 class Changes(NamedTuple):
@@ -148,7 +148,7 @@ def read_changes(
                 later_ns = int(word[1:]) * step // over
                 if later_ns < time_ns or later_ns > MAX_TIME_NS:
                     raise InputError(
-                        f"{path.name}: its times run backwards or are too large at {word.decode()}"
+                        f"the times in {path.name} run backwards or are too large at {word.decode()}"
                     )
                 time_ns = later_ns
             elif first in b"bBrRsS":
@@ -176,7 +176,9 @@ def _words(
             if words and not data[-1:].isspace():
                 rest = words.pop()
                 if len(rest) > block_bytes:
-                    raise InputError(f"{path.name} is not a value change dump: a word of {len(rest)} bytes")
+                    raise InputError(
+                        f"{path.name} is not a value change dump, because it has a word of {len(rest)} bytes"
+                    )
             yield words
         if rest:
             yield [rest]

@@ -51,7 +51,7 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
         private_folder(cache.parent)
         write_whole(cache, (json.dumps(results) + "\n").encode())
         if not results[key]:
-            say(f"{KVM} exists but does not boot this kernel: the guest is emulated")
+            say(f"{KVM} exists but cannot boot this kernel, so the guest is emulated")
     return "kvm" if results[key] else "tcg"
 
 

@@ -83,7 +83,7 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
     smp = cpus(guest, options)
     accelerator = options.accelerator or ("tcg" if options.icount else choose(guest, image, say))
     if options.icount and accelerator != "tcg":
-        raise InputError("--icount needs an emulated processor; leave out --accel kvm")
+        raise InputError("--icount works only with an emulated processor; leave out --accel kvm")
     disk = folder / "disk"
     if not guest.serial and not disk.exists():
         with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as aside:
@@ -168,8 +168,8 @@ def _start_and_wait(
 
 def _no_memory(name: str, reason: str) -> MeasureError:
     return MeasureError(
-        f"not enough memory for the guest: {reason}; stop other programs, or give it less: rtgauge "
-        f"lab boot {name} --memory {LITTLE_MIB}"
+        f"there is not enough memory for the guest: {reason}; stop other programs, or give the guest less: "
+        f"rtgauge lab boot {name} --memory {LITTLE_MIB}"
     )
 
 
@@ -237,7 +237,7 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
             )
         if ended:
             raise QemuEndedError.of(
-                name, f"QEMU ended while lab:{name} booted (it was killed or crashed: boot it again)"
+                name, f"QEMU was killed or crashed while lab:{name} booted; boot the guest again"
             )
         if time.monotonic() > deadline:
             raise BootError.of(

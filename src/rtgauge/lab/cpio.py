@@ -58,7 +58,7 @@ class CpioWriter:
     def _entry(self, name: str, mode: int, content: bytes) -> None:
         encoded = name.encode(errors="surrogateescape") + b"\0"
         if len(encoded) > LONGEST_NAME or len(content) >= 1 << 32:
-            raise ValueError(f"{name[:80]}: too large for a cpio archive")
+            raise ValueError(f"{name[:80]} is too large for a cpio archive")
         self._number += 1
         fields = [self._number, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0]
         header = b"070701" + b"".join(b"%08X" % field for field in fields)

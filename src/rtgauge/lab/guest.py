@@ -121,7 +121,8 @@ def add(guest: Guest) -> None:
     _check_kernel(guest.kernel, guest.architecture)
     if guest.serial and guest.architecture != "x86_64":
         raise InputError(
-            "--serial: QEMU's Arm machine has one serial line, which is the console; leave --serial out"
+            "--serial cannot be used for Arm, because QEMU's Arm machine has only the console's serial "
+            "line; leave --serial out"
         )
     for folder in (guest.modules, guest.overlay):
         if folder is not None and not folder.is_dir():
@@ -138,8 +139,8 @@ def _check_overlay(overlay: Path, hidden: Iterable[str]) -> None:
     for name in hidden:
         if (overlay / name).is_dir() and any((overlay / name).iterdir()):
             raise InputError(
-                f"{overlay}/{name} would be hidden: the guest mounts a file system at /{name}; use "
-                "another folder, such as /opt"
+                f"{overlay}/{name} would be hidden, because the guest mounts a file system at /{name}; use "
+                f"another folder, such as /opt"
             )
 
 

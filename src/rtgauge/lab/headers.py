@@ -75,7 +75,7 @@ class HeadersTree:
         """
         if release not in self.releases():
             raise MeasureError(
-                f"no headers for kernel {release}; there are headers for {', '.join(self.releases())}"
+                f"there are no headers for kernel {release}, only for {', '.join(self.releases())}"
             )
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="build-") as name:
             place = Path(name)

@@ -131,7 +131,7 @@ def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("waiting until another image has been built")
+            say("another image is being built; waiting until it is finished")
             fcntl.flock(lock, fcntl.LOCK_EX)
         for leftover in parent.glob(f"{BUILDING}*"):
             shutil.rmtree(leftover, ignore_errors=True)

@@ -50,7 +50,9 @@ def with_needs(available: Mapping[str, Path], wanted: Iterable[str]) -> dict[str
         if name in contents:
             return
         if name not in available:
-            raise MeasureError(f"module {name}, needed by {dependent}, is missing from the modules folder")
+            raise MeasureError(
+                f"the module {name}, which {dependent} needs, is missing from the folder of modules"
+            )
         content = module_content(available[name])
         try:
             needs = module_needs(content)
@@ -84,7 +86,7 @@ def module_content(path: Path) -> bytes:
         raise MeasureError(f"{path} is damaged: it cannot be unpacked") from None
     if path.suffix == ".ko":
         return content
-    raise MeasureError(f"{path}: unknown compression; unpack the modules to .ko and give that folder")
+    raise MeasureError(f"{path} has an unknown compression; unpack the modules to .ko and give that folder")
 
 
 def module_information(content: bytes) -> dict[str, str]:

@@ -45,7 +45,7 @@ def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]
         )
     if not Path(KEYRING).is_file():
         raise MeasureError(
-            f"Debian's keyring {KEYRING} is missing, so its packages cannot be verified: "
+            f"Debian's keyring {KEYRING} is missing, so Debian's packages cannot be verified: "
             "apt-get install debian-archive-keyring"
         )
     return [
@@ -96,8 +96,8 @@ def fetch_archive(
             user = pwd.getpwuid(os.geteuid()).pw_name
             remedy = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
             raise MeasureError(
-                f"cannot fetch Debian packages ({reason}): without root, mmdebstrap needs subordinate "
-                f"user ids, which {user} does not have: {remedy}"
+                f"cannot fetch Debian packages ({reason}): without root, mmdebstrap needs subordinate user "
+                f"ids, and {user} has none; add some with: {remedy}"
             )
         raise MeasureError(
             f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set "

@@ -122,7 +122,7 @@ def kill(name: str) -> None:
             os.kill(pid, number)
         if _gone(name, KILL_S):
             return
-    raise MeasureError(f"QEMU (process {process_of(name)}) does not end: find it with ps and kill it by hand")
+    raise MeasureError(f"QEMU (process {process_of(name)}) does not end; kill it by hand")
 
 
 def cut_power(running: Running) -> None:

@@ -74,7 +74,7 @@ def _over_serial_line(folder: Path) -> dict[str, str]:
     control = folder / "ssh"
     if len(str(control).encode()) > LONGEST_CONTROL_PATH:
         raise MeasureError(
-            f"the path {control} is too long for a socket: set XDG_DATA_HOME to a shorter folder"
+            f"the path {control} is too long for a socket; set XDG_DATA_HOME to a folder with a shorter path"
         )
     line = f"{shlex.quote(sys.executable)} -P -m rtgauge.lab.serial_line".replace("%", "%%")
     return {

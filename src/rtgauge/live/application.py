@@ -135,7 +135,7 @@ class LiveApplication:
     async def _show(self, request: Request) -> Response:
         if not self._allowed(request):
             return PlainTextResponse(
-                "this address needs the token that rtgauge printed", status_code=403, headers=HEADERS
+                "open the address with the token that rtgauge printed", status_code=403, headers=HEADERS
             )
         return HTMLResponse(self._page, headers=HEADERS)
 

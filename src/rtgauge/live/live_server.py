@@ -74,7 +74,7 @@ def parse_address(text: str) -> Address:
         if not 0 <= number < 65536 or not port.isascii():
             raise ValueError
     except ValueError:
-        example = f"e.g. 127.0.0.1:{DEFAULT_PORT}, or 0.0.0.0:{DEFAULT_PORT} for other computers too"
+        example = f"e.g. 127.0.0.1:{DEFAULT_PORT}, or 0.0.0.0:{DEFAULT_PORT} to reach it from other machines"
         raise InputError(
             f"--live {text!r}: give ADDRESS:PORT with an IP address of this machine, {example}"
         ) from None
@@ -153,7 +153,7 @@ class LiveServer:
         if not self._hear():
             self.process.wait()
             raise MeasureError(
-                "the live page could not be started: it needs starlette, uvicorn and websockets; "
+                "the live page could not be started, because starlette, uvicorn or websockets is missing; "
                 "install rtgauge with its dependencies"
             )
         self.state.on_frame = self._news.set

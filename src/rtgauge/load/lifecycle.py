@@ -136,8 +136,8 @@ class RunningLoad:
         specs = load.parts(context)
         if len(specs) != len(state["parts"]):
             raise MeasureError(
-                f"the record says that the load {load.name} has {len(state['parts'])} programs, but it "
-                f"has {len(specs)}: the record is damaged"
+                f"the record is damaged: it says that the load {load.name} has {len(state['parts'])} "
+                f"programs, but it has {len(specs)}"
             )
         for spec, part in zip(specs, state["parts"], strict=True):
             log = _new_log()

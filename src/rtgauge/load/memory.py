@@ -24,9 +24,9 @@ def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None
     if not isinstance(most, int) or most >= ENOUGH * given:
         return None
     return (
-        f"load memory used at most {most / total:.0%} of memory instead of {given / total:.0%}: this "
-        f"machine needs longer to fill it; give the load a longer warm-up (load-warm-up in the plan) or the "
-        f"step a longer duration"
+        f"load memory used at most {most / total:.0%} of memory instead of {given / total:.0%}, because "
+        f"this machine takes longer to fill it; give the load a longer warm-up (load-warm-up in the plan) "
+        f"or the step a longer duration"
     )
 
 
@@ -40,8 +40,8 @@ class Memory(Load):
         """Return the program. Raises MeasureError if the size of the target's memory cannot be read."""
         if context.memory_total is None or context.memory_available is None:
             raise MeasureError(
-                "load memory: /proc/meminfo of the target does not say how much memory it has; "
-                "leave this load out"
+                "load memory cannot run, because /proc/meminfo of the target does not say how much memory "
+                "it has; leave this load out"
             )
         wanted = int(context.memory_total * SHARE)
         taken = min(wanted, int(context.memory_available * SHARE_OF_AVAILABLE))
@@ -50,9 +50,8 @@ class Memory(Load):
         notes: tuple[str, ...] = ()
         if taken < wanted - WORKERS * PAGE:
             note = (
-                f"load memory: {SHARE:.0%} of memory is {wanted >> 20} MiB, but only "
-                f"{context.memory_available >> 20} MiB are available; "
-                f"the load uses {taken >> 20} MiB, so that the machine does not run out of memory"
+                f"load memory uses {taken >> 20} MiB instead of {wanted >> 20} MiB ({SHARE:.0%} of memory), "
+                f"because only {context.memory_available >> 20} MiB are available"
             )
             notes = (note,)
         argv = stress_ng(context, "--vm", str(WORKERS), "--vm-bytes", str(taken), "--vm-populate")

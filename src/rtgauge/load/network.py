@@ -68,7 +68,7 @@ exec iperf3 "$@" --port "$port"
 VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" link show rtg-server'
 NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 TOOLS = ("ip", "nsenter", "setsid", "unshare")
-COSTS_LITTLE = "its traffic does not pass through a network card, so it costs less than traffic that does"
+COSTS_LITTLE = "its packets do not pass through a network card, so they cost less than real network traffic"
 
 
 def parse_peer(text: str) -> tuple[str, int]:
@@ -80,8 +80,8 @@ def parse_peer(text: str) -> tuple[str, int]:
     port = int(match["port"] or DEFAULT_PORT) if match else 0
     if match is None or not 0 < port < 65536:
         raise InputError(
-            f"peer '{text}' is not HOST:PORT; write it like box:5201 or [fd00::2]:5201, and run "
-            "'iperf3 --server' there"
+            f"peer '{text}' is not HOST:PORT; give one such as box:5201 or [fd00::2]:5201, and run 'iperf3 "
+            f"--server' there"
         )
     return match["six"] or match["host"], port
 

@@ -43,8 +43,8 @@ class Read(Load):
     def __init__(self, source: str | None = None) -> None:
         if source is not None and (not source.startswith("/") or not source.isprintable()):
             raise InputError(
-                f"load read:{source[:100]}: name a device or a file by its whole path, such as "
-                "read:/dev/mmcblk0"
+                f"load read:{source[:100]}: give the whole path of a device or a file, such as "
+                f"read:/dev/mmcblk0"
             )
         self._source = source
 
@@ -55,7 +55,7 @@ class Read(Load):
         """
         if self._source is None:
             raise InputError(
-                "load read: name what to read, such as read:/dev/mmcblk0 or read:/home/large-file"
+                "load read: say what to read, such as read:/dev/mmcblk0 or read:/home/large-file"
             )
         tried = context.target.run(
             ["dd", f"if={self._source}", "of=/dev/null", "bs=512", "count=1"], timeout_s=10

@@ -68,7 +68,7 @@ class Stall(Load):
         word, *numbers = (kind or "hog").split(":")
         if word not in KINDS:
             raise InputError(
-                f"load stall:{word[:100]}: the kinds are {', '.join(KINDS)}{nearest(word, KINDS)}"
+                f"load stall:{word[:100]}: give one of the kinds {', '.join(KINDS)}{nearest(word, KINDS)}"
             )
         limits = (MOST_CPU, LONGEST_US)
         if len(numbers) > len(limits) or not all(
@@ -76,9 +76,9 @@ class Stall(Load):
             for n, m in zip(numbers, limits, strict=False)
         ):
             raise InputError(
-                f"load stall:{kind[:100] if kind else ''}: write the number of a CPU, such as "
-                f"stall:{word}:1; "
-                f"the length of a stall in us, at most {LONGEST_US}, may follow: stall:{word}:1:2000"
+                f"load stall:{kind[:100] if kind else ''}: give the number of a CPU, such as "
+                f"stall:{word}:1; you can add the length of a stall in us, at most {LONGEST_US}, such as "
+                f"stall:{word}:1:2000"
             )
         self._kind = word
         self._cpu = int(numbers[0]) if numbers else None

@@ -37,7 +37,9 @@ class Swarm(Load):
         if count is not None and not (
             count.isascii() and count.isdigit() and len(count) <= 5 and 1 <= int(count) <= MOST
         ):
-            raise InputError(f"load swarm:{count[:100]}: write how many, 1 to {MOST}, such as swarm:500")
+            raise InputError(
+                f"load swarm:{count[:100]}: give the number of programs, 1 to {MOST}, such as swarm:500"
+            )
         self._count = COUNT if count is None else int(count)
 
     def parts(self, context: LoadContext) -> list[PartSpec]:

@@ -31,7 +31,9 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
     InputError.
     """
     if overrides.repeats is not None:
-        raise InputError("--repeats does not apply to two sides: --pairs sets how often both are measured")
+        raise InputError(
+            "--repeats does not apply to two sides; give --pairs to say how often both are measured"
+        )
     if alternation.boot_between:
         overrides = replace(overrides, deployments_by="boot")
     first = load_plan(source, _with_side(alternation.sides[0], replace(overrides, repeats=1)))
@@ -40,14 +42,16 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
     second = load_plan(source, _with_side(alternation.sides[1], seeded))
     for side, plan in zip(alternation.sides, (first, second), strict=True):
         if len(plan.targets) > 1:
-            raise InputError(f"{side}: name one target instead of {', '.join(plan.targets)}")
+            raise InputError(
+                f"side {side} would measure the targets {', '.join(plan.targets)}; name a single one in it"
+            )
     if len(first.steps) != len(second.steps):
         raise InputError(
             f"{alternation.sides[0]} has {len(first.steps)} steps and {alternation.sides[1]} "
-            f"{len(second.steps)}; both sides need the same number"
+            f"{len(second.steps)}; give both sides the same number of steps"
         )
     if 2 * pairs * len(first.steps) > MAX_STEPS:
-        raise InputError(f"--pairs {pairs}: this makes more than {MAX_STEPS} steps")
+        raise InputError(f"--pairs {pairs} would make more than {MAX_STEPS} steps; give fewer pairs")
     return replace(
         first,
         targets=list(dict.fromkeys([*first.targets, *second.targets])),

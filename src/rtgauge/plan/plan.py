@@ -79,7 +79,7 @@ def parse_setting(text: str, option: str) -> tuple[str, object]:
     """
     key, sign, value = (part.strip() for part in text.partition("="))
     if not sign or not key:
-        raise InputError(f"{option} {text}: write KEY=VALUE, for example interval=100us")
+        raise InputError(f"{option} {text}: give KEY=VALUE, for example interval=100us")
     return key, int(value) if value.isdigit() else {"true": True, "false": False}.get(value, value)
 
 
@@ -103,7 +103,9 @@ def _written(source: str) -> tuple[dict[str, Any], str]:
     if not path.exists():
         if source.endswith(".toml") or "/" in source:
             raise InputError(f"there is no plan file {source}")
-        raise InputError(f"unknown plan '{source}'{nearest(source, presets())} (or the path of a TOML file)")
+        raise InputError(
+            f"unknown plan '{source}'{nearest(source, presets())}; give a preset or the path of a TOML file"
+        )
     return read_toml(path, f"plan {source}"), f"plan {source}"
 
 
@@ -124,14 +126,14 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
             checked_by(tool, step.parameters.but(rt=rt)) for rt in ("linux", *COKERNELS)
         ):
             raise InputError(
-                f"cross-check {tool}: each tool measures either Linux or a co-kernel; name one instead of "
-                f"rt auto"
+                f"cross-check {tool}: give rt linux or the co-kernel instead of rt auto, because a tool "
+                f"measures only one of them"
             )
         if checked_by(tool, step.parameters):
             paired.append(step.model_copy(update={"tool": tool}))
     if len(paired) == len(steps):
         raise InputError(
-            f"cross-check {tool}: it cannot check any of the steps; it measures {probes.measured_by(tool)}"
+            f"{tool} cannot cross-check any of the steps; it measures {probes.measured_by(tool)}"
         )
     return paired
 
@@ -162,8 +164,8 @@ def _check_bootable(targets: list[str], place: str) -> None:
         if not name.startswith(LAB):
             how = "boot it yourself with the parameters of `rtgauge deploy cmdline NAME`, and measure as-is"
             raise InputError(
-                f"{place}: deployments by boot work only for guests of the lab (--target lab:NAME), not for "
-                f"{name}: {how}"
+                f"{place}: rtgauge can boot only guests of the lab (--target lab:NAME) for a deployment, "
+                f"not {name}; {how}"
             )
 
 
@@ -190,8 +192,8 @@ def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
     for key in keys:
         if key.peer is not None and key.peer.target in targets:
             raise InputError(
-                f"{place}: {key.peer.target} is the target and its own peer; for both roles on one "
-                "machine leave peer out"
+                f"{place}: {key.peer.target} is both the target and its peer; to play both roles on one "
+                f"machine, leave peer out"
             )
 
 
@@ -222,7 +224,7 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
     ]
     entries = under_each(entries, overrides.loads, overrides.deployments)
     if not entries:
-        raise InputError(f"{source_name} has no step: give it a [[step]] or a [matrix]")
+        raise InputError(f"{source_name} has no step; add a [[step]] or a [matrix]")
     repeats = overrides.repeats or plan.repeats
     targets = (
         _targets(overrides.targets, COMMAND_LINE)
@@ -231,8 +233,8 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
     )
     if len(entries) * repeats * len(targets) > MAX_STEPS:
         raise InputError(
-            f"{source_name}: {repeats} repeats of {len(entries)} steps on {len(targets)} target(s) "
-            f"are more than {MAX_STEPS}"
+            f"{source_name} has {len(entries) * repeats * len(targets)} steps, repeats and targets "
+            f"included; at most {MAX_STEPS} can be measured in one run"
         )
     by_boot = (overrides.deployments_by or plan.deployments_by) == "boot"
     if by_boot:

@@ -157,12 +157,10 @@ def combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
     axes = [cast("list[object]", value) if isinstance(value, list) else [value] for value in matrix.values()]
     for name, axis in zip(matrix, axes, strict=True):
         if not axis:
-            raise InputError(
-                f"{place}: the matrix is empty: '{name}' is an empty list; name at least one value"
-            )
+            raise InputError(f"{place}: the matrix gives '{name}' an empty list; give at least one value")
     chosen = list(itertools.islice(itertools.product(*axes), MAX_STEPS + 1))
     if len(chosen) > MAX_STEPS:
-        raise InputError(f"{place}: the matrix has more than {MAX_STEPS} combinations")
+        raise InputError(f"{place}: the matrix has more than {MAX_STEPS} combinations; give fewer values")
     return [dict(zip(matrix, values, strict=True)) for values in chosen]
 
 

@@ -43,4 +43,4 @@ def newest_record(out: Path, name: str) -> Path:
             continue
         if study is not None and study.name == name:
             return path
-    raise InputError(f"nothing to resume: {out} has no record of the study {name}")
+    raise InputError(f"there is nothing to resume, because {out} has no record of the study {name}")

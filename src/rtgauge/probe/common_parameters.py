@@ -27,7 +27,7 @@ def _dma_latency(value: Any) -> Any:
         return DMA_LATENCY_OFF
     text = str(value).removesuffix("us")
     if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > NO_LIMIT_US:
-        raise ValueError("write a latency in us such as 0, or off")
+        raise ValueError("give a latency in us such as 0, or off")
     return int(text)
 
 
@@ -35,7 +35,7 @@ def _on_off(value: Any) -> Any:
     if isinstance(value, bool):
         return value
     if value not in ("on", "off"):
-        raise ValueError("write on or off")
+        raise ValueError("give on or off")
     return value == "on"
 
 
@@ -43,7 +43,7 @@ def check_interval(what: str, interval_ns: int) -> None:
     """Raise ValueError if a thread could not sleep in so short an interval; `what` names the interval."""
     if interval_ns < LEAST_INTERVAL_NS:
         raise ValueError(
-            f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up: the thread would "
+            f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up, so the thread would "
             f"never sleep; the minimum is {format_duration(LEAST_INTERVAL_NS)}"
         )
 
@@ -78,10 +78,10 @@ def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
     if value is None:
         return None
     if info.data.get("rt") != "rtai":
-        raise ValueError("it works only with rt rtai: leave it out")
+        raise ValueError("it works only with rt rtai; leave it out")
     parts = str(value).split(",")
     if len(parts) != 2:
-        raise ValueError("write two durations, for user and for kernel space, like 2us,1us")
+        raise ValueError("give two durations, one for user space and one for kernel space, such as 2us,1us")
     numbers = [parse_duration_ns(part) for part in parts]
     if not all(0 < number <= MOST_EARLY_NS for number in numbers):
         raise ValueError("each of the two must be longer than 0 and at most 1s")

@@ -223,7 +223,9 @@ class Probe(ABC, Generic[P]):
         try:
             return self.parameters.held(key.parameters.values)
         except ValueError as error:
-            raise RecordError(f"{self.name}: the record's parameters cannot be used: {error}") from None
+            raise RecordError(
+                f"the record's parameters of the probe {self.name} cannot be used: {error}"
+            ) from None
 
     def cross_checked_by(self, tool: str, parameters: P) -> bool:
         """Return whether the tool measures the same as a step with these parameters. cyclictest measures only

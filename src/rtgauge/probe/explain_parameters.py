@@ -24,7 +24,8 @@ EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
 def _check_events(text: str) -> str:
     if len(text) > 1_000 or not all(EVENTS.fullmatch(word) for word in text.split(",")):
         raise ValueError(
-            "write events as default, sched, sched/sched_switch or irq_vectors/*_entry, separated by commas"
+            "give names of events such as default, sched, sched/sched_switch or irq_vectors/*_entry, "
+            "separated by commas"
         )
     return text
 
@@ -58,7 +59,7 @@ class ExplainParameters(Parameters):
         for name in ("explain_above_ns", "explain_events", "explain_buffer_kb"):
             if name in self.model_fields_set and not self.explain:
                 alias = type(self).model_fields[name].alias
-                raise ValueError(f"{alias} needs explain: add explain")
+                raise ValueError(f"{alias} applies only with explain; add explain")
 
 
 NAMES = frozenset(ExplainParameters.model_fields)

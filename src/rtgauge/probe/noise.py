@@ -35,7 +35,9 @@ class NoiseParameters(MeasuringParameters):
     @model_validator(mode="after")
     def _check_busy(self) -> Self:
         if self.busy_ns > self.round_ns // 100 * round(100 * BUSY_MOST):
-            raise ValueError(f"busy may be at most {BUSY_MOST:.0%} of round, to keep the machine usable")
+            raise ValueError(
+                f"busy must be at most {BUSY_MOST:.0%} of round, so that the machine stays usable"
+            )
         return self
 
 

@@ -56,7 +56,7 @@ class PeriodicParameters(SignalParameters):
     def _check_period(self) -> Self:
         check_context(self.space, self.context)
         if self.rt == "rtai" and self.context == "irq":
-            raise ValueError("RTAI's timers only wake tasks: give context thread")
+            raise ValueError("RTAI's timers can only wake tasks; give context thread")
         if self.space == "kernel" and not KERNEL_PERIODS_NS[0] <= self.period_ns <= KERNEL_PERIODS_NS[1]:
             raise ValueError("in kernel space the period must be from 20us to 20s")
         check_interval("half-period", self.period_ns // 2)

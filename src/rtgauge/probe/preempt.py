@@ -31,7 +31,7 @@ class PreemptParameters(OneCpuParameters, MeasuringParameters):
     @model_validator(mode="after")
     def _check_priority(self) -> Self:
         if self.policy != "other" and self.priority < 2:
-            raise ValueError("the low task's priority is one lower: give a priority of 2 or more")
+            raise ValueError("the priority must be 2 or more, because the low task's priority is one lower")
         return self
 
 
@@ -67,7 +67,7 @@ PROBE = Microbenchmark(
         tries=("events",),
         met_name="preempted the low task",
         note=(
-            "preempted: includes the warm-up and other preemptions; an event that came while the low task "
+            "preempted also counts the warm-up and other preemptions. An event that came while the low task "
             "did not run is still a sample."
         ),
     ),

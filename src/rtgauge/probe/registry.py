@@ -55,13 +55,12 @@ class _Probes(Mapping[str, AnyProbe]):
             probe: Any = point.load()
         except (ImportError, AttributeError) as error:
             raise InputError(
-                f"probe {name}: the package that registers it cannot be used ({point.value}: "
-                f"{error}); update or remove that package"
+                f"the package that registers the probe {name} cannot be used ({point.value}: {error}); "
+                f"update or remove that package"
             ) from None
         if not isinstance(probe, Probe) or cast("AnyProbe", probe).name != name:
             raise InputError(
-                f"probe {name}: {point.value} is not the descriptor of a probe with this name; update or "
-                "remove that package"
+                f"{point.value} is not the descriptor of a probe called {name}; update or remove its package"
             )
         return cast("AnyProbe", probe)
 

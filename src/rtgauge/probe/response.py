@@ -106,10 +106,11 @@ class ResponseParameters(SignalParameters):
         if self.space != "kernel" or self.path != NO_LINE:
             return self
         if self.rt == "rtai":
-            raise ValueError("response in kernel space needs rt linux or cobalt")
+            raise ValueError("response in kernel space works only with rt linux or cobalt")
         if self.context not in ("irq", "thread"):
             raise ValueError(
-                f"context {self.context} needs a line's interrupt: with path none, use irq or thread"
+                f"context {self.context} answers a line's interrupt, and path none has no line; give "
+                f"context irq or thread"
             )
         if (
             self.interval_min_ns if self.interval_ns is None else self.interval_ns
@@ -128,20 +129,20 @@ class ResponseParameters(SignalParameters):
     def _check_intervals(self) -> Self:
         check_context(self.space, self.context)
         if self.interval_ns is not None and self.model_fields_set & {"interval_min_ns", "interval_max_ns"}:
-            raise ValueError("give interval, or interval-min and interval-max")
+            raise ValueError("give either interval, or interval-min and interval-max")
         if self.interval_min_ns > self.interval_max_ns:
             raise ValueError("interval-min is longer than interval-max")
         if self.instrument is not None:
             self._check_instrument_times(self.instrument)
         if self.trace_parts and self.role == "master":
-            raise ValueError("trace-parts measures the slave: use role slave or both")
+            raise ValueError("trace-parts measures the slave; give role slave or both")
         return self
 
     def _check_instrument_times(self, instrument: str) -> None:
         if is_latmon(instrument):
             if self.interval_ns is None or self.interval_ns % 1_000 or self.interval_ns > NS_PER_S:
                 raise ValueError(
-                    "latmon sends stimuli at a fixed interval in whole us: set interval to 1us up to 1s"
+                    "latmon sends stimuli at a fixed interval in whole us; give an interval of 1us to 1s"
                 )
             return
         check_instrument_time("timeout", self.timeout_ns)

@@ -50,8 +50,8 @@ PROBE = Microbenchmark(
         tries=("hand_overs",),
         met_name="slept until woken",
         note=(
-            "slept: includes the warm-up; a hand-over to a task that was not yet asleep is shorter, but "
-            "still a sample."
+            "slept also counts the warm-up. A hand-over to a task that was not yet asleep is shorter, but "
+            "is still a sample."
         ),
     ),
 )

@@ -70,7 +70,10 @@ def check_path(text: str) -> str:
             raise ValueError(f"'{text[:100]}': write gpio:CHIP:LINES, such as gpio:/dev/gpiochip0:17,27")
         for option in match[3].split(",") if match[3] else ():
             if option not in GPIO_OPTIONS:
-                raise ValueError(f"'{text[:100]}': the options of lines are {', '.join(GPIO_OPTIONS)}")
+                raise ValueError(
+                    f"'{text[:100]}' has an unknown option; the options of lines are "
+                    f"{', '.join(GPIO_OPTIONS)}"
+                )
     elif kind == "rtdm":
         if RTDM.fullmatch(text) is None:
             raise ValueError(
@@ -79,8 +82,8 @@ def check_path(text: str) -> str:
             )
     elif text not in (*LOOPS, WIRE, NO_LINE):
         raise ValueError(
-            f"'{text[:100]}' is not a signal path; use {', '.join(LOOPS)}, udp:HOST:PORT, "
-            f"gpio:CHIP:LINES, rtdm:CHIP:LINES and {WIRE}"
+            f"'{text[:100]}' is not a signal path; give {', '.join(LOOPS)}, udp:HOST:PORT, gpio:CHIP:LINES, "
+            f"rtdm:CHIP:LINES or {WIRE}"
         )
     return text
 
@@ -101,8 +104,8 @@ def resolved(path: str) -> str:
         except OSError as error:
             reason = error.strerror if isinstance(error, socket.gaierror) else error
             raise MeasureError(
-                f"path {path}: the host {host} is not known here ({reason}); give its address: "
-                "udp:ADDRESS:PORT"
+                f"path {path}: this machine cannot resolve the host {host} ({reason}); give its address: "
+                f"udp:ADDRESS:PORT"
             ) from None
         address = str(answers[0][4][0])
     return f"udp:[{address}]:{match[3]}" if ":" in address else f"udp:{address}:{match[3]}"
@@ -133,7 +136,7 @@ def check_instrument_time(name: str, time_ns: int) -> None:
     shortest, longest = INSTRUMENT_NS
     if not shortest <= time_ns <= longest:
         raise ValueError(
-            f"{name} of {format_duration(time_ns)} is outside the instrument's range, "
+            f"{name} of {format_duration(time_ns)} is outside the instrument's range; give "
             f"{format_duration(shortest)} to {format_duration(longest)}"
         )
 
@@ -251,22 +254,22 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         for name in ("peer", "instrument"):
             if self.rt != "linux" and getattr(self, name) is not None:
                 raise ValueError(
-                    f"{name} needs a Linux line, which would take the task away from the co-kernel; leave "
-                    f"out {name} or rt {self.rt}"
+                    f"with {name}, the task would use a Linux line, which takes it away from the co-kernel; "
+                    f"leave out {name} or rt {self.rt}"
                 )
         if self.path.startswith("rtdm:") and self.rt != "cobalt":
-            raise ValueError("path rtdm:... needs Cobalt: add rt cobalt")
+            raise ValueError("path rtdm:... works only on Cobalt; add rt cobalt")
         return self
 
     @model_validator(mode="after")
     def _check_peer(self) -> Self:
         if self.peer is None and self.peer_path is not None:
-            raise ValueError("peer-path is the path on the peer; name that machine with peer")
+            raise ValueError("peer-path is the path on the peer; set `peer` too, to name that machine")
         if self.peer is None and self.peer_cpu is not None:
-            raise ValueError("peer-cpu is a CPU of the peer; name that machine with peer")
+            raise ValueError("peer-cpu is a CPU of the peer; set `peer` too, to name that machine")
         if self.peer is not None and self.role == "both":
             raise ValueError(
-                f"with a peer, this target plays only one role: give role master or slave (default: "
+                f"with a peer, this target plays only one role; give role master or slave (default: "
                 f"{self.measured_role})"
             )
         if self.peer is not None and self.path in LOOPS:
@@ -284,9 +287,12 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     @model_validator(mode="after")
     def _check_space(self) -> Self:
         if self.space == "user" and self.path == NO_LINE:
-            raise ValueError("path none needs space kernel: its task only takes time stamps")
+            raise ValueError(
+                "path none works only with space kernel, where the task takes time stamps instead of "
+                "driving a line"
+            )
         if self.path == WIRE and (self.role != "both" or self.peer is not None):
-            raise ValueError("the wire is within one machine: use role both, without a peer")
+            raise ValueError("the wire is within one machine; give role both, and no peer")
         if self.peer_path in (WIRE, NO_LINE):
             raise ValueError(
                 f"peer-path {self.peer_path} is within one machine; between two machines, give a path "
@@ -296,24 +302,26 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
             return self
         if self.role not in (self.measured_role, "both"):
             raise ValueError(
-                f"space kernel applies to the {self.measured_role}: use role {self.measured_role} or both"
+                f"space kernel applies to the {self.measured_role}; give role {self.measured_role} or both"
             )
         if self.policy != "fifo":
-            raise ValueError(f"a kernel thread needs policy fifo, not {self.policy}")
+            raise ValueError(
+                f"a kernel thread runs only under policy fifo, not {self.policy}; give policy fifo"
+            )
         if self.path in LOOPS or self.path.startswith("udp:"):
             raise ValueError(
-                f"path {self.path} does not reach into the kernel: for space kernel give wire or "
-                "gpio:CHIP:LINES"
+                f"path {self.path} does not reach into the kernel; with space kernel, give path wire or "
+                f"gpio:CHIP:LINES"
             )
         if self.path == NO_LINE and self.role != self.measured_role:
             raise ValueError(
-                "with path none, a single task in kernel space takes time stamps: use role"
+                "with path none, a single task in kernel space takes time stamps; give role"
                 f" {self.measured_role}"
             )
         if self.rt == "rtai" and self.path != NO_LINE:
-            raise ValueError("rt rtai has no line in kernel space: give path none")
+            raise ValueError("rt rtai has no line in kernel space; give path none")
         if self.rt != "linux" and self.path not in (NO_LINE, WIRE):
-            raise ValueError(f"rt {self.rt} has no path {self.path} in kernel space: give wire or none")
+            raise ValueError(f"rt {self.rt} has no path {self.path} in kernel space; give path wire or none")
         return self
 
     @model_validator(mode="after")
@@ -332,16 +340,21 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
                 raise ValueError("`wire-offset` describes the wires of an instrument; set `instrument` too")
             return self
         if self.peer is not None:
-            raise ValueError("the instrument plays the other role: give instrument, or peer")
+            raise ValueError(
+                "the instrument plays the other role, so there can be no peer; give instrument or peer, not "
+                "both"
+            )
         if self.role != self.measured_role:
-            raise ValueError(f"with an instrument this target is the {self.measured_role}; leave role out")
+            raise ValueError(
+                f"with an instrument, this target is always the {self.measured_role}; leave role out"
+            )
         if self.path in (*LOOPS, WIRE):
             raise ValueError(
-                f"{self.path} is within the machine: an instrument needs a line that leaves it, "
-                "such as path gpio:/dev/gpiochip0:17,27"
+                f"{self.path} is within the machine, but an instrument is outside of it; give the path of a "
+                f"line that leaves the machine, such as gpio:/dev/gpiochip0:17,27"
             )
         if is_latmon(self.instrument) and self.measured_role == "master":
-            raise ValueError("a latmon makes stimuli and waits for answers: use it with the probe response")
+            raise ValueError("a latmon makes stimuli and waits for answers; use it with the probe response")
         return self
 
     @model_validator(mode="after")
@@ -352,8 +365,8 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
             raise ValueError("slave-cpu works only with role both; for a single role, give cpu")
         if self.path in LOOPS and self.role != "both":
             raise ValueError(
-                f"{self.path} is within one machine; use role both, or, for two machines, path "
-                f"udp:HOST:PORT or gpio:CHIP:LINES"
+                f"{self.path} is within one machine; give role both, or a path between two machines "
+                f"(udp:HOST:PORT or gpio:CHIP:LINES)"
             )
         return self
 
@@ -367,7 +380,7 @@ NOT_THE_ENGINES = (
 def check_context(space: Space, context: str | None) -> None:
     """Raise ValueError if a task in user space has a context."""
     if space == "user" and context is not None:
-        raise ValueError("context needs kernel space: add space kernel")
+        raise ValueError("context applies only in kernel space; add space kernel, or leave context out")
 
 
 S = TypeVar("S", bound=SignalParameters)

@@ -47,6 +47,6 @@ PROBE = Microbenchmark(
         met="switched",
         tries=("switched", "kept_the_cpu"),
         met_name="switched",
-        note="switched: counts the measured time only; a yield that did not switch is not a sample.",
+        note="switched counts only in the measured time. A yield that did not switch is not a sample.",
     ),
 )

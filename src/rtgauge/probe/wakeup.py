@@ -106,7 +106,7 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
         if self.count is not None and "duration_ns" in self.model_fields_set:
             raise ValueError("give duration or count, not both")
         if self.count is not None and self.count * self.interval_ns > parse_duration_ns(LONGEST):
-            raise ValueError(f"the count takes longer than {LONGEST}")
+            raise ValueError(f"so many activations would take longer than {LONGEST}; give a smaller count")
         self.check_explain()
         if self.space == "kernel":
             self._check_kernel_space()
@@ -127,7 +127,10 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
             raise ValueError("explain works only in user space")
         for name, value, only in (("timer", self.timer, "nanosleep"), ("phase", self.phase, "random")):
             if value != only:
-                raise ValueError(f"{name} works only in user space: the kernel's timerlat tracer has its own")
+                raise ValueError(
+                    f"{name} works only in user space, because the kernel's timerlat tracer uses its own; "
+                    f"leave it out"
+                )
 
 
 class Wakeup(Probe[WakeupParameters]):

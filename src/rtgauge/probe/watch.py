@@ -70,12 +70,13 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
         if (self.pid is None) == (self.program is None):
             raise ValueError("give pid or program")
         if self.program is not None and (not self.program.isprintable() or not 0 < len(self.program) < 16):
-            raise ValueError("a program's name has 1 to 15 characters, as in /proc/PID/comm")
+            raise ValueError("give a program's name of 1 to 15 characters, as in /proc/PID/comm")
         if self.threads is not None and (
             not self.threads.isprintable() or not all(0 < len(name) < 16 for name in self.threads.split(","))
         ):
             raise ValueError(
-                "threads are names of 1 to 15 characters, separated by commas, as in /proc/PID/task/TID/comm"
+                "give the threads as names of 1 to 15 characters, separated by commas, as in "
+                "/proc/PID/task/TID/comm"
             )
         self.check_explain()
         return self
@@ -156,7 +157,7 @@ with tracefs.""",
     watches=True,
     shown=Shown(pooled=False),
     when_nothing=(
-        "watch the program while it works, watch for longer (--duration), or watch its other threads "
+        "watch the program while it is working, for longer (--duration), or watch its other threads "
         "(--threads)"
     ),
 )

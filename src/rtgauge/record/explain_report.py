@@ -22,7 +22,7 @@ LEAST_SAMPLES, LEAST_PAIRS = 30, 4
 NOT_CAPTURED = {
     "overwritten": "the kernel had overwritten their events",
     "over_budget": "the step had already kept the maximum number",
-    "too_many_at_once": "too many came at once",
+    "too_many_at_once": "too many latencies came at once",
     "no_room": "they had too many events",
 }
 
@@ -119,12 +119,14 @@ def explain_marks(report: ExplainReport | None) -> list[Mark]:
         detail = f"recording the kernel's events {report.cost.words}; it may be more than {bound}"
         marks.append(MarkKind.EXPLAIN_COST.mark(detail))
     if report.not_captured:
+        missing = sum(report.not_captured.values())
         why = ", ".join(
             f"{count} because {NOT_CAPTURED[name]}" for name, count in report.not_captured.items()
         )
         marks.append(
             MarkKind.NOT_EXPLAINED.mark(
-                f"of {report.moments + sum(report.not_captured.values())} latencies are not explained {why}"
+                f"{missing} of {missing + report.moments} latencies {'is' if missing == 1 else 'are'} not "
+                f"explained: {why}"
             )
         )
     return marks

@@ -27,7 +27,7 @@ def check_name(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         shown = str(path).encode(errors="surrogateescape").decode(errors="replace")
-        raise InputError(f"the name {shown} is not UTF-8: choose another folder") from None
+        raise InputError(f"the name {shown} is not UTF-8; choose another folder") from None
 
 
 def sync_folder(path: Path) -> None:
@@ -218,7 +218,7 @@ def clear_errors(
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
             saved = "" if record is None else f"; the results so far are in {shown(record)}"
             raise MeasureError(
-                f"disk full: {path} cannot be written; free space or choose another {kind} with "
+                f"the disk is full: {path} cannot be written; free space, or choose another {kind} with "
                 f"{option}{saved}"
             ) from None
         if error.errno == errno.EISDIR:

@@ -118,7 +118,7 @@ def decode(texts: Sequence[str]) -> Decoded:
     start, size = first[longer], last[longer] - first[longer] + 1
     most = int(size.max(initial=1))
     if most > MOST_DIGITS:
-        raise RecordError("the bins of a window have a number of more than 59 bits")
+        raise RecordError("the bins of a window contain a number of more than 59 bits")
     values = digits[first].astype(np.int32 if most <= DIGITS_OF_32_BITS else np.int64)
     values &= 31
     for place in range(1, most):

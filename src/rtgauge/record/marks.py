@@ -72,14 +72,15 @@ class MarkKind(Enum):
     # Marks about the machine.
     THROTTLED = Entry(
         (DOUBTFUL,),
-        "The kernel held the measuring thread back: real-time throttling, the fair server or a cgroup's "
-        "limit. The detail says which, and how to lift it.",
+        "Real-time throttling, the fair server or a cgroup's limit held the measuring thread back. The "
+        "detail says which, and how to lift it.",
         "remove the limit with: sysctl -w kernel.sched_rt_runtime_us=-1 (and see the mark for the fair "
         "server), then measure again",
     )
     CPU_HELD = Entry(
         (DOUBTFUL,),
-        "Another task held a CPU for seconds, so the measuring thread could not run. The detail names it.",
+        "Another task occupied a CPU for seconds, so the measuring thread could not run. The detail names "
+        "the task.",
         "end the task, lower its priority, or choose other CPUs with --cpu",
     )
     CPU_LOST = Entry(
@@ -130,7 +131,7 @@ class MarkKind(Enum):
     )
     DMA_LATENCY_FAILED = Entry(
         (NOTE,),
-        "C-states stayed on, because /dev/cpu_dma_latency could not be used.",
+        "The CPUs could enter C-states, because /dev/cpu_dma_latency could not be used.",
         "run as root, so that rtgauge can hold /dev/cpu_dma_latency, and measure again",
     )
     NOT_LOCKED = Entry(
@@ -157,11 +158,13 @@ class MarkKind(Enum):
         "be moved. step.json names them.",
         "see which settings, and why: rtgauge deploy show",
     )
-    DEPLOYMENT_HELD = Entry((NOTE,), "The run was measured in the deployment that `deploy apply` had set.")
+    DEPLOYMENT_HELD = Entry(
+        (NOTE,), "The run was measured in the deployment that `rtgauge deploy apply` had set."
+    )
     NOTHING_TO_RAISE = Entry(
         (NOTE,),
         "`--raise` names a device that has no IRQ thread.",
-        "boot a PREEMPT_RT kernel, or with threadirqs",
+        "boot a PREEMPT_RT kernel, or boot this one with threadirqs",
     )
     LOAD_DIED = Entry(
         (INVALID,),
@@ -183,7 +186,7 @@ class MarkKind(Enum):
     GUEST_NOT_UP = Entry(
         (NOTE,),
         "A guest of the lab did not come up or did not answer. Its console output is in the record.",
-        "read the console, then boot the guest again: rtgauge lab boot NAME",
+        "read the console output, then boot the guest again: rtgauge lab boot NAME",
     )
     CONNECTION_BROKEN = Entry((NOTE,), "The connection to the target broke and came back. No data is lost.")
     PICKED_UP = Entry((NOTE,), "The connection broke and the step continued; a later session picked it up.")
@@ -198,13 +201,13 @@ class MarkKind(Enum):
     )
     ENGINE_DIED = Entry(
         (INVALID,),
-        "The engine was killed. Its data until then are kept.",
+        "The engine was killed. Everything that it had measured by then is kept.",
         "see the step's stream.ndjson for the engine's last lines, then measure again",
     )
     LEASE_LOST = Entry(
         (INVALID,),
         "rtgauge was suspended for longer than the engine's lease (by Ctrl-Z or with its machine), or the "
-        "run's guard was killed, so the engine ended. Its data until then are kept.",
+        "run's guard was killed, so the engine ended. Everything that it had measured by then is kept.",
         "measure again, and leave rtgauge running",
     )
     SAMPLES_LOST = Entry(
@@ -221,8 +224,7 @@ class MarkKind(Enum):
         (INVALID, NOTE),
         "The watchdog ended the probe, because a measuring thread used up a CPU or ordinary threads could "
         "not run. The mark is a note if the watchdog could not be started.",
-        "the measuring thread was starved: measure again with a lower load or without other real-time "
-        "programs",
+        "measure again with a lower load, or without other real-time programs",
     )
     WINDOWS_DISAGREE = Entry(
         (INVALID,),
@@ -234,7 +236,7 @@ class MarkKind(Enum):
         "The engine wrote no summary of a series, so nothing checks its windows.",
         "measure again",
     )
-    EXPLAIN_COST = Entry((NOTE,), "Recording the kernel's events costs the time that the detail gives.")
+    EXPLAIN_COST = Entry((NOTE,), "Recording the kernel's events takes time. The detail says how much.")
     NOT_EXPLAINED = Entry(
         (NOTE,),
         "Some or all latencies are not explained. The detail says why.",
@@ -249,14 +251,14 @@ class MarkKind(Enum):
     # Marks of single probes.
     ACTIVATIONS_UNKNOWN = Entry(
         (DOUBTFUL,),
-        "The kernel did not trace some activations of a watched thread. Their latencies are in no figure.",
-        "keep the program's CPU busy (with a nice 19 task that computes), or use another kernel: this "
-        "one does not trace every switch",
+        "The kernel did not trace some activations of a watched thread. No figure includes their latencies.",
+        "keep the program's CPU busy (with a nice 19 task that computes), or use another kernel, because "
+        "this one does not trace every switch",
     )
     SWITCHES_MISSING = Entry(
         (DOUBTFUL,),
-        "The kernel did not trace a few switches of a watched thread. Their times are in no figure.",
-        "keep the program's CPU busy, or use another kernel: this one does not trace every switch",
+        "The kernel did not trace a few switches of a watched thread. No figure includes their times.",
+        "keep the program's CPU busy, or use another kernel, because this one does not trace every switch",
     )
     THREADS_LEFT_OUT = Entry(
         (NOTE,),
@@ -271,7 +273,8 @@ class MarkKind(Enum):
     )
     PARTS_MISSING = Entry(
         (DOUBTFUL,),
-        "Some responses could not be split into parts: the kernel did not trace each switch to the slave.",
+        "Some responses could not be split into parts, because the kernel did not trace each switch to the "
+        "slave.",
         "keep the slave's CPU busy, or measure without --trace-parts",
     )
     NO_INTERRUPT = Entry(
@@ -317,7 +320,7 @@ class MarkKind(Enum):
     )
     UNFINISHED = Entry(
         (DOUBTFUL,),
-        "Activations of a task were released but not finished at the end. They are in no figure.",
+        "Activations of a task were released but not finished when the step ended. No figure includes them.",
         "lower the utilization of the set, or measure for longer",
     )
     TIMELINE_CUT = Entry((NOTE,), "The timeline of a task had more segments than could be kept.")
@@ -358,7 +361,7 @@ class MarkKind(Enum):
     EDGES_LOST = Entry(
         (INVALID,),
         "The instrument lost edges, because they came faster than it can read.",
-        "use a longer interval, and check the line for noise",
+        "use a longer interval, and check whether the line is noisy",
     )
     STREAM_GAPS = Entry(
         (DOUBTFUL,),
@@ -383,8 +386,8 @@ class MarkKind(Enum):
     )
     MISSED_BY_OVERRUNS = Entry(
         (NOTE,),
-        "Periods passed while an answer was missing. Each is filled in with one period, because the latmon "
-        "reports no more.",
+        "Periods passed while an answer was missing. rtgauge fills in one period for each, because the "
+        "latmon reports only their number.",
     )
     ROWS_UNREADABLE = Entry(
         (DOUBTFUL,),
@@ -393,7 +396,8 @@ class MarkKind(Enum):
     )
     EXTRA_EDGES = Entry(
         (DOUBTFUL,),
-        "Edges on the answer's channel belong to no stimulus: noise, or a threshold crossed more than once.",
+        "Edges on the answer's channel belong to no stimulus. The line is noisy, or an edge crosses the "
+        "threshold more than once.",
         "set the instrument's threshold and hysteresis, then record again",
     )
     ANSWERS_INVERTED = Entry(
@@ -407,7 +411,7 @@ class MarkKind(Enum):
     )
     TIME_UNKNOWN = Entry(
         (NOTE,),
-        "The file does not give the time of the measurement. Its modification time is used.",
+        "The file does not give the time of the measurement. rtgauge uses the file's modification time.",
     )
 
     # Marks about other tools' output.
@@ -418,12 +422,16 @@ class MarkKind(Enum):
     RESOLUTION = Entry((NOTE,), "The tool counted in bins, so values may be up to one bin larger.")
     UNIT_ASSUMED = Entry(
         (NOTE,),
-        "The text does not show whether it is in us or ns (-N). rtgauge assumes us.",
+        "The text does not show whether its latencies are in us or ns (-N). rtgauge assumes us.",
         "keep the tool's command line in the file, or import its JSON",
     )
-    BINS_ASSUMED = Entry((NOTE,), "The file lacks the width of its bins. The detail gives the assumed width.")
+    BINS_ASSUMED = Entry(
+        (NOTE,), "The file does not give the width of its bins. The detail says which width rtgauge assumes."
+    )
     TOOL_ASSUMED = Entry(
-        (NOTE,), "latency and latmus print this line alike. rtgauge assumes Xenomai's latency."
+        (NOTE,),
+        "The programs latency and latmus print the same line. rtgauge assumes that it is from Xenomai's "
+        "latency.",
     )
     HISTOGRAM_OVERFLOW = Entry(
         (NOTE,),
@@ -432,7 +440,8 @@ class MarkKind(Enum):
     )
     NO_HISTOGRAM = Entry(
         (NOTE,),
-        "The file has only minimum, average and maximum. Quantiles are at least the minimum.",
+        "The file has only the minimum, average and maximum. Quantiles are known only to be at least the "
+        "minimum.",
         "measure with a histogram (cyclictest -h)",
     )
     LAST_BIN_CLIPPED = Entry(
@@ -468,12 +477,13 @@ class MarkKind(Enum):
     )
     IN_BAND_SWITCHES = Entry(
         (DOUBTFUL,),
-        "latmus reports switches to Linux. During them the task was not real-time.",
+        "latmus reports switches to Linux, during which the task was not real-time.",
         "measure again without debuggers and page faults",
     )
     MISSED_DERIVED = Entry(
         (NOTE,),
-        "The tool does not report missed activations. rtgauge derives them from latencies and interval.",
+        "The tool does not report missed activations. rtgauge derives them from the latencies and the "
+        "interval.",
     )
     MISSED_UNKNOWN = Entry(
         (NOTE,),
@@ -497,8 +507,8 @@ class MarkKind(Enum):
     )
     THREAD_NUMBER = Entry(
         (DOUBTFUL,),
-        "In each thread's line, one figure is the thread's number, because the script that extracted it "
-        "took the wrong word.",
+        "One figure of each thread is the thread's own number, because the script that extracted it took "
+        "the wrong word.",
         "correct the script, or import the tool's own output",
     )
     LAVA_FAILED = Entry((NOTE,), "Some of LAVA's lines say fail.")
@@ -524,7 +534,8 @@ class MarkKind(Enum):
     )
     NO_SUMMARY = Entry(
         (DOUBTFUL,),
-        "rtla's rows count, over and max are missing, so samples above the histogram are unknown.",
+        "rtla's rows count, over and max are missing, so it is unknown how many samples lie above the "
+        "histogram.",
         "measure without --no-summary, and keep the whole output",
     )
     EXTREMES_OF_WHOLE_SECONDS = Entry(
@@ -537,7 +548,7 @@ class MarkKind(Enum):
         "all seconds.",
         "keep the whole output of the tool",
     )
-    CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete and is left out.")
+    CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete, so it is left out.")
     SHORT_MEASUREMENT = Entry(
         (NOTE,),
         "The tool measured for a short time. It may have missed rarer events.",
@@ -550,12 +561,12 @@ class MarkKind(Enum):
     SMALL_GAPS_UNKNOWN = Entry((NOTE,), "hwlatdetect does not record gaps below its threshold.")
     DUTY_CYCLE = Entry(
         (NOTE,),
-        "hwlatdetect looked only part of the time. It did not record gaps in the rest of the time.",
+        "hwlatdetect looked for gaps only part of the time. It missed the gaps in the rest of the time.",
     )
     NO_REAL_TIME_PRIORITY = Entry(
         (DOUBTFUL,),
-        "The tool measured without real-time priority. Its latencies are like an ordinary program's.",
-        "measure at a real-time priority",
+        "The tool measured without a real-time priority. Its latencies are like an ordinary program's.",
+        "measure with a real-time priority",
     )
     LOW_PRIORITY = Entry(
         (NOTE,),

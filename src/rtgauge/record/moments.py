@@ -112,8 +112,8 @@ class MomentWriter:
         self._bytes += len(text)
         if self._bytes > MOST_WRITTEN:
             raise RecordError(
-                f"the engine's stream has more than {MOST_WRITTEN >> 20} MiB of moments: this rtgauge's "
-                f"engine did not write it"
+                f"the engine's stream has more than {MOST_WRITTEN >> 20} MiB of moments, so it is not from "
+                f"this rtgauge's engine"
             )
         self._file.write(text)
 

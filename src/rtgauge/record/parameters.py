@@ -149,7 +149,7 @@ class Parameters(BaseModel):
             if field is None:
                 raise ValueError(f"'{name[:60]}' is not known")
             if not _fits(value, field.annotation):
-                raise ValueError(f"'{name}' has a value of another type")
+                raise ValueError(f"'{name}' has a value of the wrong type")
         return cls.model_construct(**values)
 
 

@@ -200,4 +200,4 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> None:
         min(MOST_BYTES, SPARE_BYTES + BYTES_A_BYTE * packed),
     )
     if values > most_values or unpacked > most_bytes:
-        raise ValueError(f"its {packed} bytes would become {values} values")
+        raise ValueError(f"its {packed} bytes would expand to {values} values")

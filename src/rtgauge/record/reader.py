@@ -76,7 +76,7 @@ def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
     except ValidationError as error:
         details = error.errors()[0]
         where = ".".join(str(part) for part in details["loc"]) or "the file"
-        raise RecordError(f"{file} is not a file of a record ({where}: {details['msg']})") from None
+        raise RecordError(f"{file} does not have a record's format ({where}: {details['msg']})") from None
 
 
 def read_run(path: Path) -> Run:
@@ -101,8 +101,8 @@ def opened_folder(path: Path) -> RecordFolder:
         raise RecordError(str(error)) from None
     except (FileNotFoundError, NotADirectoryError):
         raise RecordError(
-            f"{path} is not a record: there is no such folder (rtgauge list shows the records; "
-            "latest is the newest)"
+            f"{path} is not a record, because there is no such folder; list the records with: rtgauge list "
+            f"(latest is the newest)"
         ) from None
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
@@ -117,7 +117,7 @@ def reading(step: Step) -> Generator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else "a value of another kind"
+        what = f"no {error}" if isinstance(error, KeyError) else "a value of the wrong type"
         raise RecordError(
             f"step {step.id} has {what} among its parameters or results: the record is damaged"
         ) from None
@@ -312,7 +312,9 @@ def _begun_last(out: Path) -> Path:
         with suppress(RecordError):
             begun.append((read_run(folder).created, folder))
     if not begun:
-        raise RecordError(f"there is no latest record: {out} has none; rtgauge run makes one")
+        raise RecordError(
+            f"there is no latest record, because {out} has no record; make one with: rtgauge run"
+        )
     return max(begun)[1]
 
 

@@ -85,15 +85,18 @@ def unpack_header(data: bytes, source: Source) -> SamplesHeader:
         raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
     _, length, series, cpu, flags, interval, start, warm_up, lost, duration = HEADER.unpack(data)
     if length != HEADER.size or flags not in (0, FLAG_TIMED) or cpu < -1:
-        raise RecordError(f"{source} is damaged: its header has length {length}, flags {flags}, CPU {cpu}")
+        raise RecordError(
+            f"{source} is damaged: the length {length}, the flags {flags} or the CPU {cpu} in its header is "
+            f"impossible"
+        )
     if (
         (interval != 0 if flags else interval <= 0)
         or min(start, warm_up, lost, duration) < 0
         or start + warm_up + duration > MAX_TIME_NS
     ):
         raise RecordError(
-            f"{source} is damaged: its header has interval {interval} ns, start {start}, warm-up "
-            f"{warm_up}, lost {lost}, duration {duration}"
+            f"{source} is damaged: a time in its header is impossible (interval {interval} ns, start "
+            f"{start}, warm-up {warm_up}, lost {lost}, duration {duration})"
         )
     return SamplesHeader(series, None if cpu == -1 else cpu, interval, start, warm_up, lost, duration)
 

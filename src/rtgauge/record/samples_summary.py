@@ -306,7 +306,9 @@ class GridCourse(_Course):
         since = release * self.interval - self.warm_up
         window = since // NS_PER_S if since >= 0 else -1
         if window >= MAX_WINDOWS:
-            raise RecordError(f"{self.source} is damaged: its samples span {window} seconds")
+            raise RecordError(
+                f"{self.source} is damaged: its samples span {window} seconds, which is impossibly long"
+            )
         return window
 
     def add(self, values: Integers, times: Integers | None) -> int:  # noqa: ARG002 - the times follow from the releases
@@ -314,7 +316,9 @@ class GridCourse(_Course):
         late = np.flatnonzero(values > self.interval)
         extra = (values[late] - 1) // self.interval
         if len(extra) and float(extra.sum(dtype=np.float64)) * self.interval > MAX_WINDOWS * NS_PER_S:
-            raise RecordError(f"{self.source} is damaged: it has a latency of {int(values.max())} ns")
+            raise RecordError(
+                f"{self.source} is damaged: it has an impossible latency of {int(values.max())} ns"
+            )
         after = np.cumsum(extra)
         missed = int(after[-1]) if len(after) else 0
         base = self.release
@@ -372,7 +376,10 @@ class TimedCourse(_Course):
             raise RecordError(f"{self.source} is damaged: the times of its samples go backwards")
         windows = np.maximum((times - self.measured_ns) // NS_PER_S, -1)
         if len(windows) and int(windows[-1]) >= MAX_WINDOWS:
-            raise RecordError(f"{self.source} is damaged: its samples span {int(windows[-1])} seconds")
+            raise RecordError(
+                f"{self.source} is damaged: its samples span {int(windows[-1])} seconds, which is "
+                f"impossibly long"
+            )
         numbers, starts, lengths = np.unique(windows, return_index=True, return_counts=True)
         self.note(numbers, lengths, np.maximum.reduceat(values, starts))
         return int(np.searchsorted(windows, 0))

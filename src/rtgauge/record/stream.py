@@ -299,11 +299,13 @@ def parse_line(text: str | bytes) -> AnyLine:
     except ValidationError as error:
         details = error.errors()[0]
         start = text[:60].decode("utf-8", "replace") if isinstance(text, bytes) else text[:60]
-        raise RecordError(f"not a line of the engine's stream ({details['msg']}): {start!r}") from None
+        raise RecordError(
+            f"this is not a line of the engine's stream ({details['msg']}): {start!r}"
+        ) from None
     if isinstance(line, Hello) and line.version != STREAM_VERSION:
         raise RecordError(
-            f"the engine has stream version {line.version}, this rtgauge has {STREAM_VERSION}: use the "
-            "matching engine"
+            f"the engine has stream version {line.version}, but this rtgauge has {STREAM_VERSION}; use the "
+            f"engine that came with it"
         )
     return line
 
@@ -378,8 +380,8 @@ class StreamResult:
         self._lines += not isinstance(line, (Window, Frame))
         if self._lines > MOST_LINES:
             raise RecordError(
-                f"the engine's stream has more than {MOST_LINES} lines that are not windows: this rtgauge's "
-                f"engine did not write it"
+                f"the engine's stream has more than {MOST_LINES} lines that are not windows, so it is not "
+                f"from this rtgauge's engine"
             )
         match line:
             case Hello():

@@ -237,15 +237,17 @@ def _disagreements(
     """Return marks if a series' windows, its bins and the engine's summary disagree."""
     differences: list[str] = []
     if merged.placed > merged.count or (merged.placed != merged.count and not unplaced_allowed):
-        differences.append(f"the windows have {merged.count} samples, their bins {merged.placed}")
+        differences.append(f"the windows have {merged.count} samples, but their bins have {merged.placed}")
     missed = int(merged.missed_counts.sum())
     if missed != merged.missed:
-        differences.append(f"the windows have {merged.missed} missed activations, their bins {missed}")
+        differences.append(
+            f"the windows have {merged.missed} missed activations, but their bins have {missed}"
+        )
     if engine is not None:
         for name in ("count", "missed", "min_ns", "max_ns", "sum_ns"):
             ours, engines = getattr(merged, name), getattr(engine, name)
             if ours != engines:
-                differences.append(f"{name} is {ours} in the windows and {engines} in the engine's summary")
+                differences.append(f"{name} is {ours} in the windows, but {engines} in the engine's summary")
     return [MarkKind.WINDOWS_DISAGREE.mark("; ".join(differences), series=series)] if differences else []
 
 

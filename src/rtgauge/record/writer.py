@@ -109,7 +109,8 @@ class RecordWriter:
         check_name(out.absolute())
         if (out / RUN).exists():
             raise InputError(
-                f"{out} is already a record: choose another folder with --out, or continue it with --resume"
+                f"{out} is already a record; choose another folder with --out, or continue the record with "
+                f"--resume"
             )
         record = record_id(host, name, now or datetime.now(UTC))
         path = out / (record + PARTIAL)
@@ -148,14 +149,14 @@ class RecordWriter:
         """
         path = path.resolve() if path.is_symlink() else path
         if not (path / RUN).is_file():
-            raise RecordError(f"{path} is not a record that can be resumed: it has no run.json")
+            raise RecordError(f"{path} cannot be resumed, because it has no run.json")
         with clear_errors(path):
             writer = cls(path, "")
             folder = writer._folder
             run = read_model(folder.file(RUN), Run)
             writer.id = run.id
             if run.state == "complete" and not complete:
-                raise InputError(f"{path} is complete: there is nothing to resume")
+                raise InputError(f"{path} is complete, so there is nothing to resume")
             for name in FOLDERS:
                 with suppress(FileExistsError):  # `_check_folders` reports a link
                     folder.make_folder(name, FOLDER_MODE)
@@ -204,8 +205,8 @@ class RecordWriter:
                 or (owners and about.st_mode & stat.S_IWOTH)
             ):
                 raise InputError(
-                    f"{folder} is a link, belongs to another user, or is writable by anyone: not resumed; "
-                    f"start a new run, or make the folder yours and writable only by you"
+                    f"{folder} cannot be resumed, because it is a link, belongs to another user, or is "
+                    f"writable by anyone; start a new run, or make the folder yours and writable only by you"
                 )
 
     def record(self) -> Record:
@@ -294,7 +295,7 @@ class RecordWriter:
     @staticmethod
     def _temporary(step_id: str) -> str:
         if not STEP_ID.fullmatch(step_id) or step_id.endswith(".tmp"):
-            raise ValueError(f"'{step_id}' is not the name of a step")
+            raise ValueError(f"'{step_id}' cannot be the name of a step")
         return f"steps/.{step_id}.tmp"
 
     def step_folder(self, step_id: str) -> Path:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from rtgauge.report.terminal_table import print_text
 from rtgauge.report.text import printable
+from rtgauge.units import plural
 from rtgauge.verdict.flowchart import Advice, Stage
 from rtgauge.verdict.margin import Evidence, Margin
 
@@ -58,7 +59,11 @@ def _stage(console: Console, stage: Stage, names: dict[str, str], number: str) -
     for evidence in stage.evidence[:MOST_EVIDENCE]:
         print_text(console, _evidence(evidence), 3)
     if len(stage.evidence) > MOST_EVIDENCE:
-        print_text(console, f"and {len(stage.evidence) - MOST_EVIDENCE} more steps: --json lists all", 3)
+        print_text(
+            console,
+            f"and {plural(len(stage.evidence) - MOST_EVIDENCE, 'more step')}; --json lists all of them",
+            3,
+        )
 
 
 def print_advice(advice: Advice, console: Console) -> None:
@@ -69,7 +74,7 @@ def print_advice(advice: Advice, console: Console) -> None:
     if advice.differs is not None:
         print_text(console, f"differs  {advice.differs}")
     if advice.by_the_paper is not None:
-        print_text(console, f"paper    its own chart ends at: {advice.by_the_paper}")
+        print_text(console, f"paper    with the same evidence, its own chart ends at: {advice.by_the_paper}")
     limits = advice.thresholds
     scale = (
         f"clearly in the black up to {limits['black']:g} times the bound, marginal up to "
@@ -100,6 +105,6 @@ def print_advice(advice: Advice, console: Console) -> None:
     aside = [f"{Path(step.record).name} {step.step}: {step.why}" for step in advice.aside[:MOST_EVIDENCE]]
     _listed(console, "No evidence", aside)
     if len(advice.aside) > MOST_EVIDENCE:
-        print_text(console, f"and {len(advice.aside) - MOST_EVIDENCE} more: --json lists all")
+        print_text(console, f"and {len(advice.aside) - MOST_EVIDENCE} more; --json lists all of them")
     console.print()
     print_text(console, Text.assemble(("next     ", "bold"), (printable(advice.next), "bold cyan")))

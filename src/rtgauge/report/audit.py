@@ -82,7 +82,10 @@ def _print_short(document: AuditDocument, console: Console) -> None:
     )
     if differing:
         console.print()
-        hint = "why, and what to do: rtgauge audit --details; as commands: rtgauge audit --script"
+        hint = (
+            "see why, and what to do, with: rtgauge audit --details; get commands with: rtgauge audit "
+            "--script"
+        )
         console.print(Text(hint, style="dim"))
 
 
@@ -90,8 +93,10 @@ def print_audit(
     document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False
 ) -> None:
     """Print the conclusion and machine, then the differences: briefly, in `details`, or `everything`."""
-    chosen = "given by --for" if document.purpose_from == "asked" else "this kernel; --for names another"
-    guest = "virtual machine or not: unknown" if document.guest is None else "a virtual machine"
+    chosen = (
+        "given by --for" if document.purpose_from == "asked" else ("the running kernel; --for names another")
+    )
+    guest = "unknown whether a virtual machine" if document.guest is None else "a virtual machine"
     guest = "not a virtual machine" if document.guest is False else guest
     console.print(_conclusion(document))
     machine = f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"
@@ -118,7 +123,7 @@ def mend_script(document: AuditDocument) -> str:
     """
     differing = _differing(document)
     about = f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
-    care = "Read it before running it as root. Its settings last until the next boot; rtgauge does "
+    care = "Read it before running it as root. Its settings last until the next boot, because rtgauge does "
     lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not put them back.")]
     done: set[str] = set()
     for finding in differing:
@@ -129,6 +134,6 @@ def mend_script(document: AuditDocument) -> str:
         done |= {*finding.commands}
     boots = (finding.boot.split() for finding in differing if finding.boot is not None)
     if words := dict.fromkeys(itertools.chain.from_iterable(boots)):
-        where = "add this to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, and boot:"
+        where = "add these to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, and reboot:"
         lines += ["", *_comment(f"Kernel parameters: {where}"), f"#   {' '.join(words)}"]
     return "\n".join(lines) + "\n"

@@ -28,7 +28,7 @@ MOST_LINES = 25
 """The most lines after the conclusion."""
 SHOWN = ("mean", "p50", "p99", "p99.9", "p99.99")
 FILLED = "p99.9 filled"
-FILLED_WORDS = "filled: a missed activation counts with the latency it would have had"
+FILLED_WORDS = "filled: each missed activation counts with the latency it would have had"
 ROUTINE = {MarkKind.STEAL, MarkKind.EXPLAIN_COST}
 """Marks that are usual on a virtual machine, or with --explain."""
 MOST_SYSTEMS, MOST_MARKS, MOST_LEFT_OUT = 2, 4, 3
@@ -229,7 +229,7 @@ def _systems(view: RecordView, console: Console) -> list[Text]:
         shown = [*Text(lines[0], style="dim").wrap(console, console.width)[:MOST_SYSTEMS]]
     else:
         cut = [_cut(line, console, "dim") for line in lines]
-        shown = _few(cut, MOST_SYSTEMS, lambda more: Text(f"and {more} more machines", style="dim"))
+        shown = _few(cut, MOST_SYSTEMS, lambda more: Text(f"and {plural(more, 'more machine')}", style="dim"))
     return [*shown, *_fitted(cokernels, MOST_SYSTEMS, "co-kernels", console)]
 
 

@@ -76,7 +76,7 @@ def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
         for result in _results(step, "gravity")
     ]
     too_long = "If it is too long, latencies are negative."
-    notes = [f"How long before a release the timer fires, in each context. {too_long}"]
+    notes = [f"The gravity is how long before a release the timer fires, in each context. {too_long}"]
     columns = [*texts(""), *numbers("irq", "kernel", "user")]
     return Table("Gravity of Xenomai's timer (ns)", columns, rows, notes) if rows else None
 
@@ -94,7 +94,8 @@ class Calibrations(Presenter):
         if clock is None or clock.p50_ns is None:
             return None
         return (
-            f"a reading of {clock.clock} takes {clock.p50_ns} ns, its resolution is {clock.resolution_ns} ns"
+            f"a reading of {clock.clock} takes {clock.p50_ns} ns, and the clock's resolution is "
+            f"{clock.resolution_ns} ns"
         )
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter

@@ -100,7 +100,7 @@ def _table(title: str, entries: list[_Counted]) -> Table:
     moved = [entry for entry in by_size if entry.size != 0]
     rest: list[str] = []
     if len(moved) > SHOWN:
-        rest.append(f"{len(moved) - SHOWN} smaller changes are in step.json")
+        rest.append(f"step.json also has {plural(len(moved) - SHOWN, 'smaller change')}")
     if len(moved) < len(entries):
         unmoved = (f"{entry.name} {entry.total}" for entry in entries if entry.size == 0)
         still = [text.removesuffix(" 0").removesuffix(" 0 ms") for text in unmoved]
@@ -113,7 +113,7 @@ def _table(title: str, entries: list[_Counted]) -> Table:
 PUT_BACK = {
     None: "not yet, when this was written",
     "restored": "yes",
-    "gone": "gone with its group or thread",
+    "gone": "no: its group or thread no longer exists",
     "left-changed-by-other": "no: something else has changed it since",
     "left-under-another": "no: a later run set it too",
     "dropped-after-reboot": "by a reboot",
@@ -167,17 +167,24 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     parts += ["not all put back" if left else "all put back"]
     parameters = f"with {report.boot_words}" if report.boot_words else "without any parameters"
     booted = (
-        f"The machine was booted for it, {parameters}. Its facts then showed {report.recognised or 'none'}."
+        f"The machine was booted for it, {parameters}. After the boot it was in the deployment "
+        f"{report.recognised or 'none'}."
     )
-    noted = f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change"
+    noted = (
+        f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change "
+        f"{'was' if report.noted == 1 else 'were'}"
+    )
     also = "The priorities of the controller, other real-time threads and IRQ threads were also set."
     notes = applying(
         (report.by == "boot", booted),
         (report.not_in_effect, f"This kernel was built without {', '.join(report.not_in_effect)}."),
-        (report.isolated, f"CPU {report.isolated} was set aside for measuring."),
-        (report.noted, f"{noted}: saved before and restored afterwards."),
+        (report.isolated, f"CPU {report.isolated} was reserved for measuring."),
+        (report.noted, f"{noted} saved before and restored afterwards."),
         (report.controller, also),
-        (report.not_found, f"No IRQ thread was found to raise for: {', '.join(report.not_found)}."),
+        (
+            report.not_found,
+            f"No IRQ thread was raised for {', '.join(report.not_found)}, because none was found.",
+        ),
     )
     rows = [_setting(setting) for setting in report.settings]
     settings = Table("Settings of the deployment", SETTING_COLUMNS, rows)

@@ -56,16 +56,16 @@ def print_settings(
         if isinstance(action, Note):
             noted += len(action.paths)
         elif isinstance(action, Gather):
-            _line(console, f"  every task that can be moved goes into {action.group}")
+            _line(console, f"  every task that can be moved is moved to {action.group}")
         else:
             for setting in action.settings:
                 refusable = "" if setting.essential else "   (may be refused)"
                 _line(console, f"  {setting.path} = {setting.value}{refusable}")
     if not any(isinstance(action, Write) for action in actions):
-        _line(console, "  nothing: the machine is already in this state")
+        _line(console, "  nothing would change: the machine is already in this state")
     if noted:
-        changed = f"{plural(noted, 'setting')} that this may also change"
-        _line(console, f"  {changed}: saved before and restored afterwards")
+        changed = f"{plural(noted, 'setting')} that this may also change {'is' if noted == 1 else 'are'}"
+        _line(console, f"  {changed} saved before and restored afterwards")
 
 
 def refusals(report: DeploymentReport) -> list[str]:
@@ -82,12 +82,12 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     report = applied.report
     done = [setting for setting in report.settings if setting.error is None]
     made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"
-    _line(console, f"{report.name} is in force: {made}. Undo it with: rtgauge restore --applied{where}")
+    _line(console, f"{report.name} is applied ({made}). Undo it with: rtgauge restore --applied{where}")
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:
-        reached = "`rtgauge run` measures there; to move a shell there:"
-        _line(console, f"CPU {report.isolated} is set aside: {reached}")
+        reached = "`rtgauge run` measures there; move a shell there with:"
+        _line(console, f"CPU {report.isolated} is reserved: {reached}")
         _line(console, f"  echo $$ > {applied.group}/cgroup.procs")
 
 
@@ -105,5 +105,5 @@ def print_put_back(answers: Iterable[Mapping[str, Any]], console: Console) -> bo
         elif action.startswith("left-"):
             _line(console, f"{answer.get('path')}: {action.replace('-', ' ')} ({answer.get('now')})")
     done = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-    _line(console, done or "nothing had to be put back")
+    _line(console, done or "nothing had to be restored")
     return failed

@@ -53,7 +53,7 @@ def _cpus(online: str | None, model: str | None) -> str:
 def _machine(machine: Virtualization) -> str:
     kind = machine.kind
     if kind is None:
-        text = "virtual machine or not: unknown"
+        text = "unknown whether a virtual machine"
     elif kind is False:
         text = "not a virtual machine"
     else:
@@ -82,7 +82,7 @@ def system_line(name: str, facts: Facts) -> str:
 def system_lines(record: Record) -> list[str]:
     """Return the system line of every target of the record."""
     return [system_line(name, facts) for name, facts in record.systems.items()] or [
-        "system unknown: the record contains no facts about its target"
+        "system unknown, because the record contains no facts about its target"
     ]
 
 
@@ -243,7 +243,9 @@ def _tasks(tasks: Tasks) -> Rows:
 def _firmware(firmware: Firmware) -> Rows:
     flaws = firmware.mitigations or {}
     affected = [(name, value(text)) for name, text in flaws.items() if text != "Not affected"]
-    unaffected = f"{len(flaws) - len(affected)} of {plural(len(flaws), 'flaw')} do not affect this processor"
+    unaffected = (
+        f"of {plural(len(flaws), 'known flaw')}, {len(flaws) - len(affected)} do not affect this processor"
+    )
     return [*_simple(firmware), ("Mitigations", unaffected if flaws else UNKNOWN), *affected]
 
 

@@ -32,18 +32,21 @@ def notes(result: GateResult) -> list[str]:
                 f"nine of ten cases"
             )
             line += (
-                f"; {format_change(result.larger_than)} needs {plural(result.pairs_needed, 'pair')}."
+                f"; to find {format_change(result.larger_than)} takes {plural(result.pairs_needed, 'pair')}."
                 if result.pairs_needed is not None
-                else f"; {format_change(result.larger_than)} needs too many pairs: measure longer runs."
+                else f"; to find {format_change(result.larger_than)} takes too many pairs, so measure longer "
+                f"runs."
             )
         lines.append(line)
     if result.events_needed is not None and change is not None and result.outcome is not GateOutcome.WORSE:
         lines.append(
-            f"{plural(result.events_needed, 'event')} of the candidate would show that it is worse. "
-            "An event is a stretch of time in which the bound was exceeded."
+            f"{plural(result.events_needed, 'event')} on the candidate's side would show that it is worse. "
+            f"An event is a stretch of time in which the bound was exceeded."
         )
     lines += [
-        f"New: {new.culprit} caused {format_count(new.latencies)} large latencies of the candidate in "
+        f"New culprit: {new.culprit} caused "
+        f"{format_count(new.latencies)} large {'latency' if new.latencies == 1 else 'latencies'} of the "
+        "candidate in "
         f"{new.runs} of {plural(new.explained_runs, 'run')}, up to {format_time(new.worst_ns)}, and none of "
         f"the baseline."
         for new in result.culprits
@@ -57,7 +60,7 @@ def notes(result: GateResult) -> list[str]:
         lines.append(f"{side.side}: {exposure_text(exposure, what)}.")
     aside = [pair for pair in result.pairs if pair.why_not is not None]
     if aside and result.primary is not None and result.primary.pairs:
-        lines.append(f"{plural(len(aside), 'pair')} did not count; the first: {aside[0].why_not}.")
+        lines.append(f"{plural(len(aside), 'pair')} did not count, the first because: {aside[0].why_not}.")
     lines += [f"Left out: {text}." for text in result.left_out]
     if result.next is not None:
         lines.append(f"Next: {result.next}")
@@ -69,7 +72,7 @@ def series_table(result: GateResult) -> Table:
     shown = [result.primary, *result.others] if result.primary is not None else result.others
     columns = [*texts(""), *numbers("change", "95 % interval", "spread", "pairs"), *texts("")]
     rows = [[*_cells(change), "decides" if change is result.primary else "not judged"] for change in shown]
-    uncorrected = "The intervals of series that are not judged are not corrected for the number of series."
+    uncorrected = "Intervals of series that are not judged are not corrected for how many series there are."
     notes = [uncorrected] if result.others else []
     title = f"Change of {_measure(result)}, candidate against baseline"
     return Table(title, columns, rows, notes).without_empty()

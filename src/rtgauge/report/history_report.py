@@ -26,7 +26,7 @@ def changes(history: History) -> list[str]:
         return [_change_text(change) for change in history.changes]
     if history.enough:
         return [f"no change of {history.quantile} is suspected in {plural(history.boots, 'boot')}"]
-    return [f"{plural(history.boots, 'boot')}: rtgauge looks for changes from 20 boots on"]
+    return [f"{plural(history.boots, 'boot')} so far; rtgauge looks for changes from 20 boots on"]
 
 
 def spread(history: History) -> str | None:
@@ -42,7 +42,7 @@ def spread(history: History) -> str | None:
     if not varies:
         return None
     gate = history.detectable
-    found = "" if gate is None else f"; a gate of 12 pairs finds {format_change(gate)}"
+    found = "" if gate is None else f"; a gate of 12 pairs would find a change of {format_change(gate)}"
     return f"{history.quantile} varies {', '.join(varies)}{found}"
 
 
@@ -87,7 +87,7 @@ def figure(history: History) -> Figure | None:
         rule = vega.mark("rule", style="alarm", strokeDash=[5, 3])
         layers.append(vega.layer(vega.csv("boot:Q", places), rule, x=vega.shown("boot:Q")))
     description = f"{history.quantile} and maximum of {plural(len(boots), 'boot')} of {history.series}"
-    notes = ["A dashed line is a suspected change."] if places else []
+    notes = ["A dashed line marks a suspected change."] if places else []
     return Figure.single("course", "Course", description, layers, 260, notes)
 
 
@@ -95,6 +95,6 @@ def _change_text(change: SuspectedChange) -> str:
     differs = list(change.differs.items())[:MOST_NAMED]
     named = [f"{name} {before or 'none'} -> {after or 'none'}" for name, (before, after) in differs]
     more = len(change.differs) - len(named)
-    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records show"
+    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that is in the records"
     where = f"at {change.record} ({day_and_time(change.started)})"
     return f"suspected change {format_change(change.change)} {where}; changed there: {what}"

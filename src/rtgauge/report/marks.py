@@ -121,5 +121,5 @@ def sighting_table(marks: Sequence[GatheredMark]) -> Table | None:
         for seen in mark.sightings[:MOST_SIGHTINGS]
     ]
     columns = [Column("mark", "nowrap"), *texts("severity"), Column("where", "nowrap")]
-    note = "note: worth knowing; doubtful: read the numbers with care; invalid: do not use them."
+    note = "note: worth knowing; doubtful: read the figures with care; invalid: do not use them."
     return Table("Marks", [*columns, Column("what was seen", "prose")], rows, [note])

@@ -57,7 +57,9 @@ def method_words(view: RecordView) -> list[str]:
     ]
     paragraphs = list(dict.fromkeys(_paragraph(key) for key in measured))
     foreign = dict.fromkeys(step.tool for step in view.record.steps if step.key.tool != "rtgauge")
-    theirs = "have the figures that it printed; it chose what to count as a latency and what to leave out."
+    theirs = (
+        "have the figures that the tool printed; it chose what to count as a latency and what to leave out."
+    )
     others = [f"Steps measured by {tool} {theirs}" for tool in foreign]
     runtimes = dict.fromkeys(step.key.rt for step in view.record.steps)
     cokernels = [COKERNEL_METHOD[rt] for rt in runtimes if rt in COKERNEL_METHOD]
@@ -152,5 +154,5 @@ def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:
         rows[-1].append(step if clock.error is None else f"not read: {clock.error}")
     figures = numbers("resolution", "smallest step", "readings", "min", "p50", "mean", "p99", "max")
     columns = [*texts("clock"), *figures, *texts("step")]
-    notes = ["In ns. The cost of one reading is the difference between two successive readings."]
+    notes = ["Figures are in ns. The cost of one reading is the difference between two successive readings."]
     return Table("Cost of reading each clock", columns, rows, notes)

@@ -118,8 +118,8 @@ def conclusion(results: Microbenchmarks) -> str | None:
         for name, operations in sorted(lowest.items(), key=lambda item: -len(item[1]))
     ]
     return (
-        f"Lowest worst case: {'; '.join(clauses)}. A maximum has no interval: repeat the runs before you "
-        f"choose by it."
+        f"Lowest worst case: {'; '.join(clauses)}. A maximum has no confidence interval, so repeat the runs "
+        f"before you choose by it."
     )
 
 
@@ -161,15 +161,15 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
         rows.append([name, _share(answer, answer.taken_ns), *cells, gaps, *longest])
     notes = [
         (
-            "Shares of the time in which the task could see gaps. task: another task ran; interrupt: an "
-            "interrupt was counted; below: the kernel counted nothing, so it was hardware, firmware or a "
-            "hypervisor."
+            "Shares are of the time in which the task could see gaps. task: another task ran. interrupt: "
+            "the kernel counted an interrupt. below: the kernel counted nothing, so it was hardware, "
+            "firmware or a hypervisor."
         )
     ]
     if "undetermined" in causes:
-        notes.append("undetermined: an interrupt or below, since interrupts were not counted.")
+        notes.append("undetermined: an interrupt or below, because interrupts were not counted.")
     if any(row[0].endswith("*") for row in rows):
-        notes.append("* marked: read it with care")
+        notes.append("* marked doubtful or invalid; read it with care.")
     columns = [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")]
     return Table("Noise: the time taken from each CPU", columns, rows, notes)
 
@@ -223,11 +223,10 @@ def inversion_grid(results: Microbenchmarks) -> Table | None:
     columns = [*texts("lock", "high task"), *numbers("starved", "longest wait", "section", "sections")]
     notes = [
         (
-            f"Starved: the high task did not get the lock within the probe's own limit of {limits}; without "
-            f"a "
-            "limit it would wait for as long as the middle task computes."
+            f"starved: the high task did not get the lock within the probe's limit of {limits}; without a "
+            f"limit, it would wait for as long as the middle task computes."
         ),
-        "sections: the longest wait, as a number of critical sections of the low task.",
+        "sections: the longest wait, counted in critical sections of the low task.",
     ]
     return Table("Priority inversion", [*(texts("system") if several else []), *columns], rows, notes)
 
@@ -255,7 +254,7 @@ class MicrobenchmarkPresenter(Presenter):
         if results.inversion:
             locks = ", ".join(dict.fromkeys(starved))
             parts.append(
-                f"the high task starved with: {locks}"
+                f"the high task starved with these locks: {locks}"
                 if starved
                 else "the high task did not starve with any lock"
             )

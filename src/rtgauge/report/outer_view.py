@@ -20,16 +20,15 @@ from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, capital, us, whole
 
 OUTER = "from outside"
-DIFFERENCE = "outside less inside"
+DIFFERENCE = "outside minus inside"
 FIGURES = {
     "min_ns": "min", "mean_ns": "mean", "std_ns": "std", "p50_ns": "p50", "p99_ns": "p99",
     "p99_9_ns": "p99.9", "max_ns": "max",
 }  # fmt: skip
 NOTE = (
-    "In us. The difference is between figures, not between single samples: it is the part that the "
-    "machine's own clock does not see. The difference of the means is also the mean of the differences if "
-    "both counted "
-    "the same samples. No clock offset or drift is subtracted."
+    "In us. The difference is between figures, not between single samples; it shows the delay that the "
+    "machine's own clock does not see. If both counted the same samples, the difference of the means is "
+    "also the mean of the differences. No clock offset or drift is subtracted."
 )
 MIDDLE = ("std", "p50", "p99")
 """Columns that a narrow terminal or page leaves out."""
@@ -155,7 +154,7 @@ def _instrument_grid(each: Views, of_step: str) -> Table:
         rows.append(["its own figures (us)", f"{exact.count} values: {figures}, std {_us(exact.std_ns)}"])
     drift = (
         "The drift compares the clock of the machine that runs rtgauge with the instrument's clock: 1 ppm "
-        "is 1 ns in 1 ms."
+        "is 1 ns per ms."
     )
     notes = [f"The loopback is shown but not subtracted. {drift}"]
     return Table(f"The instrument{of_step}", texts("", "value"), rows, notes)
@@ -192,8 +191,11 @@ def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
     charts = {
         view.labels[each.step.id]: _views_chart(each.outer.metric, curves) for each, curves in drawn if curves
     }
-    clocks = "The two curves use different clocks; their difference is what the machine does not see."
-    notes = [f"Read from the histograms (1 % or better). {clocks}"]
+    clocks = (
+        "The two curves use different clocks; the difference between them is the delay that the machine "
+        "does not see."
+    )
+    notes = [f"The curves are read from the histograms (1 % or better). {clocks}"]
     return Figure.described("views", "From outside and inside", charts, notes)
 
 
@@ -208,5 +210,5 @@ def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
         strokeDash=vega.kinds("view:N", curves, [[1, 0], [5, 3]][: len(curves)]),
     )
     ends = (f"{name}: none longer than {float(curve.x_us[-1]):.7g} us" for name, curve in curves.items())
-    text = f"Share of samples whose {metric} is longer than x, log-log. {'; '.join(ends)}."
+    text = f"Share of samples whose {metric} is longer than x, on logarithmic axes. {'; '.join(ends)}."
     return vega.layered([lines], height=260, description=text)

@@ -104,8 +104,8 @@ def _figure(figure: Figure, source: Source) -> dict[str, object]:
 
 
 THREADS_NOTE = (
-    "Times in us. lost: samples taken but not kept; impossible: negative values, which no other figure "
-    "includes; run delay: how long the thread was ready but did not run in the measured phase."
+    "Times are in us. lost: samples that were taken but not kept; impossible: negative values, which no "
+    "other figure includes; run delay: how long the thread was ready but did not run in the measured phase."
 )
 
 

@@ -98,11 +98,14 @@ def presenter_of(name: str) -> Presenter | None:
         presenter: object = point.load()
     except (ImportError, AttributeError) as error:
         raise InputError(
-            f"{name}: the package that presents it cannot be used ({point.value}: {error}); update "
-            "or remove that package"
+            f"the package that presents {name} cannot be used ({point.value}: {error}); update or remove "
+            f"that package"
         ) from None
     if not isinstance(presenter, Presenter):
-        raise InputError(f"{name}: {point.value} is not a presenter; update or remove that package")
+        raise InputError(
+            f"{point.value}, which is registered to present {name}, is not a presenter; update or remove "
+            f"its package"
+        )
     return presenter
 
 

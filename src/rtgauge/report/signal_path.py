@@ -33,22 +33,22 @@ PARTS = {
 """The paper's four parts in order; in kernel space also the wake-up of a kernel thread."""
 OVERALL_NOTES = (
     (
-        "In us, the variance in us². On the wire: min/max between the two edges by the time stamps of the "
-        "wire's kernel module, as an oscilloscope would show it."
+        "In us, except the variance (us²). on the wire: min/max from edge to edge, from the time stamps of "
+        "the wire's kernel module, as an oscilloscope would show them."
     ),
     (
-        "cyclictest: min/max of wake-ups in the same record under the same load, if the plan has it; "
-        "cyclictest measures no line and no answer."
+        "cyclictest: min/max of its wake-ups in the same record under the same load, if the plan runs it; "
+        "cyclictest measures neither a line nor an answer."
     ),
 )
 PARTS_NOTES = (
     (
-        "In us. In user space from the kernel's tracepoints: four consecutive parts; the rest is the time "
-        "that the running task takes for its answer."
+        "In us. In user space, the kernel's tracepoints give four consecutive parts; the rest is the time "
+        "that the running task takes to answer."
     ),
     (
-        "In kernel space from the module's time stamps: from the stimulus to the top half, to the "
-        "thread that answers, and from its entry to the answer."
+        "In kernel space, the module's time stamps give the parts from the stimulus to the top half, from "
+        "there to the thread that answers, and from the thread's entry to the answer."
     ),
 )
 MOST = 24
@@ -60,7 +60,7 @@ ALWAYS = ("stimuli", "answers", "edges", "lost", "compared")
 NEVER = ("abi",)
 WORDS = {
     "not-made": "not made because the master was late",
-    "late-by-max-ns": "ns greatest delay of the master",
+    "late-by-max-ns": "ns at most that the master was late",
     "early-answer": "before their stimulus",
     "double-edge": "more than one edge at once",
     "late-answer": "after their timeout",

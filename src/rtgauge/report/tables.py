@@ -36,7 +36,7 @@ FIGURES = {
 FILLED = "missed filled in"
 """The name of the row that includes missed activations."""
 FILLED_WORDS = (
-    f"{FILLED}: the line above, with missed activations added at the latency that they would have had"
+    f"{FILLED}: the line above, plus each missed activation with the latency that it would have had"
 )
 MOST_LARGEST = 5
 

@@ -61,10 +61,14 @@ def _ends(view: RecordView, console: Console, *, kept: bool, details: bool) -> l
     record = view.record
     example = example_requirement(record.steps)
     if not record.run.verdicts and example is not None and view.singly is view:
-        asked = Text(f'No requirement was given; add one: --require "{example}"', style="dim")
+        asked = Text(f'No requirement was given; add one with: --require "{example}"', style="dim")
         lines += asked.wrap(console, console.width)
     if not kept:
-        return lines if details else [*lines, Text("Every CPU, thread and mark: --details", style="dim")]
+        return (
+            lines
+            if details
+            else [*lines, Text("Show every CPU, thread and mark with --details.", style="dim")]
+        )
     if not details:
         lines.append(Text(f"details rtgauge show {shlex.quote(_known_as(record))} --details", style="dim"))
     lines.append(Text(f"record  {record.path}"))

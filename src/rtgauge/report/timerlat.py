@@ -23,9 +23,9 @@ class Timerlat(Presenter):
                     else ""
                 )
                 has_user = any(series.metric == "user-latency" for series in step.series)
-                older = "; no user-latency: the kernel is older than timerlat_fd (Linux 6.5)"
+                older = "; there is no user-latency, because the kernel is older than timerlat_fd (Linux 6.5)"
                 thread = f"the thread is {result.values.get('thread')}{'' if has_user else older}"
-                lines.append(f"by the kernel's timerlat tracer{lost}: {thread}")
+                lines.append(f"measured by the kernel's timerlat tracer{lost}; {thread}")
         return lines
 
 

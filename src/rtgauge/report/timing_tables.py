@@ -70,16 +70,16 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         limits = [_time(limit.ns, at_most=limit.at_most) for limit in map(line.limit, HARDNESS)]
         rows.append([_name(line), *samples, median, *limits])
     at_most = any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines)
-    largest = "100 % is the largest sample: it grows with the number of samples"
-    signed = "The median is signed; 95 % and 100 % are of absolute values"
+    largest = "100 % is the largest sample, which grows with the number of samples"
+    signed = "The median is signed, but 95 % and 100 % are of absolute values"
     counts = (
         "a missed activation counts with the latency it would have had, a lost answer as later than any "
         "sample."
     )
     notes = applying(
-        (first, f"In us. {largest}, so a longer run finds a larger one."),
-        (table.metric == "jitter", f"{signed}, also for a periodic task's latency."),
-        (at_most, "≤: these samples are not in the file's histogram, but they are at most this late."),
+        (first, f"In us. {largest}; a longer run finds a larger one."),
+        (table.metric == "jitter", f"{signed}, even for a periodic task's latency."),
+        (at_most, "≤: these samples are not in the file's histogram; they are at most this late."),
         (lost, f"missed: {counts}"),
     )
     missed = ["missed"] if lost else []
@@ -117,10 +117,10 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         limits = [cell for limit in line.limits for cell in _with_bounds(limit, line)]
         rows.append([_name(line), *limits, *([_extreme(line, rare)] if rare else [])])
     allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
-    bounds = f"Bounds: each with confidence {table.confidence:.3g}, by order statistics"
+    bounds = f"Each bound has confidence {table.confidence:.3g}; it comes from order statistics"
     supposed = [line.label for line in table.lines if line.supposes_independence]
     whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
-    few = f"{whose}one run of fewer than {LEAST_WINDOWS} windows: the bounds assume independent samples"
+    few = f"{whose}with one run of fewer than {LEAST_WINDOWS} windows, the bounds assume independent samples"
     rarely_noted = (
         "once in ...: the lateness that the extreme-value estimate expects to be exceeded once in that many "
         "activations."
@@ -130,7 +130,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
             first,
             f"{allowed} {bounds} and the differences between windows, or between runs if there are several.",
         ),
-        (first, "100 % has no lower bound on the lateness: no sample rules out a later one."),
+        (first, "100 % has no upper bound on the lateness, because no sample rules out a later one."),
         (supposed, f"{few}, but samples in bursts are not independent."),
         (rare and first, rarely_noted),
     )
@@ -140,8 +140,8 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         if doubtful is not None:
             notes.append(
                 f"{line.label}: a second estimate (peaks over a threshold) gives "
-                f"{format_hz(doubtful.peaks_hz)} once in {rare:.0e}: rely on neither, or take "
-                "the lower one, and measure longer.".replace("e+0", "e")
+                f"{format_hz(doubtful.peaks_hz)} once in {rare:.0e}; rely on neither, or take the lower "
+                f"one, and measure for longer.".replace("e+0", "e")
             )
     reasons: dict[str, list[str]] = {}
     for line in table.lines:
@@ -153,7 +153,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     if any(_faster(limit.hz, line) for line in table.lines for limit in line.limits):
         intervals = (format_duration(line.interval_ns) for line in table.lines if line.interval_ns)
         slowest = ", ".join(dict.fromkeys(intervals))
-        more = ": a machine that has to act more often may have larger latencies, so measure at that period"
+        more = "; a machine that has to act more often may have larger latencies, so measure at that period"
         notes.append(f"{FASTER} faster than measured (every {slowest}){more if first else ''}.")
     within = f"{table.metric} stays within {part_of_period(table.fraction)}"
     return Table(f"{table.title}: highest frequency for which {within}", columns, rows, notes)
@@ -207,7 +207,7 @@ def together_grid(jitter: FrequencyTable, latency: FrequencyTable) -> Table | No
     both = f"both jitter and lateness stay within {part_of_period(jitter.fraction)}"
     title = f"Periodic: highest frequency for which {both}"
     late = "a task that is always equally late has no jitter"
-    notes = [f"Jitter is measured from edge to edge, and lateness from when an edge was due: {late}."]
+    notes = [f"Jitter is measured from edge to edge, and lateness from when an edge was due; {late}."]
     columns = [*texts(""), *numbers("95 %"), *texts("limited by"), *numbers("100 %"), *texts("limited by")]
     return Table(title, columns, rows, notes)
 
@@ -245,14 +245,16 @@ def sustained_sentence(curve: Curve) -> str:
     if curve.sustained_ns is None:
         failed = sum(result.sustained_ns is None for result in curve.found)
         where = f" in {failed} of {repeats} repeats" if repeats > 1 else ""
-        return f"{curve.label}: no period is sustained: cycles were lost at every measured period{where}"
+        return (
+            f"{curve.label}: no period is sustained, because cycles were lost at every measured period{where}"
+        )
     least = "at least " if curve.no_end else ""
     varies = curve.spread_ns is not None and curve.spread_ns[0] != curve.spread_ns[1]
     among = f" in all {repeats} repeats{f', {_spread(curve)}' if varies else ''}" if repeats > 1 else ""
     failing = _fails(curve)
     ends = "" if failing == NONE else f"; lost cycles at {failing}"
     ends = "; nothing was lost at the shortest period" if curve.no_end else ends
-    doubt = "; the search is not finished" if any(not result.complete for result in curve.found) else ""
+    doubt = "; the search did not finish" if any(not result.complete for result in curve.found) else ""
     sustained = f"{format_hz(curve.sustained_hz)} sustained (every {format_time(curve.sustained_ns)})"
     return f"{curve.label}: {least}{sustained}{among}{ends}{doubt}"
 
@@ -262,12 +264,12 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
     if not curves:
         return None
     rows: list[list[str]] = []
-    near = f"periods within {RESOLUTION - 1:.0%} are not distinguished"
+    near = f"periods that differ by less than {RESOLUTION - 1:.0%} are not distinguished"
     notes = [
-        f"sustained: the shortest period at which, and above which, no cycle was lost in any repeat; {near}.",
+        f"period: the shortest period from which on no cycle was lost in any repeat; {near}.",
         (
-            "loses: the longest period at which something was lost, or (master) at which only the "
-            "master was late."
+            "loses: the longest period at which a cycle was lost, or (master) at which only the master was "
+            "late."
         ),
     ]
     for curve in curves:
@@ -285,12 +287,12 @@ def _notes(curve: Curve) -> list[str]:
     known = sum(result.sustained_ns is not None for result in curve.found)
     spread = f"the spread of {known} repeats contains the median of many more repeats"
     by_master = any(result.by_master for result in curve.found)
-    late = "at a shorter period the master was late and the slave lost nothing: the slave may sustain more"
+    late = "at a shorter period only the master was late, so the slave may sustain that period"
     shortest = "nothing was lost at the shortest period either, so a shorter one may be sustained."
     unfinished = [str(result.repeat) for result in curve.found if not result.complete]
     notes = applying((known > 1, f"{spread} with a probability of {curve.coverage:.0%}."))
     if curve.loss_at_most is not None:
-        lost = f"fewer than {format_share(curve.loss_at_most)} cycles are lost; more cycles lower this limit."
+        lost = f"at most {format_share(curve.loss_at_most)} cycles are lost; more cycles lower this limit."
         notes.append(f"at {format_time(curve.sustained_ns)}, at 95 % confidence {lost}")
     return notes + applying(
         (by_master, f"{late}; measure with a master on another machine."),
@@ -310,9 +312,9 @@ def curve_grid(curve: Curve) -> Table:
         periods.setdefault(point.period_ns, []).append(point)
     rows: list[list[str]] = []
     columns = {"lost": "lost", "not_made": "not made", "over_half": "over half", "long": "over 1 ms"}
-    notes = ["over half: later than half of the period, lost cycles included."]
+    notes = ["over half: cycles later than half of the period, including lost ones."]
     if any(point.not_made for point in curve.points):
-        notes.insert(0, "not made: stimuli that the master itself was too late for.")
+        notes.insert(0, "not made: stimuli that the master was too late to send.")
     else:
         del columns["not_made"]
     for period, points in periods.items():

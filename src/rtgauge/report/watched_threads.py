@@ -66,7 +66,7 @@ def _inversions(results: list[Result], task: str) -> list[str]:
     for name, lends in LOCKS.items():
         for entry in _counted(results, name, task, "by"):
             blocked = f"blocked {plural(entry.count, 'time')} on a lock of {entry.who}"
-            longest = f"which has a lower priority, at most {us(entry.longest_ns)} us; {lends}"
+            longest = f"which has a lower priority, for at most {us(entry.longest_ns)} us; {lends}"
             lines.append(f"task {task}, priority inversion: {blocked}, {longest}")
     return lines
 

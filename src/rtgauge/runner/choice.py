@@ -135,7 +135,10 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext, marks: 
     if all(key.rt != AUTO for key in steps):
         return list(steps)
     runtime, why = choose_runtime(context.facts.kernel.extension, context.target.machine)
-    detail = f"rt auto on {context.target.name}: measured on {COKERNELS.get(runtime, 'Linux')}, because {why}"
+    detail = (
+        f"with rt auto, {context.target.name} was measured on {COKERNELS.get(runtime, 'Linux')}, because "
+        f"{why}"
+    )
     marks.append(MarkKind.RUNTIME_CHOSEN.mark(detail))
     return [key.with_parameters(rt=runtime) if key.rt == AUTO else key for key in steps]
 
@@ -176,7 +179,9 @@ def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext, marks:
         return context
     isolated = isolated_in(held, context.target)
     where = f", on CPU {format_cpu_list(isolated)}" if isolated else ""
-    detail = f"measured in the deployment {held.name}, which `deploy apply` set{where}"
+    detail = (
+        f"the run was measured in the deployment {held.name}, which `rtgauge deploy apply` had set{where}"
+    )
     marks.append(MarkKind.DEPLOYMENT_HELD.mark(detail))
     return replace(context, group=held.group, isolated=isolated)
 

@@ -66,7 +66,7 @@ def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Ca
         return None
     return Cannot(
         f"it measures on CPU {format_cpu_list(given)}, not on CPU {format_cpu_list(missing)}",
-        "leave cpu out: the CPUs follow from the deployment",
+        "leave cpu out, because the deployment determines the CPUs",
     )
 
 
@@ -135,7 +135,7 @@ def held_deployment(steps: Sequence[StepKey], target: Target) -> Held | None:
     held = read_held(target.read)
     if held is not None and any(key.deployment != AS_IS for key in steps):
         raise MeasureError(
-            f"`deploy apply` has set the deployment {held.name}; undo it first: rtgauge restore --applied"
+            f"the deployment {held.name} is already applied; undo it first: rtgauge restore --applied"
         )
     return held
 
@@ -153,7 +153,7 @@ def isolated_in(held: Held, target: Target) -> list[int]:
 class NotBooted(Refused):
     """The guest did not come up, or came up in another deployment than it was booted for."""
 
-    remedy = "its console output is in the record (console.log)"
+    remedy = "read its console output in the record (console.log)"
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,8 @@ class BootDeployments:
         if held is not None:
             name = self._target.name
             raise MeasureError(
-                f"{name}: `deploy apply` has set the deployment {held.name}; undo it first: "
-                f"rtgauge restore --applied --target {name}"
+                f"{name}: the deployment {held.name} is already applied; undo it first: rtgauge restore "
+                f"--applied --target {name}"
             )
 
     def possible(self, steps: Sequence[StepKey]) -> Possible:

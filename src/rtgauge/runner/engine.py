@@ -83,14 +83,16 @@ def check_engine_starts(runtime: str, target: Target) -> None:
     last = (done.stdout.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
     _, loading, missing = last.partition(LOADING)
     if loading and not target.read([rt_core.VERSION]).exists(rt_core.VERSION):
-        raise MeasureError("this kernel has no Xenomai 3 (Cobalt) core: boot one with it, or leave rt out")
+        raise MeasureError(
+            "this kernel has no Xenomai 3 (Cobalt) core; boot a kernel that has one, or leave rt out"
+        )
     if loading:
         library = missing.partition(":")[0]
         remedy = (
-            "install Xenomai's libraries there, in the folder for which they were configured where rtgauge "
+            "install Xenomai's libraries there, in the folder that they were configured for when rtgauge "
             "was installed (docs/cokernels.md)"
         )
-        raise MeasureError(f"the engine for {name} needs {library}, which is not on the target: {remedy}")
+        raise MeasureError(f"the engine for {name} needs {library}, which is not on the target; {remedy}")
     raise MeasureError(f"the engine for {name} does not start on the target: {last}")
 
 
@@ -252,7 +254,7 @@ def follow(
             context.interrupt.stop_by(None)
     program.wait(LAST_WORDS_S)
     if stream.table.is_long():
-        context.progress.phase("windows are merged in time")  # up to ten minutes, for a step of a week
+        context.progress.phase("windows are being merged")  # up to ten minutes, for a step of a week
     return stream
 
 

@@ -132,14 +132,14 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
     summary = summarise_step(windows, result.series, result.summaries, without_summary=outer)
     hello = result.hello
     if hello is None:
-        raise MeasureError("the engine sent nothing; is it the one that came with this rtgauge?")
+        raise MeasureError("the engine sent nothing; use the engine that came with this rtgauge")
     measuring = windows.are_of(None)
     explained = explain_report(result)
     if context.not_explained is not None:
         result.marks = [mark for mark in result.marks if mark.kind is not MarkKind.NOT_EXPLAINED] + [
             MarkKind.NOT_EXPLAINED.mark(
-                "latencies are not explained: the kernel's events cannot be recorded here: "
-                f"{context.not_explained}"
+                "latencies are not explained, because the kernel's events cannot be recorded here "
+                f"({context.not_explained})"
             )
         ]
     marks = [
@@ -193,7 +193,7 @@ def load_marks(report: LoadReport) -> list[Mark]:
     """Return a mark for each of the load's programs that died."""
     return [
         MarkKind.LOAD_DIED.mark(
-            f"{part.program} of the load {report.name} ended too early: {part.ended_early}"
+            f"{part.program} of the load {report.name} ended too early ({part.ended_early})"
         )
         for part in report.parts
         if part.ended_early is not None
@@ -204,20 +204,24 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
     result = measured.result
     if measured.end_reason is not None:  # the instrument's reason, because the instrument stopped the engine
         requested = requested and measured.end_reason == "stopped"
-        return [MarkKind.STOPPED.mark("ended early by the user")] if requested else []
+        return [MarkKind.STOPPED.mark("the user ended the step early")] if requested else []
     if result.end is None:
-        return [MarkKind.ENGINE_DIED.mark("the engine ended early; what it had measured by then is kept")]
+        return [
+            MarkKind.ENGINE_DIED.mark(
+                "the engine ended too early; everything that it had measured by then is kept"
+            )
+        ]
     if result.end.reason == "stopped" and not requested:
         detail = (
             "the engine's lease expired (rtgauge was suspended, by Ctrl-Z or with its machine) or the run "
-            "lost its guard, so the engine ended; what it had measured by then is kept"
+            "lost its guard, so the engine ended; everything that it had measured by then is kept"
         )
         return [MarkKind.LEASE_LOST.mark(detail)]
     if result.end.reason == "stopped":
-        return [MarkKind.STOPPED.mark("ended early by the user")]
+        return [MarkKind.STOPPED.mark("the user ended the step early")]
     if result.end.reason == "threshold":
         limit = key.parameters.get("stop_at_ns")
-        return [MarkKind.THRESHOLD.mark(f"ended at a latency above {limit} ns, as requested")]
+        return [MarkKind.THRESHOLD.mark(f"the step ended at a latency above {limit} ns, as requested")]
     return []
 
 
@@ -230,7 +234,11 @@ def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
     ):
         return []
     ended = step.end_reason == "program-ended"
-    cause = "the program ended before it was measured" if ended else "no activation came in the measured time"
+    cause = (
+        "the program ended before it could be measured"
+        if ended
+        else ("no activation came in the measured time")
+    )
     return [MarkKind.NOTHING_MEASURED.mark(f"{cause}; {probe.when_nothing}")]
 
 
@@ -238,15 +246,15 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
     marks: list[Mark] = []
     if picked_up:
         detail = (
-            "rtgauge or its connection ended while this was measured; the target continued by itself, and a "
+            "rtgauge ended or lost its connection during the step; the target continued by itself, and a "
             "later session picked up the step"
         )
         marks.append(MarkKind.PICKED_UP.mark(detail))
     broken = sum(program.reconnections for program in programs)
     if broken:
         detail = (
-            f"the connection to the target broke {plural(broken, 'time')} while this was measured; "
-            "no measured data was lost"
+            f"the connection to the target broke {plural(broken, 'time')} during the step; no measured data "
+            f"was lost"
         )
         marks.append(MarkKind.CONNECTION_BROKEN.mark(detail))
     return marks

@@ -145,7 +145,7 @@ def resume_run(
         return RunOutcome(path, unfinished, [])
     if unfinished.rtgauge != rtgauge.__version__:
         versions = f"{folder} was begun with rtgauge {unfinished.rtgauge}, but this is {rtgauge.__version__}"
-        raise InputError(f"{versions}: resume it with that version, or start a new run")
+        raise InputError(f"{versions}; resume it with that version, or start a new run")
     plan = plan_of(unfinished)
     if unfinished.state != "complete" and not record.systems:
         # If a guest did not come up, no target was measured.
@@ -178,8 +178,8 @@ def resume_run(
                 interrupted[name] = state
             elif target.picked_up and saved is not None:
                 not_picked_up = (
-                    "; a step in a deployment is measured again instead of picked up, even if a boot made "
-                    "the deployment"
+                    "; steps in a deployment are measured again instead of being picked up, even if the "
+                    "machine was booted into the deployment"
                 )
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)
@@ -197,7 +197,7 @@ def resume_run(
             if step not in finished:
                 writer.remove_step(step.id)
         resumed = MarkKind.RESUMED.mark(
-            f"measured in more than one session; resumed {now_utc()}{not_picked_up}"
+            f"the run was measured in more than one session; it was resumed at {now_utc()}{not_picked_up}"
         )
         run.marks += [resumed, *_kernel_marks(record, contexts), *restored_marks(targets), *choice.marks]
         writer.write_run(run)
@@ -235,7 +235,9 @@ def find_partial(out: Path) -> Path:
     """Return the newest unfinished record under `out`. Raises InputError if there is none."""
     partial_records = sorted(path for path in out.glob("*.partial") if (path / "run.json").is_file())
     if not partial_records:
-        raise InputError(f"nothing to resume: {out} has no record whose name ends in .partial")
+        raise InputError(
+            f"there is nothing to resume, because {out} has no record whose name ends in .partial"
+        )
     return partial_records[-1]
 
 

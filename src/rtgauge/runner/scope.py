@@ -46,7 +46,7 @@ class CannotTrace(Refused):
     """The kernel cannot record the events that the step needs."""
 
     what = "the kernel's events"
-    remedy = "this needs root and a kernel with CONFIG_FTRACE"
+    remedy = "run as root on a kernel with CONFIG_FTRACE"
 
 
 class NoParts(CannotTrace):
@@ -69,8 +69,8 @@ class NoTimerlat(CannotTrace):
 WHY_NO_TIMERLAT = {
     "ENOENT": "this kernel has no timerlat tracer",
     "ENODEV": "this kernel has no tracefs",
-    "EACCES": "this user may not use the kernel's timerlat tracer: run as root",
-    "EPERM": "this user may not use the kernel's timerlat tracer: run as root, outside of a container",
+    "EACCES": "this user may not use the kernel's timerlat tracer; run as root",
+    "EPERM": "this user may not use the kernel's timerlat tracer; run as root, outside of a container",
 }
 
 
@@ -111,8 +111,8 @@ def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
         error = answer.get("error")
         if error is not None:
             raise MeasureError(
-                f"{answer.get('path')} of {target.name} cannot be put back later: "
-                f"{WHY.get(str(error), str(error))}"
+                f"the value of {answer.get('path')} on {target.name} cannot be saved, so it could not be "
+                f"restored later: {WHY.get(str(error), str(error))}"
             )
         applied.report.noted += 1
 
@@ -350,9 +350,8 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     marks = list(step.marks)
     if left_before:
         detail = (
-            f"the step did not begin from the run's starting state: {'; '.join(left_before[:3])} could not "
-            "be "
-            "put back after an earlier step"
+            f"the step did not begin from the run's starting state, because these could not be restored "
+            f"after an earlier step: {'; '.join(left_before[:3])}"
         )
         marks.append(MarkKind.STARTING_STATE.mark(detail))
     if applied is None:
@@ -363,21 +362,24 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     ]  # the mark not-explained reports them
     if refused or report.not_moved_count:
         detail = (
-            f"{report.name}: {len(refused)} of {len(report.settings)} settings were refused, "
-            f"{report.not_moved_count} tasks could not be moved"
+            f"deployment {report.name}: refused settings: {len(refused)} of {len(report.settings)}; tasks "
+            f"that could not be moved: {report.not_moved_count}"
         )
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_in_effect:
-        detail = f"{report.name}: this kernel was built without {', '.join(report.not_in_effect)}"
+        detail = (
+            f"deployment {report.name} is not complete, because this kernel was built without "
+            f"{', '.join(report.not_in_effect)}"
+        )
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_found:
         detail = (
-            f"no IRQ thread of {', '.join(report.not_found)} was found to raise: every device has one only "
-            f"with PREEMPT_RT or threadirqs"
+            f"{', '.join(report.not_found)}: no IRQ thread could be raised, because there is none; every "
+            f"device has one only with PREEMPT_RT or threadirqs"
         )
         marks.append(MarkKind.NOTHING_TO_RAISE.mark(detail))
     if report.not_put_back:
         marks.append(
-            MarkKind.NOT_PUT_BACK.mark(f"could not be put back: {'; '.join(report.not_put_back[:3])}")
+            MarkKind.NOT_PUT_BACK.mark(f"these could not be restored: {'; '.join(report.not_put_back[:3])}")
         )
     return step.model_copy(update={"deployment": report, "marks": marks})

@@ -53,11 +53,11 @@ No step may take longer than the longest planned step.
 def machine_marks(target: str, facts: Facts) -> list[Mark]:
     """Return marks if an emulated processor or running lab guests distort all times on this target."""
     if facts.machine.emulated:
-        detail = "software emulates the machine's processor: its times say nothing about a real processor"
+        detail = "software emulates the machine's processor, so its times say nothing about a real processor"
         if facts.machine.instruction_ns:
             detail += (
-                "; its clock counts instructions (QEMU's -icount), so that the host's other work does not "
-                "show"
+                "; its clock counts instructions (QEMU's -icount), so other work on the host does not "
+                "change its times"
             )
         return [MarkKind.EMULATED.mark(detail)]
     from rtgauge.lab.running_guests import all_running
@@ -66,8 +66,8 @@ def machine_marks(target: str, facts: Facts) -> list[Mark]:
     if not guests:
         return []
     detail = (
-        f"lab guests ran on this machine and took CPU time from it: {', '.join(guests)}; "
-        "for better figures stop them: rtgauge lab stop NAME"
+        f"lab guests ran on this machine and took CPU time from it: {', '.join(guests)}; for better "
+        f"figures, stop them with: rtgauge lab stop NAME"
     )
     return [MarkKind.GUESTS_RUNNING.mark(detail)]
 
@@ -143,7 +143,7 @@ def _measure(
         except Abandoned:
             break
         except LoadFailed as error:
-            how = f"try it by itself: {probes.get(key.probe).called} --load {key.load} --duration 2s"
+            how = f"try the step by itself: {probes.get(key.probe).called} --load {key.load} --duration 2s"
             missing = LeftOut(what=f"load {error.load}", reason=error.reason, remedy=how)
             _leave_out(writer, on_target(missing, context), progress)
             continue

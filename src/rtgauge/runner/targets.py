@@ -71,7 +71,7 @@ def stopped_while_it_waits(interrupt: Interrupt) -> Generator[None]:
         yield
     except Abandoned:
         raise RtgaugeError(
-            "stopped while waiting for the machine: nothing was measured", EXIT_INTERRUPTED
+            "stopped while waiting for the machine; nothing was measured", EXIT_INTERRUPTED
         ) from None
     finally:
         interrupt.stop_by(None)

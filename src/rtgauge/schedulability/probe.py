@@ -44,9 +44,7 @@ def _checked(written: Any) -> Any:
         content = read_written(Path(given["file"]))
         content.setdefault("name", Path(given["file"]).stem[:80])
     elif "task" not in given:
-        raise ValueError(
-            'it needs a task set: file = "FILE.toml", or [[task]] with name, period and execution'
-        )
+        raise ValueError('give a task set: file = "FILE.toml", or a [[task]] with name, period and execution')
     tasks = content.get("task")
     if isinstance(given.get("cpu"), int) and isinstance(tasks, list):
         content["task"] = [
@@ -152,7 +150,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
                 or max(task.deadline_ns, task.offset_ns) > LONGEST_NS
             ):
                 raise ValueError(
-                    f"task '{task.name}': to run, it needs a period of 1us to 1h, and a deadline and an "
+                    f"task '{task.name}' cannot run; give it a period of 1us to 1h, and a deadline and an "
                     f"offset of at most 1h"
                 )
             if self.policy == "deadline" and task.deadline_ns > task.period_ns:
@@ -161,7 +159,9 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
                     f"({format_duration(task.deadline_ns)}) must not be longer than the period"
                 )
         if not self.pin and self.policy != "deadline":
-            raise ValueError("pin = off works only with policy deadline: tasks of other policies are pinned")
+            raise ValueError(
+                "pin = off works only with policy deadline, because tasks of other policies are pinned"
+            )
         self._check_load(task_set)
         self.check_explain()
         return self
@@ -173,13 +173,13 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
                 continue
             if not self.force:
                 raise ValueError(
-                    f"the tasks need {float(share):.1%} of CPU {cpu}, more than {float(MOST_SHARE):.0%}: the "
-                    "rest of the machine would starve; "
-                    f"--force (force = true in a plan) runs them for at most {format_duration(FORCED_NS)}"
+                    f"the tasks need {float(share):.1%} of CPU {cpu}, more than {float(MOST_SHARE):.0%}, so "
+                    f"the rest of the machine would starve; to run them for at most "
+                    f"{format_duration(FORCED_NS)}, give --force (force = true in a plan)"
                 )
             if self.duration_ns + self.warm_up_ns > FORCED_NS:
                 raise ValueError(
-                    f"the tasks overload CPU {cpu} ({float(share):.1%}): such a set runs for at most "
+                    f"the tasks overload CPU {cpu} ({float(share):.1%}), so they may run for at most "
                     f"{format_duration(FORCED_NS)}, warm-up included; give a shorter duration"
                 )
 

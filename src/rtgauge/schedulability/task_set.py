@@ -151,9 +151,9 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
     except ValidationError as error:
         raise explain(error, what, list(TaskFile.model_fields)) from None
     if not content.name.isprintable():
-        raise InputError(f"{what}: name {content.name!a} has characters that cannot be shown")
+        raise InputError(f"{what}: the name {content.name!a} has characters that cannot be shown")
     if not content.task:
-        raise InputError(f"{what} has no task; give it a [[task]] with name, period and execution")
+        raise InputError(f"{what} has no task; add a [[task]] with name, period and execution")
     if len(content.task) > MOST_TASKS:
         raise InputError(f"{what} has {len(content.task)} tasks; the maximum is {MOST_TASKS}")
     entries = [_entry(entry, f"{what}, task {number}") for number, entry in enumerate(content.task, 1)]
@@ -175,19 +175,19 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
             raise InputError(f"{what}: unknown key {key!a}{nearest(key, KEYS)}")
     for key, example in NEEDED.items():
         if key not in written:
-            raise InputError(f"{what} has no {key}; write for example {key} = {example}")
+            raise InputError(f"{what} has no {key}; add, for example, {key} = {example}")
     try:
         entry = TaskEntry.model_validate(written)
     except ValidationError as error:
         raise explain(error, what, KEYS) from None
     if not entry.name.strip() or not entry.name.isprintable():
-        raise InputError(f"{what}: name {entry.name!a} is empty or has characters that cannot be shown")
+        raise InputError(f"{what}: the name {entry.name!a} is empty or has characters that cannot be shown")
     deadline_ns = entry.deadline_ns or entry.period_ns
     if entry.execution_ns > deadline_ns:
         which = "deadline" if entry.deadline_ns is not None else "period, which is its deadline"
         raise InputError(
             f"{what}: execution {format_duration(entry.execution_ns)} is longer than the {which} "
-            f"({format_duration(deadline_ns)}): the task can never be in time"
+            f"({format_duration(deadline_ns)}), so the task can never be in time"
         )
     return entry
 

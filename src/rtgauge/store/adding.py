@@ -37,7 +37,7 @@ class Said:
         unknown = [target for target in self.machines if target and target not in targets]
         if unknown:
             raise InputError(
-                f"--machine {unknown[0]}: the record has no such target; it has {', '.join(targets)}"
+                f"--machine {unknown[0]} is not a target of the record; its targets are {', '.join(targets)}"
             )
         named = {target or targets[0]: name for target, name in self.machines.items()} if targets else {}
         return Labels(

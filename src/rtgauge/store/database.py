@@ -42,7 +42,7 @@ def place_of(store: str | Path) -> Place:
     if text.startswith(postgresql.SCHEMES):
         return postgresql.server_of(text)
     if "://" in text:
-        raise InputError("--store: write the name of a file, or postgresql://USER@HOST/DATABASE")
+        raise InputError("--store: give the name of a file, or postgresql://USER@HOST/DATABASE")
     return Path(store)
 
 
@@ -60,9 +60,9 @@ def _check_place(path: Path, *, make: bool) -> None:
     except OSError as error:
         raise InputError(f"{path} cannot be opened ({error.strerror}): name another --store") from None
     except ValueError:
-        raise InputError("--store: the name has a NUL character") from None
+        raise InputError("--store: the name contains a NUL character; give another") from None
     if kind is None and not make:
-        raise InputError(f"there is no store {path}: rtgauge store add RECORD makes one")
+        raise InputError(f"there is no store {path}; make one with: rtgauge store add RECORD")
     if kind is None and not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for the store: make it, or name another --store")
     if kind is not None and not stat.S_ISREG(kind):
@@ -104,17 +104,23 @@ def problem(path: Place, error: Exception) -> RtgaugeError:
     original: Any = error.orig if isinstance(error, DBAPIError) else error
     name = str(getattr(original, "sqlite_errorname", ""))
     if name.startswith("SQLITE_FULL"):
-        return MeasureError(f"disk full: {path} cannot be written; free space. The store is unchanged")
+        return MeasureError(
+            f"the disk is full, so {path} cannot be written; free space. The store is unchanged"
+        )
     if name.startswith("SQLITE_READONLY"):
         return InputError(f"{path} is read-only: name another --store, or change its permissions")
     if name.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
         return InputError(f"{path} cannot be opened ({original}): name another --store")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return MeasureError(f"another program has held {path} for {BUSY_S:g} s: try again when it has ended")
+        return MeasureError(
+            f"another program has been using {path} for {BUSY_S:g} s; try again when it has ended"
+        )
     if name == "SQLITE_NOTADB":
-        return InputError(f"{path} is not a store but another file: name another --store")
+        return InputError(f"{path} is a file of another kind, not a store: name another --store")
     if name.startswith("SQLITE_IOERR"):
-        return MeasureError(f"{path} cannot be read or written ({original}). Is the disk full or damaged?")
+        return MeasureError(
+            f"{path} cannot be read or written ({original}); check whether the disk is full or damaged"
+        )
     return _damaged(path, str(original))
 
 
@@ -124,7 +130,7 @@ class DamagedError(InputError):
 
 def _damaged(path: Place, what: str) -> DamagedError:
     return DamagedError(
-        f"{path} is damaged ({what}): rtgauge store rebuild creates it again from the records"
+        f"{path} is damaged ({what}); create it again from the records with: rtgauge store rebuild"
     )
 
 
@@ -170,7 +176,7 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
     version = connection.scalar(select(STORE.c.schema_version))
     if not isinstance(version, int) or version < 1:
         raise DamagedError(
-            f"{path} has no schema version: rtgauge store rebuild creates it again from the records"
+            f"{path} has no schema version; create it again from the records with: rtgauge store rebuild"
         )
     if version != SCHEMA_VERSION and not isinstance(path, Server):
         # From a damaged page, SQLite may read any number.
@@ -209,7 +215,7 @@ def open_database(path: Place, *, make: bool = False, write: bool = False) -> En
             version = _check_tables(connection, path)
             if version is None:
                 if not make:
-                    raise InputError(f"the store {path} is empty: rtgauge store add RECORD fills it")
+                    raise InputError(f"the store {path} is empty; fill it with: rtgauge store add RECORD")
                 _make_tables(connection)
         if version is not None and version < SCHEMA_VERSION:
             if not _can_write(path) or not os.access(path, os.W_OK):
@@ -239,7 +245,7 @@ def _open_server(server: Server, *, make: bool, write: bool) -> Engine:
         version = _check_tables(connection, server)
         if version is None:
             if not make:
-                raise InputError(f"{server} has no store: rtgauge store add RECORD makes one")
+                raise InputError(f"{server} has no store; make one with: rtgauge store add RECORD")
             postgresql.make_schema(connection)
             _make_tables(connection)
     if version is not None and version < SCHEMA_VERSION:
@@ -250,6 +256,6 @@ def _open_server(server: Server, *, make: bool, write: bool) -> Engine:
                 raise problem(server, error) from None
             raise InputError(
                 f"{server} has the tables of an older rtgauge (schema {version}): the owner of the tables "
-                "brings them up to date with any command of this rtgauge, e.g. rtgauge store list"
+                f"can bring them up to date with any command of this rtgauge, e.g. rtgauge store list"
             ) from None
     return engine

@@ -44,14 +44,14 @@ def server_of(url: str) -> Server:
         from psycopg import ProgrammingError, conninfo
     except ImportError:
         raise InputError(
-            "--store postgresql://... needs psycopg 3: pip install 'rtgauge[postgresql]', "
+            "psycopg 3, which connects to PostgreSQL, is not installed: pip install 'rtgauge[postgresql]', "
             "or apt-get install python3-psycopg"
         ) from None
     try:
         parts = conninfo.conninfo_to_dict(url)
     except (ProgrammingError, ValueError):
         raise InputError(
-            "--store: libpq cannot read this URL; write postgresql://USER@HOST/DATABASE"
+            "--store: libpq cannot read this URL; give postgresql://USER@HOST/DATABASE"
         ) from None
     if SECRET & set(parts):
         raise InputError(
@@ -108,10 +108,10 @@ def problem(server: Server, error: Exception) -> RtgaugeError | None:
     said = " ".join(str(original).split())
     state = str(getattr(original, "sqlstate", None) or "")
     if state == "55P03":
-        return MeasureError(f"another program holds {server}: try again when it has ended")
+        return MeasureError(f"another program is using {server}; try again when it has ended")
     if state == NOT_ALLOWED:
         return InputError(
-            f"{server}: this user may not do that ({said}); packaging/postgresql/rights.sql grants the rights"
+            f"{server}: this user lacks the rights ({said}); grant them with packaging/postgresql/rights.sql"
         )
     if state == "25006":
         return InputError(f"{server} is read-only: name another --store")

@@ -90,9 +90,9 @@ class Parcel:
         folder = opened_folder(path)
         run = read_model(folder.file(RUN), Run)
         if path.name.endswith(PARTIAL):
-            raise InputError(f"{path} is not complete: rtgauge run --resume {path} continues it")
+            raise InputError(f"{path} is not complete; continue it with: rtgauge run --resume {path}")
         if NAME.fullmatch(run.id) is None:
-            raise InputError(f"{path} has a name that cannot be sent: {run.id[:60]}")
+            raise InputError(f"{path} cannot be sent, because of its name ({run.id[:60]})")
         Record.of(folder).check_files()
         try:
             sums: dict[str, str] = {}
@@ -140,13 +140,15 @@ def _files(folder: RecordFolder) -> list[str]:
             name = f"{inside}/{each}" if inside else each
             kind = folder.about(name).st_mode
             if len(found) > MOST_FILES or PART.fullmatch(name) is None:
-                raise InputError(f"{folder.path} is not sent: {name[:80]!r} is not a file of a record")
+                raise InputError(
+                    f"{folder.path} is not sent, because {name[:80]!r} is not a file of a record"
+                )
             if stat.S_ISDIR(kind):
                 look(name)
             elif stat.S_ISREG(kind):
                 found.append(name)
             else:
-                raise InputError(f"{folder.path} is not sent: {name} is not a regular file")
+                raise InputError(f"{folder.path} is not sent, because {name} is not a regular file")
 
     look("")
     return found
@@ -275,13 +277,16 @@ class Rsync:
 
 
 def _other(parcel: Parcel, shown: str) -> str:
-    return f"{parcel.folder.path} is not sent: {shown} has another record {parcel.name}: remove one"
+    return (
+        f"{parcel.folder.path} is not sent, because {shown} has another record {parcel.name}; remove one of "
+        f"them"
+    )
 
 
 def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
     reason = f" ({lines[-1][:300]})" if lines else ""
-    return f"{parcel.name} is not in {shown}{reason}; no part of it is there: try again"
+    return f"{parcel.name} could not be sent to {shown}{reason}, and no part of it is there; try again"
 
 
 def destination(text: str) -> Destination:
@@ -295,7 +300,7 @@ def destination(text: str) -> Destination:
         found = SSH_PLACE.fullmatch(text)
         address = parse_address(found["target"]) if found else None
         if found is None or address is None:
-            raise InputError(f"{text}: name a folder of the server, such as ssh://[USER@]HOST/srv/records")
+            raise InputError(f"{text} names no folder; give one, such as ssh://[USER@]HOST/srv/records")
         words = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30"]
         words += ["-p", str(address.port)] if address.port is not None else []
         words += ["-l", address.user] if address.user is not None else []

@@ -95,9 +95,9 @@ class Store:
             return Outcome.UNCHANGED if elsewhere or row.path == self._shown(folder) else Outcome.MOVED
         if elsewhere:
             raise InputError(
-                f"{folder} is not added: the store has another record {name} in "
+                f"{folder} is not added, because the store has another record {name} in "
                 f"{self.place_of(row.path) or row.path}; "
-                "remove one of them, or rename it: rtgauge store rm removes it from the store"
+                "rename one of them, or remove the other from the store with: rtgauge store rm"
             )
         return None
 
@@ -119,7 +119,9 @@ class Store:
         with clear_problems(self.path), self.engine.begin() as connection:
             for name in names:
                 if not connection.execute(delete(RECORD).where(RECORD.c.name == name)).rowcount:
-                    raise InputError(f"the store has no record {name}: rtgauge store list shows them")
+                    raise InputError(
+                        f"the store has no record {name}; list its records with: rtgauge store list"
+                    )
             _prune(connection)
 
     def prune(self) -> None:

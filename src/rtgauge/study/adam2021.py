@@ -72,8 +72,8 @@ class Adam2021:
         given = {"probe", "interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
         if given:
             raise InputError(
-                f"--set {min(given)}=...: the study adam2021 sets it itself; leave it out, or "
-                "measure with rtgauge run sustained or a plan of your own"
+                f"--set {min(given)}: the study adam2021 sets this itself; leave it out, or measure with "
+                f"rtgauge run sustained or a plan of your own"
             )
         checked = replace(overrides, repeats=1, cross_check=overrides.cross_check or "cyclictest")
         main = plan_of(self.name, _main_steps(overrides.loads or LOADS), checked, order="as-written")

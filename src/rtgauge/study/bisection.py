@@ -111,10 +111,8 @@ class Search:
             placed[commit] = found
             if found is Place.BETWEEN:
                 raise RtgaugeError(
-                    f"{commit[:12]} has a value between the values of the ends: more than one commit made "
-                    f"the "
-                    f"change; search on "
-                    "each side of it with --good or --bad",
+                    f"{commit[:12]} has a value between the values of the ends, so more than one commit "
+                    f"made the change; search on each side of it with --good or --bad",
                     EXIT_CANNOT_TELL,
                 )
             self.commits.mark(commit, found.value)
@@ -140,7 +138,7 @@ class Search:
         if decision.outcome is not Outcome.WORSE:
             raise RtgaugeError(
                 f"the ends do not differ enough to search between them: {wish.bad[:12]} differs from "
-                f"{wish.good[:12]} by {seen}; name other ends, another series, or measure longer "
+                f"{wish.good[:12]} by {seen}; name other ends or another series, or measure for longer "
                 f"(--duration)",
                 EXIT_CANNOT_TELL,
             )

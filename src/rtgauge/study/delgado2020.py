@@ -72,11 +72,13 @@ class Delgado2020:
         """
         if overrides.targets is not None and len(overrides.targets) > 1:
             raise InputError(
-                f"the study {NAME} makes its choice for one machine: run it once for each --target, and "
-                f"compare the records"
+                f"the study {NAME} chooses for a single machine; run it once for each --target, and compare "
+                f"the records"
             )
         if overrides.loads is not None and IDLE in overrides.loads:
-            raise InputError(f"the study {NAME} measures {IDLE} in its first part: leave it out of --load")
+            raise InputError(
+                f"the study {NAME} always measures {IDLE} in its first part; leave it out of --load"
+            )
         return idle_plan(overrides)
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:

@@ -32,7 +32,7 @@ def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish:
         matching = [name for name in names if fnmatchcase(name, wish.series)]
         if len(matching) != 1:
             what = (
-                f" matches several series: give one of {', '.join(matching)}"
+                f" matches several series; give one of {', '.join(matching)}"
                 if matching
                 else f" is not in the plan{nearest(wish.series, names)}"
             )

@@ -58,11 +58,13 @@ class GitRepository:
         `bad`.
         """
         if self.git("status", "--porcelain", "--untracked-files=no"):
-            raise InputError(f"{self.folder} has changes that are not committed; commit or remove them first")
+            raise InputError(f"{self.folder} has uncommitted changes; commit or remove them first")
         if self.is_searched():
             raise InputError(f"a git bisect is under way in {self.folder}; end it first: git bisect reset")
         if good == bad or self.git("merge-base", good, bad) != good:
-            raise InputError("the good commit is not an ancestor of the bad one")
+            raise InputError(
+                "the good commit is not an ancestor of the bad one; name two commits of one line of history"
+            )
 
     def is_searched(self) -> bool:
         """Return whether a `git bisect` is running."""

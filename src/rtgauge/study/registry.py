@@ -38,8 +38,8 @@ def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
         study = cast("Study", point.load())
     except (ImportError, AttributeError) as error:
         raise InputError(
-            f"study {name}: the package that registers it cannot be used ({point.value}: {error}); update or "
-            "remove that package"
+            f"the package that registers the study {name} cannot be used ({point.value}: {error}); update "
+            f"or remove that package"
         ) from None
     return AdaptiveStudy(study, overrides)
 

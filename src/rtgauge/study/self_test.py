@@ -44,14 +44,13 @@ def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, 
     possible = [*KINDS, OUTSIDE]
     for kind in chosen:
         if kind not in possible:
-            raise InputError(f"--kinds {kind}: the kinds are {', '.join(possible)}{nearest(kind, possible)}")
+            raise InputError(f"--kinds {kind} is not one of {', '.join(possible)}{nearest(kind, possible)}")
     if OUTSIDE in chosen and stopped_guest(kinds, target) is None:
         raise InputError(
-            f"--kinds {OUTSIDE} cannot be combined with other kinds and needs a guest of the "
-            f"lab: --target lab:NAME"
+            f"--kinds {OUTSIDE} works only alone, and only on a guest of the lab; give --target lab:NAME"
         )
     if cpu is None and target != "local" and OUTSIDE not in chosen:
-        raise InputError("give --cpu, the CPU of the other machine to stall")
+        raise InputError("give --cpu to say which CPU of the other machine to stall")
     length_ns = parse_duration_ns(length)
     if not LEAST_LENGTH_NS <= length_ns <= LONGEST_US * 1_000:
         raise InputError(f"--length {length}: give 100us to {LONGEST_US // 1000}ms")

@@ -38,12 +38,12 @@ def probe_of(overrides: Overrides) -> str:
     paced = [probe.name for probe in probes.PROBES.values() if probe.pace is not None]
     if name not in paced:
         raise InputError(
-            f"--set probe={name}: the study searches over the period of "
+            f"--set probe={name}: the study can search only over the period of "
             f"{', '.join(paced)}{nearest(name, paced)}"
         )
     given = {"interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
     if given:
-        raise InputError(f"--set {min(given)}=...: the study searches over the period; leave it out")
+        raise InputError(f"--set {min(given)}: the study chooses the period itself; leave it out")
     return name
 
 

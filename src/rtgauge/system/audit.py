@@ -95,7 +95,7 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
     architecture = architecture_of(machine.facts)
     if len(rule.architectures) < len(set(ARCHITECTURES.values())):
         if architecture == UNKNOWN:
-            return CheckResult("unknown", "the architecture is unknown", "kernel.architecture")
+            return CheckResult("unknown", "the machine's architecture is unknown", "kernel.architecture")
         if architecture not in rule.architectures:
             return CheckResult(
                 "not-applicable", f"only on {', '.join(rule.architectures)}", "kernel.architecture"
@@ -103,7 +103,9 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
     if rule.guest is not None:
         virtual = machine.facts.machine.virtual
         if virtual is None:
-            return CheckResult("unknown", "whether this is a virtual machine is unknown", "machine.virtual")
+            return CheckResult(
+                "unknown", "it is unknown whether this is a virtual machine", "machine.virtual"
+            )
         if virtual != rule.guest:
             where = "in" if rule.guest else "outside"
             return CheckResult("not-applicable", f"only {where} a virtual machine", "machine.virtual")
@@ -119,7 +121,9 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
     for check in rule.when:
         condition = carry_out(check, machine)
         if condition.result == "unknown":
-            return CheckResult("unknown", f"whether it applies is unknown: {condition.text}", condition.where)
+            return CheckResult(
+                "unknown", f"it is unknown whether the rule applies: {condition.text}", condition.where
+            )
         if condition.result != "ok":
             return CheckResult("not-applicable", condition.text, condition.where)
     return None

@@ -11,7 +11,7 @@ from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Changes, Mark, NumberChange, Severity, TableLine, TextChange, Unknown
 from rtgauge.target.file_batch import Files, cpu_list, integer
-from rtgauge.units import format_cpu_list
+from rtgauge.units import format_cpu_list, plural
 
 CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -213,7 +213,7 @@ def _steal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     others = format_cpu_list([cpu for cpu in stolen if cpu != worst])
     detail = (
         f"the hypervisor took {steal / 1e6:.0f} ms ({share:.2%}) of CPU {worst}"
-        f"{f', also of CPU {others}' if others else ''}: latencies may come from the host"
+        f"{f' and part of CPU {others}' if others else ''}, so latencies may come from the host"
     )
     return [MarkKind.STEAL.mark(detail, severity=Severity.DOUBTFUL if doubtful else Severity.NOTE)]
 
@@ -251,11 +251,8 @@ def _thermal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     )
     if not hot:
         return []
-    detail = (
-        "the processor was throttled by heat "
-        f"({', '.join(f'{key}: {counts[key]} times' for key in hot[:4])}); improve the cooling and "
-        "measure again"
-    )
+    often = ", ".join(f"{key}: {plural(counts[key], 'time')}" for key in hot[:4])
+    detail = f"the processor was throttled by heat ({often}); improve the cooling and measure again"
     return [MarkKind.THERMAL_THROTTLE.mark(detail)]
 
 

@@ -88,7 +88,7 @@ def needs(files: Files) -> list[Need]:
             "cobalt",
             "root, or the group of xenomai.allowed_group",
             _may_use_cobalt(files),
-            "root, or boot with xenomai.allowed_group=GID of a group of this user",
+            "run as root, or boot with xenomai.allowed_group=GID, the number of a group of this user",
         ),
         Need("cobalt", *lock),
         *(

@@ -80,12 +80,12 @@ class Kernel:
         if files.error(LIST) is not None:
             raise NoModules(
                 "this kernel loads no modules",
-                "measure with space user over a path other than wire, or boot a kernel with CONFIG_MODULES",
+                "measure in user space over a path other than wire, or boot a kernel with CONFIG_MODULES",
             )
         if files.text(DISABLED) == "1":
             raise NoModules(
-                "kernel.modules_disabled is 1: no module can be loaded until the next boot",
-                "reboot, and load the modules before it is set",
+                "kernel.modules_disabled is 1, so no module can be loaded until the next boot",
+                "reboot, and load the modules before kernel.modules_disabled is set",
             )
         lockdown = files.text(LOCKDOWN) or ""
         locked_down = any(word in lockdown for word in ("[integrity]", "[confidentiality]"))
@@ -123,14 +123,14 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
         if missing:
             raise NoModules(
                 f"{missing[0]} cannot be built for the kernel {kernel.release}",
-                "docs/kmod.md says what each module needs",
+                "see docs/kmod.md for what each module needs",
             )
     return [target.put(check_private(place / f"{name}.ko")) for name in names]
 
 
 def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
     """Return the modules in a folder. Raises NoModules if one is missing or for another kernel or ABI."""
-    rebuild = f"build them for this kernel: make -C kmod KDIR=HEADERS, with the headers of {kernel.release}"
+    rebuild = f"build them for this kernel with: make -C kmod KDIR=HEADERS (the headers of {kernel.release})"
     place = folder / kernel.release if (folder / kernel.release).is_dir() else folder
     files = {name: place / f"{name}.ko" for name in names}
     for path in files.values():
@@ -139,7 +139,7 @@ def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
         words = module_information(module_content(path))
         built_for, abi = words.get("vermagic", "").partition(" ")[0], words.get("rtgauge_abi", "")
         if abi != ABI:
-            raise NoModules(f"{path} has ABI {abi or '(none)'}, but this rtgauge needs ABI {ABI}", rebuild)
+            raise NoModules(f"{path} has ABI {abi or '(none)'}, but this rtgauge uses ABI {ABI}", rebuild)
         if built_for != kernel.release:
             raise NoModules(
                 f"{path} was built for the kernel {built_for} (vermagic), but this is {kernel.release}",
@@ -235,7 +235,7 @@ def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> N
         lines = [line for line in output if "error" in line.lower()] or output[-1:] or ["no message"]
         raise NoModules(
             f"the kernel modules could not be built on {target.name} ({lines[0].strip()[:200]})",
-            "see all messages: make -C kmod; docs/kmod.md lists the kernels that they were built for",
+            "see all messages with: make -C kmod; docs/kmod.md lists the kernels that they were built for",
         )
     target.fetch(folder)
 
@@ -263,10 +263,9 @@ def _build_for_guest(
             tree = headers_tree(architecture, say, fresh=True)
         if kernel.release not in tree.releases():
             raise NoModules(
-                f"Debian no longer has headers, or never had any, for the kernel {kernel.release} "
-                f"of {target.name}",
-                f"rebuild the guest with Debian's newest kernel: rtgauge lab build {name} --fresh; "
-                f"for your own kernel, name the modules' folder: {OWN}=DIR",
+                f"Debian has no headers for the kernel {kernel.release} of {target.name}",
+                f"rebuild the guest with Debian's newest kernel (rtgauge lab build {name} --fresh) or, for "
+                f"your own kernel, name the folder of the modules ({OWN}=DIR)",
             )
         tree.make(kernel.release, sources, folder)
     except NoModules:
@@ -285,17 +284,16 @@ def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
     if error in ("EKEYREJECTED", "ENOKEY") or (error == "EPERM" and kernel.signed_only):
         return NoModules("the kernel loads only modules that are signed (Secure Boot, lockdown)", sign)
     if error in ("EPERM", "EACCES"):
-        return NoModules(
-            "kernel modules cannot be loaded: not allowed", "run as root, outside of a container"
-        )
+        return NoModules("this user may not load kernel modules", "run as root, outside of a container")
     if error == "ENOEXEC":
         reason = (
-            f"the kernel refuses {name}: it was built for a kernel other than {kernel.release} (vermagic)"
+            f"the kernel refuses {name}, because it was built for a kernel other than {kernel.release} "
+            f"(vermagic)"
         )
-        return NoModules(reason, f"build it again for this kernel: {whose}")
+        return NoModules(reason, f"build it again for this kernel (see {whose})")
     if error == "ENOENT":
         return NoModules(
-            f"the kernel refuses {name}: it lacks a function that the module needs",
-            f"the kernel's log names it: dmesg; see {whose}",
+            f"the kernel refuses {name}, because the kernel lacks a function that the module needs",
+            f"find the function's name with dmesg, and see {whose}",
         )
-    return NoModules(f"the kernel refuses {name} ({error})", "the reason is in the kernel's log: dmesg")
+    return NoModules(f"the kernel refuses {name} ({error})", "find the reason with dmesg")

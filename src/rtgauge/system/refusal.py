@@ -79,16 +79,16 @@ def _text(path: str, read: Read) -> str | None:
 
 def _seccomp(what: str) -> str:
     return (
-        f"{what} is refused by the seccomp profile of this container or service: "
-        "allow sched_setscheduler and sched_setattr in it (docker run --security-opt seccomp=FILE, "
+        f"{what} is refused by the seccomp profile of this container or service; allow sched_setscheduler "
+        f"and sched_setattr in it (docker run --security-opt seccomp=FILE, "
         "seccompProfile of a pod, SystemCallFilter= of a unit)"
     )
 
 
 def _user_namespace(what: str) -> str:
     return (
-        f"{what} is refused because this process is in a user namespace: CAP_SYS_NICE has no "
-        "effect there (rootless container, hostUsers: false): start it in the host's user namespace"
+        f"{what} is refused because this process is in a user namespace, where CAP_SYS_NICE has no effect "
+        f"(rootless container, hostUsers: false); start it in the host's user namespace"
     )
 
 
@@ -100,8 +100,8 @@ def _group_without_runtime(cgroup: str, read: Read) -> str | None:
         if _text(path, read) == "0":
             return (
                 "real-time scheduling is refused because this process is in a cgroup without "
-                f"real-time runtime ({path} is 0): "
-                "write a runtime there (for example 950000), or move the shell to the root group"
+                f"real-time runtime ({path} is 0); write a runtime there (for example 950000), or move the "
+                f"shell to the root group"
             )
     return None
 
@@ -125,7 +125,7 @@ def _group_of_v2(cgroup: str, read: Read) -> str | None:
         return None
     return (
         "real-time scheduling is refused because this kernel has RT_GROUP_SCHED and this process is in a "
-        f"cgroup v2 ({folder}), which cannot get a real-time runtime: no setting of a container helps; boot "
+        f"cgroup v2 ({folder}), which cannot get a real-time runtime. No setting of a container helps; boot "
         "with rt_group_sched=0 (Linux 6.16 and newer) or a kernel without RT_GROUP_SCHED, or measure in "
         "the host's root group"
     )
@@ -146,21 +146,21 @@ def _priority(facts: _Priority, message: str, read: Read) -> str:
             return group + without
         right = "CAP_SYS_NICE" if facts.cap_sys_nice else "the limit (RLIMIT_RTPRIO) for it"
         return (
-            f"real-time scheduling is refused although this process has {right}: "
-            f"a rule of a container or a security module forbids it; run outside of it{without}"
+            f"real-time scheduling is refused although this process has {right}, so a rule of a container "
+            f"or a security module forbids it; run outside of the container{without}"
         )
     if facts.user_namespace and not facts.rtprio_limit:
         return _user_namespace("real-time scheduling") + without
     limit = facts.rtprio_limit
     if limit:
         return (
-            f"real-time priority {facts.priority} is refused: the limit of this user "
-            f"(RLIMIT_RTPRIO) is {limit}; "
-            f"use --priority {limit}, raise rtprio in /etc/security/limits.conf, or run as root"
+            f"real-time priority {facts.priority} is refused because the limit of this user (RLIMIT_RTPRIO) "
+            f"is {limit}; use --priority {limit}, raise rtprio in /etc/security/limits.conf, or run as root"
         )
-    who = "not root" if facts.euid else "not root's full rights"
+    who = "is not root" if facts.euid else "lacks some of root's rights"
     return (
-        f"real-time scheduling is refused: {who}, no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0; run as root "
+        f"real-time scheduling is refused because this user {who} and has no CAP_SYS_NICE, and "
+        f"RLIMIT_RTPRIO is 0; run as root "
         f"(of a container, with --cap-add SYS_NICE), or raise rtprio in /etc/security/limits.conf{without}"
     )
 
@@ -171,23 +171,23 @@ def _deadline(facts: _Deadline, message: str, read: Read) -> str:
     if facts.errno == "EPERM" and facts.user_namespace:
         return _user_namespace("SCHED_DEADLINE")
     if facts.errno == "EPERM" and not facts.cap_sys_nice:
-        return "SCHED_DEADLINE is refused: it needs CAP_SYS_NICE; run as root"
+        return "SCHED_DEADLINE is refused because this process lacks CAP_SYS_NICE; run as root"
     if facts.errno == "EPERM" and facts.cpu is not None:
         return (
-            f"SCHED_DEADLINE is refused for a thread that is pinned to CPU {facts.cpu} (EPERM): "
-            "start it in an exclusive cpuset with only that CPU (cpuset.cpus.partition = root), or "
+            f"SCHED_DEADLINE is refused for a thread that is pinned to CPU {facts.cpu} (EPERM); start it in "
+            f"an exclusive cpuset with only that CPU (cpuset.cpus.partition = root), or "
             "use --policy fifo"
         )
     if facts.errno == "EPERM":
         return (
-            "SCHED_DEADLINE is refused (EPERM): this process may not use every CPU of its cpuset "
+            "SCHED_DEADLINE is refused (EPERM), because this process may not use every CPU of its cpuset "
             "(its affinity is smaller), "
             "or the cpuset has no deadline bandwidth; start it without taskset"
         )
     if facts.errno == "EBUSY":
         return (
-            "SCHED_DEADLINE is refused (EBUSY): together all deadline tasks would get more than "
-            "the kernel grants "
+            "SCHED_DEADLINE is refused (EBUSY), because all deadline tasks together would get more than the "
+            "kernel grants "
             "(kernel.sched_rt_runtime_us of each sched_rt_period_us on each CPU); shorten the execution times"
         )
     if facts.errno == "EINVAL":
@@ -210,7 +210,7 @@ def _memory_lock(facts: _MemoryLock, message: str) -> str:
     if facts.errno not in ("EPERM", "ENOMEM", "EAGAIN") or facts.memlock_limit_bytes is None:
         return message
     return (
-        "memory cannot be locked: the limit of this user (RLIMIT_MEMLOCK) is "
+        "memory cannot be locked because the limit of this user (RLIMIT_MEMLOCK) is "
         f"{facts.memlock_limit_bytes // 1024} KiB; "
         "raise memlock in /etc/security/limits.conf, run as root, or measure with --memory-lock off"
     )

@@ -59,7 +59,7 @@ def rtai_modules(
     Kernel.of(target)
     if not target.read([PIPELINE]).exists(PIPELINE):
         raise NoModules(
-            f"this kernel is not RTAI's: it has no I-pipe ({PIPELINE})",
+            f"this is not an RTAI kernel, because it has no I-pipe ({PIPELINE})",
             "boot the kernel that RTAI was built for, or leave out rt rtai",
         )
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
@@ -87,7 +87,7 @@ def _folder(target: Target) -> tuple[str, list[str]]:
         if all(f"{name}.ko" in present for name in NEEDED):
             return folder, present
     raise NoModules(
-        f"RTAI's modules {' and '.join(NEEDED)} are not loaded, and not in "
+        f"RTAI's modules {' and '.join(NEEDED)} are neither loaded nor in "
         f"{', '.join(dict.fromkeys(folders))}",
         f"install RTAI there, put its {CONFIG} into PATH, or load them (docs/cokernels.md)",
     )

@@ -88,15 +88,15 @@ class Check(Strict):
             present = [key for key in keys if _field(key) in given and getattr(self, _field(key)) is not None]
             if len(present) != 1:
                 raise ValueError(
-                    f"a check needs exactly one {role} of {', '.join(keys)}; this one has "
+                    f"give a check exactly one {role} of {', '.join(keys)}; this one has "
                     f"{' and '.join(present) or 'none'}"
                 )
         if self.present is not None and self.boot_parameter is None and self.file is None:
-            raise ValueError("'present' needs 'boot-parameter' or 'file'")
+            raise ValueError("give 'present' only with 'boot-parameter' or 'file'")
         if "if_missing" in given and self.file is None:
-            raise ValueError("if-missing needs file")
+            raise ValueError("give if-missing only with file")
         if self.module is not None and self.kernel_option is None:
-            raise ValueError("module needs kernel-option")
+            raise ValueError("give module only with kernel-option")
         return self
 
     @property
@@ -151,9 +151,9 @@ class TrialSetting(Strict):
     @model_validator(mode="after")
     def _one_subject(self) -> TrialSetting:
         if (self.file is None) == (self.threads is None):
-            raise ValueError("a setting needs 'file' or 'threads', but not both")
+            raise ValueError("give a setting either 'file' or 'threads'")
         if (self.to is None) == (self.to_file is None) or (self.to is None and self.file is None):
-            raise ValueError("a setting needs 'to' or, for a file, 'to-file', but not both")
+            raise ValueError("give a setting either 'to' or, for a file, 'to-file'")
         return self
 
     @property
@@ -197,7 +197,7 @@ class Trial(Strict):
     def _one_way(self) -> Trial:
         if bool(self.set) + (self.deployment is not None) != 1 and not self.boot:
             raise ValueError(
-                "a trial needs 'set', 'deployment' or 'boot', but not both 'set' and 'deployment'"
+                "give a trial 'set', 'deployment' or 'boot', but not both 'set' and 'deployment'"
             )
         return self
 
@@ -255,9 +255,9 @@ class Rule(Strict):
     @model_validator(mode="after")
     def _checked_or_tried(self) -> Rule:
         if not self.checks and self.trial is None:
-            raise ValueError("a rule needs 'checks' or a 'trial'")
+            raise ValueError("give a rule 'checks' or a 'trial'")
         if self.trial is not None and self.trial.boot and self.boot is None:
-            raise ValueError("a trial by boot needs boot parameters")
+            raise ValueError("give a trial by boot the boot parameters ('boot' of the rule)")
         return self
 
 
@@ -274,7 +274,7 @@ def parse_rules(text: str, source: str) -> list[Rule]:
     unknown = [key for key in document if key != "rule"]
     entries: Any = document.get("rule")
     if unknown:
-        raise InputError(f"{source}: unknown key '{unknown[0]}'; only [[rule]] is allowed")
+        raise InputError(f"{source} has the unknown key '{unknown[0]}'; only [[rule]] is allowed")
     if not isinstance(entries, list) or not entries:
         raise InputError(f"{source} has no [[rule]]")
     rules: list[Rule] = []
@@ -287,7 +287,7 @@ def parse_rules(text: str, source: str) -> list[Rule]:
             inside = error.errors()[0]["loc"][:1] in {("checks",), ("when",)}
             raise explain(error, where, CHECK_KEYS if inside else RULE_KEYS) from None
         if rule.id in {other.id for other in rules}:
-            raise InputError(f"{where}: two rules have this id")
+            raise InputError(f"{where}: another rule has this id; give each rule its own")
         rules.append(rule)
     return rules
 

@@ -299,16 +299,18 @@ def throttled(
     evidence: list[str] = []
     if delayed:
         gap = format_time(max(limit.gap_ns for limit in delayed))
-        evidence.append(f"the largest latency is {format_time(max_latency_ns)}, and a gap lasts up to {gap}")
+        evidence.append(
+            f"the largest latency is {format_time(max_latency_ns)}, and throttling can last up to {gap}"
+        )
     if counts.involuntary_switches is not None and counts.run_delay_ns is not None:
         evidence.append(
-            f"{counts.involuntary_switches} involuntary switches, "
-            f"{format_time(counts.run_delay_ns)} waiting for the CPU"
+            f"involuntary switches: {counts.involuntary_switches}, time waiting for the CPU: "
+            f"{format_time(counts.run_delay_ns)}"
         )
     names = " or ".join(limit.name for limit in suspects)
     remedy = " and ".join(limit.remedy for limit in suspects)
     detail = (
-        f"{names} seems to have throttled the measuring thread ({'; '.join(evidence)}); to disable it: "
+        f"{names} seems to have throttled the measuring thread ({'; '.join(evidence)}); disable it with "
         f"{remedy}"
     )
     return MarkKind.THROTTLED.mark(detail, series=series)

@@ -22,7 +22,7 @@ WHOLE = re.compile(
     rf"ssh://(?:(?P<user>{USER})@)?(?:(?P<host>{HOST})|\[(?P<six>{ADDRESS})\])(?::(?P<port>[0-9]{{1,5}}))?/?",
     re.ASCII,
 )
-HOW = "write ssh://[user@]host[:port], such as ssh://root@board or ssh://[fd00::2]:2222"
+HOW = "give ssh://[user@]host[:port], such as ssh://root@board or ssh://[fd00::2]:2222"
 
 
 @dataclass(frozen=True)
@@ -70,32 +70,33 @@ def parse_address(text: str) -> SshAddress | None:
     shown = "".join(c if c.isprintable() else "?" for c in text[:100])
     if text.startswith(LAB):
         if GUEST.fullmatch(text.removeprefix(LAB)) is None:
-            raise InputError(f"target '{shown}' is not a guest of the lab: rtgauge lab list shows them")
+            raise InputError(
+                f"target '{shown}' is not a guest of the lab; list the guests with: rtgauge lab list"
+            )
         return SshAddress("", guest=text.removeprefix(LAB))
     if text.startswith(LABGRID):
         if PLACE.fullmatch(text.removeprefix(LABGRID)) is None:
             raise InputError(
-                f"target '{shown}' is not a place of labgrid: write labgrid:PLACE or labgrid:TAG=VALUE "
-                "(labgrid-client places shows them)"
+                f"target '{shown}' is not a place of labgrid; give labgrid:PLACE or labgrid:TAG=VALUE (list "
+                f"the places with: labgrid-client places)"
             )
         return SshAddress("", place=text.removeprefix(LABGRID))
     if not text.startswith(SCHEME):
         others = "local, lab:NAME, labgrid:PLACE"
-        raise InputError(f"unknown target '{shown}': write {others}, or {HOW.removeprefix('write ')}")
+        raise InputError(f"unknown target '{shown}'; give {others}, or {HOW.removeprefix('give ')}")
     match = WHOLE.fullmatch(text)
     if match is None:
         if re.match(r"ssh://[^@/]*:[^@/]*@", text):
             raise InputError(
-                "a target cannot contain a password, because other users could read it: use a key, or let "
+                "a target cannot contain a password, because other users could read it; use a key, or let "
                 "ssh ask for the password"
             )
         raise InputError(
-            f"target '{shown}' is not an address: {HOW}; to use another name, write a Host entry into "
-            f"~/.ssh/config"
+            f"target '{shown}' is not an address; {HOW}, or write a Host entry into ~/.ssh/config"
         )
     port = int(match["port"]) if match["port"] is not None else None
     if port is not None and not 0 < port < 65536:
-        raise InputError(f"target '{shown}': the port must be a number from 1 to 65535")
+        raise InputError(f"the port of target '{shown}' must be a number from 1 to 65535")
     return SshAddress(match["host"] or match["six"], match["user"], port)
 
 

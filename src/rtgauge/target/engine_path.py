@@ -61,7 +61,9 @@ def cokernel_engine(machine: str, runtime: str) -> Path:
     )
     if not os.access(path, os.X_OK):
         remedy = f"install rtgauge where {CONFIG[runtime]} is in PATH, or set {variable} (docs/cokernels.md)"
-        raise MeasureError(f"the engine for {runtime} is missing: there is no {path}; {remedy}")
+        raise MeasureError(
+            f"the engine for {runtime} is missing, because there is no program {path}; {remedy}"
+        )
     return path
 
 
@@ -75,7 +77,7 @@ def engine_path() -> Path:
     if not named and not path.exists():  # a wheel for all architectures has no native engine
         path = PACKAGE / "bin" / f"{NAME}-{MACHINES.get(platform.machine(), platform.machine())}"
     if not os.access(path, os.X_OK):
-        where = "RTGAUGE_ENGINE names" if named else "the package should have"
+        where = "RTGAUGE_ENGINE names the missing program" if named else "the package should have"
         raise MeasureError(
             f"the engine is missing: {where} {path}; install rtgauge again (pip install .) or set "
             "RTGAUGE_ENGINE"
@@ -118,8 +120,8 @@ def engine_for(machine: str) -> Path:
     if architecture is None:
         shown = "".join(c if c.isprintable() else "?" for c in machine[:40])
         raise MeasureError(
-            f"there is no engine for the architecture {shown} of the target: rtgauge knows x86-64 "
-            "(x86_64), arm64 (aarch64) and armhf (armv7l)"
+            f"there is no engine for the architecture {shown} of the target; rtgauge has engines for x86-64 "
+            f"(x86_64), arm64 (aarch64) and armhf (armv7l)"
         )
     if architecture == MACHINES.get(platform.machine()):
         return engine_path()
@@ -141,8 +143,8 @@ def _source(architecture: str) -> Path:
         ).is_file():
             return folder
     raise MeasureError(
-        f"the package has no engine for {architecture} and no sources to build it from: install "
-        "rtgauge again (pip install .)"
+        f"the package has neither an engine for {architecture} nor the sources to build one; install "
+        f"rtgauge again (pip install .)"
     )
 
 
@@ -167,7 +169,7 @@ def _build(source: Path, architecture: str, place: Path) -> None:
     missing = [package for program, package in packages.items() if shutil.which(program, path=path) is None]
     if missing:
         raise MeasureError(
-            f"the package has no engine for {architecture}, and it cannot be built here: apt-get "
+            f"the package has no engine for {architecture}, and programs to build one are missing: apt-get "
             f"install {' '.join(missing)}"
         )
     try:
@@ -193,15 +195,19 @@ def _build(source: Path, architecture: str, place: Path) -> None:
                     messages = (done.stdout + done.stderr).strip().splitlines()
                     raise MeasureError(
                         f"the engine for {architecture} could not be built "
-                        f"({messages[-1] if messages else 'no message'}): try {' '.join(command)}"
+                        f"({messages[-1] if messages else 'no message'}); see all messages with: "
+                        f"{' '.join(command)}"
                     )
             built = Path(folder) / "engine" / NAME
             built.chmod(0o755)
             built.replace(place)
     except OSError as error:
         raise MeasureError(
-            f"the engine for {architecture} cannot be kept in {place.parent} ({error.strerror}): "
-            "set XDG_CACHE_HOME to another folder"
+            f"the engine for {architecture} cannot be kept in {place.parent} ({error.strerror}); set "
+            f"XDG_CACHE_HOME to another folder"
         ) from None
     except subprocess.TimeoutExpired:
-        raise MeasureError(f"the engine for {architecture} was not built within {BUILD_S} s") from None
+        raise MeasureError(
+            f"building the engine for {architecture} did not end within {BUILD_S} s; try again when the "
+            f"machine is less busy"
+        ) from None

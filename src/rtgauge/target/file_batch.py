@@ -180,5 +180,5 @@ def files_of(output: bytes) -> FilesRead:
             if (name == "directory" and not listed) or (
                 name in {"text", "base64", "link"} and not isinstance(value, str)
             ):
-                raise ValueError("a file has a value of another kind")
+                raise ValueError("a file has a value of the wrong type")
     return FilesRead(time_ns, Files(cast("dict[str, Any]", files)))

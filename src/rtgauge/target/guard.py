@@ -101,8 +101,8 @@ def wait_until_held(
         if line.get("type") == "guard" and holder is None:
             return
     raise MeasureError(
-        f"{engine} does not answer like the engine that came with this rtgauge: unset RTGAUGE_ENGINE, or "
-        "install rtgauge again (pip install .)",
+        f"{engine} is not the engine that came with this rtgauge; unset RTGAUGE_ENGINE, or install rtgauge "
+        f"again (pip install .)",
         on=name,
     )
 
@@ -144,9 +144,9 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
     if silent is not None:
         ends = span("lease_left_ns") if holder.get("lease_left_ns") else None
         lease = (
-            f"and its lease ends in {ends}; wait until then, or end the run"
+            f"and its lease ends in {ends}; wait until then, or end the run with"
             if ends is not None
-            else "its lease is over, and its guard is stopped or hangs; end the run"
+            else "its lease is over, and its guard is stopped or hangs; end the run with"
         )
         tail = (
             f"its host has been silent for {silent}, {lease}: rtgauge restore "
@@ -154,8 +154,8 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
         )
     else:
         tail = (
-            f"{f'it needs about {left} more; ' if left is not None else ''}wait until the run has ended, or "
-            f"end it"
+            f"{f'the run takes about {left} more; ' if left is not None else ''}wait until the run has "
+            f"ended, or end it"
         )
     return f"{f'{name}: ' if name is not None else ''}this machine is held by {who}{number}; {tail}"
 
@@ -175,7 +175,7 @@ def guard_gone(lease_ns: int, name: str | None = None) -> MeasureError:
     """Return the error for a run whose guard has ended. `name`: the target, if the message must name it."""
     restore = f"rtgauge restore{f' --target {shlex.quote(name)}' if name is not None else ''}"
     return MeasureError(
-        "the guard of this run has ended: it was killed, or it did not hear from rtgauge for "
+        "the guard of this run has ended, because it was killed or did not hear from rtgauge for "
         f"{format_span(lease_ns / NS_PER_S)} (Ctrl-Z, a suspended machine, a broken connection); the next "
         f"run, or {restore}, restores any setting that remains",
         on=name,

@@ -131,13 +131,15 @@ class Holder:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise MeasureError(f"labgrid: {CLIENT} {words[0]} does not end within {timeout_s:g} s") from None
+            raise MeasureError(
+                f"labgrid: {CLIENT} {words[0]} did not end within {timeout_s:g} s; check the coordinator"
+            ) from None
         if done.returncode:
             said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
             reason = said[-1].removeprefix(f"{CLIENT}: ").removeprefix("Error: ") if said else "it failed"
             raise (HeldError if HELD in reason else MeasureError)(
                 f"labgrid: {reason} (coordinator {self.coordinator or 'at the default address'}; "
-                "LG_COORDINATOR=HOST:PORT names another)"
+                "set LG_COORDINATOR=HOST:PORT to use another)"
             )
         return done.stdout
 
@@ -237,7 +239,7 @@ class Places:
         """Wait in the coordinator's queue. Ask again if the coordinator restarted and forgot the request."""
         end = time.monotonic() + wait_s
         while True:
-            token, reason = None, "they are all in use, or none exists (labgrid-client places)"
+            token, reason = None, "they are all in use, or none exists (see labgrid-client places)"
             try:
                 made = TOKEN.search(self._holder.client("reserve", "--shell", *tags.split(",")))
                 if made is None:
@@ -267,8 +269,8 @@ class Places:
             while not _answers(service):
                 if time.monotonic() >= end:
                     raise MeasureError(
-                        f"labgrid:{name}: no SSH server on {service.host} answers within {BOOT_S:g} s of "
-                        "power-on: look at its console (labgrid-client console)"
+                        f"labgrid:{name}: no SSH server on {service.host} answered within {BOOT_S:g} s of "
+                        f"power-on; look at its console (labgrid-client console)"
                     )
                 time.sleep(PAUSE_S)
         return service
@@ -282,7 +284,7 @@ class Places:
             self._holder.client("-p", word, "power", "cycle")
             trouble = login.begin(BOOT_S, serial_console.BOOT_QUIET_S)
         if trouble is not None:
-            raise MeasureError(f"labgrid:{name}: {trouble}: look at its console (labgrid-client console)")
+            raise MeasureError(f"labgrid:{name}: {trouble}; look at its console (labgrid-client console)")
         return replace(service, options=tuple(login.options.items()))
 
 
@@ -315,11 +317,13 @@ def _service(name: str, text: str) -> Service:
     else:
         raise InputError(
             f"labgrid:{name} has neither a NetworkService nor a NetworkSerialPort, only "
-            f"{', '.join(sorted(resources)) or 'nothing'}: make its exporter export one"
+            f"{', '.join(sorted(resources)) or 'nothing'}; make its exporter export one of the two"
         )
     for each in (service.host, _proxy(network or line or {})):
         if each is not None and LOGIN.fullmatch(each) is None:
-            raise InputError(f"labgrid:{name}: its exporter names {each[:80]!r}, which is not a host")
+            raise InputError(
+                f"labgrid:{name}: its exporter gives {each[:80]!r}, which is not the name of a host"
+            )
     return service
 
 

@@ -105,7 +105,7 @@ class LocalGuarded:
             self._watch.look()
             if not ready.poll(LOOK_EVERY_S * 1000):
                 if silence_s is not None and time.monotonic() - heard_s > silence_s:
-                    raise SilentError(f"the program has been silent for {silence_s:.0f} s, which is too long")
+                    raise SilentError(f"the program sent nothing for {silence_s:.0f} s, so rtgauge gave up")
                 continue
             piece = os.read(descriptor, PIPE_BYTES)
             if not piece:
@@ -333,10 +333,10 @@ def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.Com
         )
     except subprocess.TimeoutExpired:
         raise HungError(
-            f"the engine's verb {verb} did not end within {VERB_PATIENCE_S:g} s, and was killed"
+            f"the engine's verb {verb} did not end within {VERB_PATIENCE_S:g} s, so it was killed"
         ) from None
     except OSError as error:
-        raise MeasureError(f"the engine cannot be started: {error.strerror}: {engine_path()}") from None
+        raise MeasureError(f"the engine {engine_path()} cannot be started: {error.strerror}") from None
 
 
 def read_local(paths: Iterable[str]) -> Files:

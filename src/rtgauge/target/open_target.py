@@ -202,7 +202,9 @@ class TargetOpener:
         def at_held(target: Target, holder: Mapping[str, Any]) -> None:
             nonlocal checked
             if holder.get("run") == run_id and self._opened:
-                raise InputError(f"{name} and {' or '.join(self._opened)} are the same machine: name it once")
+                raise InputError(
+                    f"{name} and {' or '.join(self._opened)} are the same machine; name it only once"
+                )
             if not checked and self.check is not None:
                 self.check(target)
             checked = True
@@ -214,6 +216,8 @@ class TargetOpener:
                 name, run_id, label, lease_ns=lease_ns, session=session, wait_s=self.wait_s, at_held=at_held
             )
         except LockedError as error:
-            raise LockedError(str(error) if self.wait_s else f"{error} (--wait TIME waits for it)") from None
+            raise LockedError(
+                str(error) if self.wait_s else f"{error} (give --wait TIME to wait for it)"
+            ) from None
         self._opened.append(name)
         return target

@@ -120,7 +120,10 @@ class Console:
             return _Raw(self._connection())
         if self.protocol == "rfc2217":
             return _Rfc2217(self)
-        raise InputError(f"the console's protocol is {self.protocol[:40]}: export it as raw or rfc2217")
+        raise InputError(
+            f"the console's protocol {self.protocol[:40]} is not supported; export the console as raw or "
+            f"rfc2217"
+        )
 
     def _connection(self) -> socket.socket:
         if self.proxy is None:
@@ -203,7 +206,7 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
             found = answer.search(heard + b"\n")
             if found is not None and heard.endswith((b"\n", b" ")):
                 if found[1] != b"0":
-                    raise ConsoleError("the console's shell is not root's: log out there")
+                    raise ConsoleError("the console's shell is not root's; log out there")
                 return logged_in
         if time.monotonic() - last < quiet_s:
             continue
@@ -213,9 +216,7 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
             logged_in = True
         elif prompt.endswith("password:") and logged_in and not tried:
             if PASSWORD not in os.environ:
-                raise ConsoleError(
-                    f"the console asks for root's password: set {PASSWORD}=... in the environment"
-                )
+                raise ConsoleError(f"the console asks for root's password; set {PASSWORD} in the environment")
             line.write(os.environ[PASSWORD].encode() + b"\n")
             tried = True
         elif tried and prompt.endswith("login:"):
@@ -226,7 +227,7 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
         heard, last = b"", time.monotonic()
     said = "".join(c if c.isprintable() else " " for c in heard[-200:].decode(errors="replace"))
     said = f"it says {said.strip()!r}" if said.strip() else "it is silent"
-    raise ConsoleError(f"no shell answers on the console within {patience_s:.0f} s ({said})")
+    raise ConsoleError(f"no shell answered on the console within {patience_s:.0f} s ({said})")
 
 
 def _skip_to(line: Line, mark: re.Pattern[bytes], patience_s: float) -> tuple[re.Match[bytes], bytes] | None:
@@ -260,11 +261,11 @@ class Served:
         line.write(f"{'exec ' if logged_in else ''}sh -c '{script}'\n".encode())
         answered = _skip_to(line, re.compile(rf"rtgauge-(begin|none)-{self._word} ?(.*)\n".encode()), START_S)
         if answered is None:
-            raise ConsoleError("the board's shell does not start an SSH server: look at the board's console")
+            raise ConsoleError("the board's shell did not start an SSH server; look at the board's console")
         said, self.first = answered
         if said[1] == b"none":
             why = said[2].decode(errors="replace").strip()
-            raise ConsoleError(f"the board cannot be logged in to: {why}")
+            raise ConsoleError(f"rtgauge cannot log in to the board: {why}")
 
     def relay(self, over: Callable[[], bool]) -> None:
         """Pass bytes between ssh (standard input and output) and the line, until one of them ends. `over`:

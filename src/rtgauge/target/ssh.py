@@ -439,7 +439,7 @@ class SshTarget:
                     while piece := channel.piece(PATIENCE_S):
                         size += len(piece)
                         if size > most_bytes:
-                            large = f"{local.name} is larger than any measurement: it is not fetched"
+                            large = f"{local.name} is not fetched, because it is larger than any measurement"
                             raise MeasureError(large, on=self.name)
                         file.write(piece)
         except TimeoutError:

@@ -157,7 +157,7 @@ class Channel:
             self._errors.abandon()
             if isinstance(error, FileNotFoundError):
                 raise MeasureError(
-                    "the program ssh is missing on this machine: install it (apt-get install openssh-client)"
+                    "the program ssh is not installed on this machine: apt-get install openssh-client"
                 ) from None
             if isinstance(error, OSError):
                 raise MeasureError(f"ssh cannot be started: {error.strerror}") from None
@@ -227,7 +227,7 @@ class Channel:
     def silent(self, waited_s: float) -> ConnectionBroken:
         """Return the error for a target that does not answer."""
         name = self._connection.address.name
-        return ConnectionBroken.to(name, f"{name} does not answer (waited {waited_s:g} s)")
+        return ConnectionBroken.to(name, f"{name} did not answer within {waited_s:g} s")
 
     def read_all(self, timeout_s: float | None = None) -> bytes:
         """Return the rest of standard output.
@@ -300,7 +300,8 @@ def _control_folder() -> Path:
             _remove_stale(Path(parent))
             return Path(tempfile.mkdtemp(prefix=f"{CONTROL_PREFIX}{os.getpid()}-", dir=parent))
     raise MeasureError(
-        "the ssh connection's socket needs a folder with a short path: set TMPDIR to one, such as /tmp"
+        "no folder has a path that is short enough for the ssh connection's socket; set TMPDIR to one, such "
+        "as /tmp"
     )
 
 

@@ -46,23 +46,23 @@ def _explained(stderr: str, address: SshAddress) -> str:
     name, login = address.name, _login(address)
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr and address.guest is not None:
         return (
-            f"{name}: its host key has changed since it was booted: its disk was changed, "
-            "or something else listens on its port; "
-            f"boot it again: rtgauge lab stop {address.guest}"
+            f"{name} has a different host key than at its boot, so its disk was changed or something "
+            f"else listens on its port; stop it, then boot it again: rtgauge lab stop {address.guest}"
         )
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr:
         return (
-            f"{name}: its host key differs from the known key: another machine answers, or the machine was "
-            f"reinstalled; find out which, then remove the old key: ssh-keygen -R {_known_as(address)}"
+            f"{name} has a host key that differs from the known one, so another machine answers, or the "
+            "machine was reinstalled; find out which, then remove the old key: ssh-keygen -R "
+            f"{_known_as(address)}"
         )
     if "Host key verification failed" in stderr or "host key is known for" in stderr:
-        return f"{name}: its host key is not known yet: log in once by hand ({login}) and check the key"
+        return f"{name} has a host key that is not known yet; log in once by hand ({login}) and check the key"
     if "Permission denied" in stderr or "Too many authentication failures" in stderr:
-        return f"{name}: the target does not let this user in: check user and key by hand ({login})"
+        return f"{name} does not let this user in; check user and key by hand ({login})"
     if "Could not resolve hostname" in stderr:
         return (
-            f"{name}: there is no host with this name: check the spelling, or write a Host entry into "
-            "~/.ssh/config"
+            f"{name}: there is no host with this name; check the spelling, or write a Host entry into "
+            f"~/.ssh/config"
         )
     unreachable = (
         r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out"
@@ -74,15 +74,15 @@ def _explained(stderr: str, address: SshAddress) -> str:
     if reason is not None:
         if address.guest is not None:
             return (
-                f"{name} cannot be reached: {reason[0].removesuffix(' by')}; is it still booting, or "
-                f"hung? rtgauge lab stop {address.guest}, then boot it again"
+                f"{name} cannot be reached: {reason[0].removesuffix(' by')}; if it is not still booting, "
+                f"stop it with rtgauge lab stop {address.guest}, then boot it again"
             )
         hint = (
-            "is sshd running there, on this port?"
+            "check that sshd runs there, on this port"
             if reason[0] == "Connection refused"
-            else "is it switched on, and in this network?"
+            else "check that it is switched on, and in this network"
         )
         return f"{name} cannot be reached: {reason[0]}; {hint}"
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     last = "".join(c if c.isprintable() else "?" for c in lines[-1])[:300] if lines else "ssh said nothing"
-    return f"{name}: the connection failed ({last}); try by hand: {login}"
+    return f"{name}: the connection failed ({last}); try it by hand: {login}"

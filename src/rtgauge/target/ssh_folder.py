@@ -26,7 +26,11 @@ INSTALL_S = 600.0
 """Time limit (s) for copying the engine. Over a serial line this takes a minute or more."""
 
 NO_FOLDER, NO_ROOM, NO_EXEC, NOT_KEPT = 10, 11, 12, 13
-REASONS = {NO_FOLDER: "no folder can be made", NO_ROOM: "no room", NO_EXEC: "programs cannot be run from it"}
+REASONS = {
+    NO_FOLDER: "a folder cannot be made there",
+    NO_ROOM: "there is no room",
+    NO_EXEC: ("programs cannot be run from there"),
+}
 
 UNAME = "uname -m"
 INSTALL = f"""
@@ -94,7 +98,7 @@ def _check_version(version_line: str, name: str) -> None:
     if version != rtgauge.__version__:
         raise MeasureError(
             f"the engine has version {version[:40] or '(none)'}, but this rtgauge has "
-            f"{rtgauge.__version__}: unset RTGAUGE_ENGINE, or install rtgauge again (pip install .)",
+            f"{rtgauge.__version__}; unset RTGAUGE_ENGINE, or install rtgauge again (pip install .)",
             on=name,
         )
 
@@ -124,7 +128,7 @@ def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
     folder = answer.stdout.decode(errors="replace").rstrip("\n")
     if answer.status == NO_ROOM:
         reason = _plain(answer.stderr.splitlines())
-        full = f"the engine cannot be copied into {folder_name} ({reason}): free space there"
+        full = f"the engine cannot be copied into {folder_name} ({reason}); free space there"
         raise MeasureError(full, on=connection.address.name)
     found = (
         answer.status == 0
@@ -160,20 +164,17 @@ def install(connection: SshConnection) -> Installed:
             how = (
                 "unset RTGAUGE_ENGINE, which names it"
                 if os.environ.get("RTGAUGE_ENGINE")
-                else "does its kernel have a different architecture from what `uname -m` says?"
+                else "check whether its kernel has a different architecture from what `uname -m` says"
             )
-            why = f"the engine for {machine} does not run there ({_plain(reason)}): {how}"
+            why = f"the engine for {machine} does not run there ({_plain(reason)}); {how}"
             raise MeasureError(why, on=name)
         base = folder.removesuffix(f"/{token}")
         refused.append(
             f"{base}: {REASONS.get(answer.status, f'status {answer.status}')} "
             f"({_plain(reason).rpartition(': ')[2]})"
         )
-    how = (
-        "free space there, or set TMPDIR on the target to a folder that can be written and is not "
-        "mounted noexec"
-    )
-    raise MeasureError(f"the target has no folder for the engine: {'; '.join(refused)}; {how}", on=name)
+    how = "free space there, or set TMPDIR on the target to a folder that is writable and not mounted noexec"
+    raise MeasureError(f"the target has no folder for the engine ({'; '.join(refused)}); {how}", on=name)
 
 
 def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:

@@ -179,17 +179,21 @@ class SshGuarded:
             raise explain_ssh(stderr, self._connection.address)
         if (json_object(answer) or {}).get("code") == "attached":
             raise ConnectionBroken(
-                "another rtgauge follows the program there: is that run still in progress?", on=name
+                "another rtgauge already follows the program there; check whether that run is still in "
+                "progress",
+                on=name,
             )
         if status == GONE:
             raise MeasureError(
-                "the data measured there is gone: the machine was rebooted meanwhile, or its temporary "
-                "folder was emptied",
+                "the data measured there is gone, because the machine was rebooted meanwhile or its "
+                "temporary folder was emptied",
                 on=name,
             )
         lines = [line for line in stderr.splitlines() if line.strip()]
         why = lines[-1][:200] if lines else f"status {status}"
-        raise MeasureError(f"the target cannot start a program ({why}); is its disk full?", on=name)
+        raise MeasureError(
+            f"the target cannot start a program ({why}); check whether its disk is full", on=name
+        )
 
     def _over(self) -> bool:
         """Handle the end of the channel's output. Return True if the program has ended, False if only the
@@ -210,7 +214,7 @@ class SshGuarded:
             if FULL in stderr:
                 # The program's last output was lost, so the output only looks complete.
                 self._error = MeasureError(
-                    f"disk full on the target: {self._folder} cannot be written; free space there",
+                    f"the target's disk is full, so {self._folder} cannot be written; free space there",
                     on=self._connection.address.name,
                 )
                 raise self._error
@@ -269,9 +273,7 @@ class SshGuarded:
             except TimeoutError:
                 name = self._connection.address.name
                 if silence_s is not None and waited_s >= silence_s:
-                    message = (
-                        f"{name}: the program there has been silent for {waited_s:.0f} s, which is too long"
-                    )
+                    message = f"the program on {name} sent nothing for {waited_s:.0f} s, so rtgauge gave up"
                     raise ConnectionBroken.to(name, message) from None
                 self._connection.run("exit 0")
                 wait_s = waited_s if silence_s is None else min(waited_s, silence_s - waited_s)

@@ -83,7 +83,7 @@ def program_on(
             ) == 1 and time.monotonic() < end_s:
                 time.sleep(LOOK_S)
             if status == GONE:
-                raise MeasureError(f"{command[0]} ended at once on {target}: there is nothing to watch")
+                raise MeasureError(f"{command[0]} ended at once on {target}, so there is nothing to watch")
             yield int(number)
         except TimeoutError:
             raise channel.silent(PATIENCE_S) from None

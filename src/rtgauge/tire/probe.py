@@ -60,9 +60,7 @@ def _threads(value: Any) -> Any:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 6:
         value = int(value)
     if isinstance(value, bool) or not (isinstance(value, int) or value in THREAD_WORDS):
-        raise ValueError(
-            f"write a number of threads, or {', '.join(THREAD_WORDS[:-1])} or {THREAD_WORDS[-1]}"
-        )
+        raise ValueError(f"give a number of threads, or {', '.join(THREAD_WORDS[:-1])} or {THREAD_WORDS[-1]}")
     if isinstance(value, int) and not 1 <= value <= MOST_THREADS:
         raise ValueError(
             f"{value} threads are too {'few' if value < 1 else 'many'}; give 1 to {MOST_THREADS}"
@@ -78,9 +76,9 @@ def _quantity(value: Any) -> Any:
         except ValueError:
             raise ValueError(f"'{value}' is not a number") from None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("write a number")
+        raise ValueError("give a number")
     if not 0 <= value <= MOST_QUANTITY:
-        raise ValueError(f"{value:g} is out of bounds; give 0 to {MOST_QUANTITY:g}")
+        raise ValueError(f"{value:g} is out of range; give 0 to {MOST_QUANTITY:g}")
     if value and _billionths(value) == 0:
         raise ValueError(f"{value:g} is too small; the minimum is 1e-9")
     return float(value)
@@ -173,19 +171,21 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
         if self.nodes % 4:
             below = self.nodes - self.nodes % 4
             raise ValueError(
-                f"{self.nodes} nodes: the number must be a multiple of 4, for the four quadrants of the "
-                f"tire; use {below} or {below + 4}"
+                f"the number of nodes must be a multiple of 4, for the four quadrants of the tire, not "
+                f"{self.nodes}; use {below} or {below + 4}"
             )
         if 0 < self.period_ns < 1000:
             raise ValueError(
-                f"a period of {self.period_ns}ns is shorter than what a thread can sleep; the minimum is 1us"
+                f"a period of {self.period_ns}ns is shorter than a thread can sleep; the minimum is 1us"
             )
         if self.steps is not None and self.steps * self.period_ns > 2**61:
-            raise ValueError("this many steps take more than 70 years")
+            raise ValueError("so many steps would take more than 70 years; give fewer")
         if self.free_running and self.solver != "semaphore":
             raise ValueError("free-running works only with the solver semaphore")
         if self.state and self.without != "none":
-            raise ValueError(f"a run without {self.without} is not a simulation, so it has no state to keep")
+            raise ValueError(
+                f"a run without {self.without} is not a simulation, so it has no final state; leave state out"
+            )
         self._check_threads()
         self._check_stability()
         return self
@@ -195,7 +195,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             return
         threads, most = int(self.threads), self.nodes // 2 if self.solver == "halo" else self.nodes
         if self.solver == "serial" and threads != 1:
-            raise ValueError(f"{threads} threads: the solver serial has only one; use halo or semaphore")
+            raise ValueError(f"the solver serial has only one thread, not {threads}; use halo or semaphore")
         if threads > most:
             what = "pairs of nodes" if self.solver == "halo" else "nodes"
             raise ValueError(
@@ -215,9 +215,9 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
                 f"stiffness {stiffness:g} N/m" if self.stiffness_n_m is not None else "the stiffness"
             )
             raise ValueError(
-                f"{of_stiffness}{with_damping} is unstable with steps of 10 ms: with {self.nodes} "
-                f"nodes of {self.mass_kg:g} kg together, the damping must be"
-                f" at most {most:.4g} N s/m, and at least stiffness x 10 ms, so that the "
+                f"{of_stiffness}{with_damping} is unstable with steps of 10 ms. With {self.nodes} nodes of "
+                f"{self.mass_kg:g} kg together, the damping must be at most {most:.4g} N s/m, and at least "
+                f"stiffness x 10 ms, so that the "
                 f"stiffness is at most {most / STEP_S:.4g} N/m; "
                 "leave both out for values that fit"
             )
@@ -264,7 +264,7 @@ PROBE = Tire(
 
 Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast measures how many
 node-steps the machine computes per second; real-time checks whether each step meets its deadline.
---search looks for the largest tire that keeps every deadline; `rtgauge run tire-search`
+--search looks for the largest tire that meets every deadline; `rtgauge run tire-search`
 does the same and keeps a record.""",
     examples=(
         "--solver halo --nodes 4000 --threads 2 --steps 6000",
@@ -301,11 +301,11 @@ does the same and keeps a record.""",
         search=Search(
             study=TIRE_SEARCH,
             help=(
-                "Search for the largest size that keeps every deadline, for each solver and number of "
+                "Search for the largest size that meets every deadline, for each solver and number of "
                 "threads (comma-separated lists)."
             ),
             repeats_help="With --search: number of bisections, and of runs that confirm the result.",
-            finds="the size that keeps every deadline",
+            finds="the size that meets every deadline",
             decides=("nodes", "steps", "warm-up", "without", "free-running", "samples", "state"),
         ),
     ),
@@ -313,7 +313,10 @@ does the same and keeps a record.""",
     files={
         "state": KeptFile(
             name=STATE_FILE,
-            help="Write final positions and velocities to FILE: .csv, .npy, or else binary.",
+            help=(
+                "Write the final positions and velocities to FILE, as CSV (.csv), NumPy (.npy) or otherwise "
+                "binary."
+            ),
             export=export_state,
         )
     },

@@ -54,7 +54,9 @@ def _parsed(data: bytes, path: Source) -> TireState:
         raise RecordError(f"{path} is in format {magic[7]}, but rtgauge reads {MAGIC[7]}: update rtgauge")
     if nodes < 4 or nodes % 4 or steps < 0 or len(data) - HEADER.size != nodes * len(COLUMNS) * 8:
         state = f"{nodes} nodes after {steps} steps"
-        raise RecordError(f"{path} is damaged: {state} do not fit {len(data)} bytes")
+        raise RecordError(
+            f"{path} is damaged: its header says {state}, which does not fit its {len(data)} bytes"
+        )
     import numpy as np  # imported here, because every command imports the probe
 
     values = np.frombuffer(data, dtype="<f8", offset=HEADER.size).astype(np.float64)

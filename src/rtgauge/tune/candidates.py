@@ -123,10 +123,13 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
     cpus = scope.cpus
     for name in [*scope.only, *scope.without]:
         if name not in tried_rules():
-            raise InputError(f"no setting '{name}'{nearest(name, tried_rules())}; --dry-run lists them")
+            raise InputError(
+                f"there is no setting '{name}'{nearest(name, tried_rules())}; list the settings with "
+                f"--dry-run"
+            )
     if cpus is not None and (offline := sorted(set(parse_cpu_list(cpus)) - set(machine.online))):
         raise InputError(
-            f"--cpus {cpus}: CPU {format_cpu_list(offline)} is not online; online: "
+            f"--cpus {cpus}: CPU {format_cpu_list(offline)} is not online; choose from "
             f"{format_cpu_list(machine.online)}"
         )
     purpose = purpose_of(facts)
@@ -162,8 +165,8 @@ def _last_cpus(most: int, machine: Machine) -> list[str]:
     if not 1 <= most < len(in_order):
         enough = f"; give at most {len(in_order) - 1}" if len(in_order) > 1 else ""
         raise InputError(
-            f"--isolate {most}: {plural(len(in_order), 'CPU')} online, and at least one must remain for "
-            f"everything else{enough}"
+            f"--isolate {most}: the machine has {plural(len(in_order), 'CPU')} online, and at least one "
+            f"must remain for everything else{enough}"
         )
     return [format_cpu_list(sorted(in_order[-count:])) for count in range(1, most + 1)]
 
@@ -193,11 +196,11 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
     if judged.result == "not-applicable" or (judged.result == "ok" and not (trial.needs_cpus and trial.set)):
         return ""
     if trial.needs_program and scope.pid is None:
-        return "it applies to a program: name one (--watch)"
+        return "it applies to a program, and none was named (--watch)"
     if trial.needs_cpus and cpus is None:
-        return "it applies to the real-time CPUs: name them (--cpus)"
+        return "it applies to the real-time CPUs, and none were named (--cpus)"
     if trial.deployment is not None and trial.needs_cpus and scope.pid is not None:
-        return "the program would have to move to the isolated CPUs"
+        return "the program would have to be moved to the isolated CPUs"
     if trial.deployment is not None:
         deployment = parse_deployment(_part(rule, trial, cpus))
         cannot = (
@@ -222,4 +225,4 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
 
 
 def _elsewhere(rule: Rule) -> str:
-    return f"it needs a boot: {rule.boot}" if rule.boot is not None else rule.remedy
+    return f"it takes effect only after a boot with {rule.boot}" if rule.boot is not None else rule.remedy

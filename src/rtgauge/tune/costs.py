@@ -24,7 +24,7 @@ COUNTS = {
 def costs(steps: Sequence[Step], deployment: str) -> list[str]:
     """Return a line for each cost; empty if none is known. `deployment`: the kept settings."""
     isolated = isolated_in(steps, deployment)
-    taken = [f"CPU {isolated} is taken from everything else"] if isolated else []
+    taken = [f"nothing else can use CPU {isolated}"] if isolated else []
     return [*taken, *of_the_rest(steps, deployment)]
 
 

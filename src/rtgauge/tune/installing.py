@@ -44,7 +44,7 @@ def read_files(folder: Path) -> dict[str, str]:
             found[name] = read_regular(folder / name, MOST_TOML).decode(errors="replace")
     if not found:
         files = f"neither {SYSCTL_FILE} nor {UNIT_FILE}"
-        raise InputError(f"{folder} has {files}: rtgauge tune --files writes them")
+        raise InputError(f"{folder} has {files}; write these files with: rtgauge tune --files")
     return found
 
 
@@ -62,7 +62,9 @@ def values_of(files: Mapping[str, str]) -> list[Value]:
     found = [*sysctls, *others]
     for each in found:
         if not each.is_plain:
-            raise InputError(f"{each.path} = {each.wanted}: a tune file may set only files in /proc and /sys")
+            raise InputError(
+                f"{each.path} is not in /proc or /sys, so a tune file cannot set it to {each.wanted}"
+            )
     return found
 
 
@@ -75,7 +77,7 @@ def install(values: Sequence[Value]) -> list[str]:
     files = files_with(values)  # made again from the values, so that root's files get nothing else
     there = [str(place) for place in PLACES.values() if place.exists()]
     if there:
-        raise MeasureError(f"{there[0]} is already there; remove it first: rtgauge tune remove")
+        raise MeasureError(f"{there[0]} already exists; remove it first: rtgauge tune remove")
     try:
         for name, text in files.items():
             PLACES[name].parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +121,7 @@ def uninstall() -> Uninstalled:
     """
     files = {name: place.read_text() for name, place in PLACES.items() if place.exists()}
     if not files:
-        raise InputError("nothing is installed: rtgauge tune apply installs files")
+        raise InputError("nothing is installed; install files with: rtgauge tune apply")
     values = values_of(files)
     paths = [each.path for each in values]
     with open_target("local", RUN, "rtgauge tune remove") as target:
@@ -134,7 +136,7 @@ def uninstall() -> Uninstalled:
             target.agent("set", "--keep", "--", *(each.path for each in stale))
         now = target.read(paths)
     left = [
-        f"{each.path} is {text or now.error(each.path)}; it was {each.old} before"
+        f"{each.path} is now {text or now.error(each.path)}; it was {each.old} before"
         for each in values
         if not same(text := now.text(each.path) or "", each.old)
     ]

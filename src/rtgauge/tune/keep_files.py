@@ -163,18 +163,21 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
             f"  cp {UNIT_FILE} /etc/systemd/system/ && systemctl enable --now {NAME}",
             "Undo:",
             f"  systemctl disable --now {NAME}; rm /etc/systemd/system/{UNIT_FILE}",
-            f"  rm /etc/sysctl.d/{SYSCTL_FILE}; each line has its old value: sysctl -w NAME=VALUE, or boot",
+            (
+                f"  rm /etc/sysctl.d/{SYSCTL_FILE}; each line has its old value: restore it with sysctl -w "
+                f"NAME=VALUE, or reboot"
+            ),
             "Or with tuned:",
             f"  mkdir /etc/tuned/{NAME} && cp {TUNED_FILE} /etc/tuned/{NAME}/ && tuned-adm profile {NAME}",
-            "Undo: tuned-adm profile with the previous profile.",
+            "Undo: run tuned-adm profile with the previous profile.",
             "",
-            "Interrupt numbers may change at a boot: check /proc/interrupts.",
+            "Interrupt numbers may change at a boot; check them in /proc/interrupts.",
         ]
     if RT_CONF_FILE in files:
         lines += [
             "",
             f"With rt-conf (Ubuntu): rt-conf --file {RT_CONF_FILE}",
-            "Undo: rt-conf with the previous file.",
+            "Undo: run rt-conf with the previous file.",
         ]
     daemons = sorted(
         {
@@ -185,14 +188,14 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
         }
     )
     if daemons:
-        lines += ["", f"Disable these daemons if they run; they undo settings: {', '.join(daemons)}"]
+        lines += ["", f"Disable these daemons if they run, because they undo settings: {', '.join(daemons)}"]
     if boots:
         lines += ["", "Or as kernel parameters:", *boots]
     if rest:
         lines += [
             "",
-            f"{plural(len(rest), 'setting')} cannot be kept in a file, such as thread affinity and groups.",
-            "This puts them in force until the next boot:",
+            f"{plural(len(rest), 'setting')}, such as thread affinity and groups, cannot be kept in a file.",
+            "Apply them until the next boot with:",
             f'  rtgauge deploy apply "{result.deployment}"',
         ]
     return "\n".join([*lines, ""])

@@ -21,7 +21,10 @@ def rule_of(name: str) -> Rule:
     """Return the rule with this id. Raises InputError if there is none."""
     rules = {rule.id: rule for rule in read_rules()}
     if name not in rules:
-        raise InputError(f"no setting '{name}'{nearest(name, rules)}; rtgauge tune --dry-run lists them")
+        raise InputError(
+            f"there is no setting '{name}'{nearest(name, rules)}; list the settings with: rtgauge tune "
+            f"--dry-run"
+        )
     return rules[name]
 
 
@@ -36,22 +39,22 @@ def advice(rule: Rule) -> list[str]:
     ]
     if trial is None:
         how = (
-            f"it needs a boot: {rule.boot}"
+            f"it takes effect only after a boot with {rule.boot}"
             if rule.boot is not None
-            else ("tune cannot set it and put it back")
+            else ("tune cannot set and restore it")
         )
-        return [*lines, f"tune does not try it: {how}"]
+        return [*lines, f"tune does not try it, because {how}"]
     if trial.boot:
-        how = "it needs a boot" if not trial.set else "or by a boot"
-        lines.append(f"{how}: {rule.boot}; tune --reboot tries it on a lab guest")
+        how = "Set by a boot with" if not trial.set else "Also set by a boot with"
+        lines.append(f"{how}: {rule.boot} (rtgauge tune --reboot tries this on a lab guest)")
     lines.append(f"Against it: {trial.against}" if trial.against else "Against it: no advice is known")
     lines.append(f"Costs: {trial.cost}")
     if trial.conflicts:
-        lines.append(f"Not together with: {', '.join(trial.conflicts)}")
+        lines.append(f"Not tried together with: {', '.join(trial.conflicts)}")
     if trial.fought_by:
-        lines.append(f"Set back by: {', '.join(trial.fought_by)}")
+        lines.append(f"These daemons set it back: {', '.join(trial.fought_by)}")
     if trial.lasting:
-        lines.append("Its effect outlasts the setting: measurements soon afterwards may still show it")
+        lines.append("Its effect outlasts the setting, so measurements soon afterwards may still show it")
     return lines
 
 

@@ -42,7 +42,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
         ],
         [
             *([stopped(offer.daemons)] if offer.daemons else []),
-            "With --reboot, a guest of the lab tries what needs a boot.",
+            "With --reboot, rtgauge tries settings that need a boot on a guest of the lab.",
             f"Never touched: {', '.join(NEVER)}.",
         ],
     )
@@ -51,7 +51,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
 
 def stopped(daemons: Sequence[str]) -> str:
     """Return what happens to the daemons that would set a value back."""
-    return f"These daemons set values back; such trials stop them: {', '.join(daemons)}."
+    return f"These daemons set values back, so trials of such values stop them: {', '.join(daemons)}."
 
 
 def _against(advice: str | None) -> str:

@@ -47,7 +47,7 @@ def tables(result: TuneResult) -> list[Table]:
         ],
         [_row(test) for test in result.tests],
         [
-            "A gain of +50 %: without the setting, the latency that decides was 1.5 times as large.",
+            "A gain of +50 % means: without the setting, the latency that decides was 1.5 times as large.",
             f"At most one tuning in {1 / result.false_keep:.0f} keeps a setting that does not help.",
         ],
     )
@@ -59,9 +59,12 @@ def tables(result: TuneResult) -> list[Table]:
             for each in result.isolated
         ],
         [
-            "Measured on the CPU that is isolated first. The rest is compared with the machine as it is.",
+            (
+                "The requirement is measured on the CPU that is isolated first. The other figures are "
+                "compared with the machine as it is."
+            ),
             *(
-                ["The budget ended before the search found how few CPUs are enough."]
+                ["The budget was used up before the search found how few CPUs are enough."]
                 if result.out_of_budget
                 else []
             ),
@@ -97,12 +100,16 @@ def _row(test: TestFigures) -> list[str]:
 
 def notes(result: TuneResult) -> list[str]:
     """Return notes on the basis of the answer, one per line."""
-    lines = [f"Late because of: {', '.join(result.culprits[:5])}."] if result.culprits else []
+    lines = [f"These made it late: {', '.join(result.culprits[:5])}."] if result.culprits else []
     for name, verdict in (("Before", result.before), ("After", result.after)):
         if verdict is not None:
-            lines.append(f"{name}: {verdict.word}: {reason_text(verdict)}")
+            lines.append(f"{name}, the verdict is {verdict.word}: {reason_text(verdict)}")
     lines += [f"Costs: {words}." for words in result.costs]
-    lines += [f"{stopped(result.daemons)} Disable them if you keep such a setting."] if result.daemons else []
+    lines += (
+        [f"{stopped(result.daemons)} Disable these daemons if you keep such a setting."]
+        if result.daemons
+        else []
+    )
     lines += [f"Left out: {text}." for text in result.left_out]
     if result.next is not None:
         lines.append(f"Next: {result.next}")

@@ -231,12 +231,13 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.UNFINISHED,
             EXIT_INTERRUPTED,
-            f"{', '.join(tuned.final)}: better after {spent}; another boot must confirm it",
+            f"{', '.join(tuned.final)} made the machine better ({spent}); this must be confirmed after "
+            f"another boot",
             f"reboot the machine, then {again}",
         )
     if not tuned.finished:
         if record.run.state == "complete":
-            why = "; ".join(result.left_out) or "its steps were left out"
+            why = "; ".join(result.left_out) or "the steps of the next test were left out"
             return result.ending(TuneOutcome.NOT_MEASURED, EXIT_CANNOT_MEASURE, why)
         return result.ending(TuneOutcome.UNFINISHED, EXIT_INTERRUPTED, f"unfinished after {spent}", again)
     before = STATUS[result.before.word] if result.before is not None else EXIT_CANNOT_MEASURE
@@ -247,38 +248,40 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.HOLDS,
             before,
-            "the first run met the requirement; nothing was tried",
-            f'measure longer: rtgauge run --require "{wish.requirement}" --set duration=10min',
+            "the first run met the requirement, so nothing was tried",
+            f'measure for longer: rtgauge run --require "{wish.requirement}" --set duration=10min',
         )
     if not wish.choices:
         return result.ending(
             TuneOutcome.NOTHING_TO_TRY,
             before,
-            "the machine meets every rule that can be tried",
-            "rtgauge tune --dry-run lists what needs a boot",
+            "the machine already has every setting that can be tried",
+            "see which settings need a boot: rtgauge tune --dry-run",
         )
     if not tuned.final:
         by_boot = record.run.plan.get("deployments-by") == "boot"
-        end = "the budget ended" if tuned.out_of_budget else "no test showed a gain"
+        end = "the budget was used up" if tuned.out_of_budget else "no test showed a gain"
         return result.ending(
             TuneOutcome.NOTHING,
             before,
-            f"no {'' if by_boot else 'live '}setting is enough: {end} ({spent}); everything was put back",
-            (None if by_boot else "rtgauge tune --dry-run lists what needs a boot")
+            f"no {'' if by_boot else 'live '}setting is enough: {end} ({spent}); everything was restored",
+            (None if by_boot else "see which settings need a boot: rtgauge tune --dry-run")
             if not tuned.out_of_budget
-            else "give a larger --budget, or fewer settings (--only)",
+            else "give a larger --budget, or try fewer settings (--only)",
         )
     word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL
     names = ", ".join(tuned.final)
     apart = (
-        f"; {', '.join(tuned.together)} help together; there was no time to find out which of them matter"
+        f"; {', '.join(tuned.together)} help together, but there was no time to find out which of them matter"
         if tuned.together
         else ""
     )
     confirmed = _confirmation(result, booted=wish.confirm_after_boot)
     if tuned.confirmation is not None and tuned.confirmation.found is Found.WORSE:
         return result.ending(
-            TuneOutcome.NOTHING, EXIT_FAILS, f"{names} helped, but hurt{confirmed}; do not keep it"
+            TuneOutcome.NOTHING,
+            EXIT_FAILS,
+            f"{names} helped, but made things worse{confirmed}; do not keep this",
         )
     outcome = TuneOutcome.FIXED if word is VerdictWord.HOLDS else TuneOutcome.BETTER
     judged = {

@@ -90,7 +90,7 @@ def wish_of(run: Run) -> TuneWish:
     """
     written = run.plan.get(KEY)
     if written is None:
-        raise InputError(f"{run.id} is not a tuning's record: give one that rtgauge tune wrote")
+        raise InputError(f"{run.id} is not a tuning's record; give one that rtgauge tune wrote")
     try:
         return TuneWish.model_validate(written)
     except ValidationError:
@@ -121,11 +121,11 @@ def tune_plan(
     user boots any other machine before the confirmation. A watched program would not survive a boot.
     """
     if pid is None and requirement.metric != "latency":
-        raise InputError(f"tune measures latency, not {requirement.metric}: write latency<=TIME")
+        raise InputError(f"rtgauge tune judges by latency, not by {requirement.metric}; give latency<=TIME")
     if pid is not None and reboot:
         raise InputError("a boot would end the program that is watched: leave out --reboot")
     if set(loads) & set(confirm_loads):
-        raise InputError("--confirm-load must name a load that --load does not")
+        raise InputError("--confirm-load must name a load that --load does not name")
     measured: dict[str, object] = {
         "probe": "wakeup",
         "interval": format_duration(requirement.period_ns or NS_PER_S // 1000),
@@ -153,7 +153,7 @@ def tune_plan(
     most_runs = int(budget_ns / NS_PER_S / run_s)
     if most_runs < LEAST_RUNS:
         raise InputError(
-            f"--budget {format_duration(budget_ns)} is too short for one test and its confirmation: give at "
+            f"--budget {format_duration(budget_ns)} is too short for one test and its confirmation; give at "
             f"least {format_span(LEAST_RUNS * run_s)}, or a shorter --duration"
         )
     wish = TuneWish(
@@ -185,8 +185,8 @@ def resolution(wish: TuneWish, duration_ns: int) -> str:
     tests = (wish.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
     side_s = BLOCK * run_s
     return (
-        f"The budget is enough for at most {tests} tests and a confirmation. A test measures "
-        f"{format_span(side_s)} per side: 95 % of faults that come every {format_span(side_s / 3)} show in "
-        "it. It can show that a fault is gone only if the fault came in nearly every run, that is every "
-        f"{format_span(run_s / 3)} at random, or more often."
+        f"The budget is enough for at most {tests} tests and a confirmation. A test measures each side for "
+        f"{format_span(side_s)}, so 95 % of faults that come every {format_span(side_s / 3)} show in it. It "
+        f"can show that a fault is gone only if the fault came in nearly every run, that is, every "
+        f"{format_span(run_s / 3)} on average or more often."
     )

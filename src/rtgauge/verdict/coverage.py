@@ -60,6 +60,7 @@ def left_out_of(run: Run) -> list[str]:
     ]
     if run.state != "complete" and len(run.steps) < len(run.planned):
         missing.append(
-            f"the run is {run.state}: {len(run.steps)} of {plural(len(run.planned), 'planned step')} finished"
+            f"the run is {run.state}, with {len(run.steps)} of {plural(len(run.planned), 'planned step')} "
+            f"finished"
         )
     return missing

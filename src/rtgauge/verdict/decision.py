@@ -181,7 +181,7 @@ def _for_every(case: _Case) -> Verdict:
     if v.certain:
         return case.verdict(VerdictWord.FAILS, seen, case.next.for_failure())
     if v.possible:
-        reason = f"{seen}: the figures are too coarse to decide"
+        reason = f"{seen}; the figures are too coarse to decide"
         return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
     if v.activations < LEAST_FOR_EVERY:
         reason = (
@@ -227,10 +227,10 @@ def _for_a_share(case: _Case) -> Verdict:
     if needed is None:
         share = format_share(v.possible / v.activations)
         return _too_short(
-            case, f"{seen}: {share} violate, {may}; too close to tell from this many activations", None
+            case, f"{seen}: {share} violate, {may}; this is too close to tell from so few activations", None
         )
     short = f"too short for {format_percent(requirement.hardness)}: {case.support}, {may}"
-    return _too_short(case, f"{short}; it takes about {format_count(needed)} activations to tell", needed)
+    return _too_short(case, f"{short}; to tell takes about {format_count(needed)} activations", needed)
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
@@ -318,7 +318,7 @@ def judge_metric(
             requirement,
             step,
             reason,
-            f"measure with a probe that measures {requirement.metric}; see: rtgauge probe --help",
+            f"use a probe that measures {requirement.metric} (see rtgauge probe --help)",
         )
     if any(summary.lost for summary in series):
         reason = (

@@ -102,7 +102,7 @@ def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
     if not any(summary.metric == requirement.metric for summary in step.series):
         return f"it measured no {requirement.metric}"
     if step.tasks:
-        return "it measured a task set, whose tasks delay each other; see rtgauge sched"
+        return "it measured a task set, whose tasks delay each other (see rtgauge sched)"
     if step.parameters.get("policy", step.key.parameters.get("policy")) == "other":
         return "it was measured without a real-time priority"
     return "the record does not say which kernel ran" if kernel_of(facts) is None else None
@@ -184,7 +184,7 @@ def _walk(case: _Case) -> list[Stage]:
             after = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
             stage = stage.model_copy(
                 update={
-                    "why": f"{NOT_MEASURED}; a later way was measured, and is good enough",
+                    "why": f"{NOT_MEASURED}, but a later way was measured and is good enough",
                     "leads_to": after,
                 }
             )
@@ -216,13 +216,13 @@ def _answer(walk: Sequence[Stage], requirement: Requirement, *, loaded: bool) ->
         return f"Use {last.name}: {last.why}."
     if last.margin is None:
         return (
-            f"Try {last.name} next: it was not measured, so this comes from the chart, not from a "
-            "measurement."
+            f"Try {last.name} next. It was not measured, so this advice comes from the chart, not from a "
+            f"measurement."
         )
     if last.margin is Margin.CANNOT_TELL:
         return f"It is unknown so far whether {last.name} is good enough: {last.why}."
     skipped = " and ".join(stage.name for stage in walk if stage.margin is None)
-    before = f" The chart asks for {skipped} first, which was not measured." if skipped else ""
+    before = f" The chart asks first for {skipped}, which was not measured." if skipped else ""
     if not loaded:
         return (
             f"Use {last.name}, provided that it holds under load: it stays within the bound for {share} "

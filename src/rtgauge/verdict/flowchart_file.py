@@ -125,7 +125,7 @@ class Flowchart(Strict):
         """Check that every named way exists, that every start is there, and that no chart has a cycle."""
         ways = {way.id: way for way in self.way}
         if len(ways) < len(self.way) or len({chart.id for chart in self.chart}) < len(self.chart):
-            raise ValueError("two ways or two charts have the same id")
+            raise ValueError("two ways or two charts have the same id; rename one of them")
         for chart in self.chart:
             named = [
                 *chart.start.values(),
@@ -135,7 +135,7 @@ class Flowchart(Strict):
             unknown = next((name for name in named if name not in ways), None)
             if unknown is not None:
                 raise ValueError(
-                    f"chart {chart.id} names the unknown way '{unknown}'{nearest(unknown, ways)}"
+                    f"chart {chart.id} leads to the unknown way '{unknown}'{nearest(unknown, ways)}"
                 )
             if ways[chart.off_the_map].kernel != "none":
                 raise ValueError(
@@ -143,9 +143,9 @@ class Flowchart(Strict):
                     "ends the chart"
                 )
             if set(chart.start) != {"95%", "100%"}:
-                raise ValueError(f"chart {chart.id} needs a start for 95% and for 100%")
+                raise ValueError(f"chart {chart.id}: give a start for 95% and one for 100%")
             if len({(b.hardness, b.at) for b in chart.branch}) < len(chart.branch):
-                raise ValueError(f"chart {chart.id} has two branches for the same way")
+                raise ValueError(f"chart {chart.id} has two branches for the same way; leave one out")
             for hardness in chart.start:
                 _ends(chart, hardness, chart.start[hardness], (), set())
         return self

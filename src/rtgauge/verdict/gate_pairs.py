@@ -91,7 +91,7 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
     """
     alternation = alternation_of(record.run)
     if alternation is None:
-        raise CannotGate("the record has no pairs, so it is not the record of a gate")
+        raise CannotGate("the record has no pairs, so it is not a gate's record")
     _check_kernels(record, wish, alternation)
     _check_both_have_all(record.run, alternation)
     steps: dict[tuple[str, int], Step] = {}
@@ -125,7 +125,7 @@ def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
         if candidate.name == wish.series:
             return candidate
     names = ", ".join(candidate.name for candidate in series)
-    raise CannotGate(f"the series {wish.series} was not measured; the record has: {names}")
+    raise CannotGate(f"the series {wish.series} was not measured; the record has only {names}")
 
 
 def run_value(record: Record, wish: GateWish) -> RunValue:
@@ -136,10 +136,10 @@ def run_value(record: Record, wish: GateWish) -> RunValue:
     """
     (conditions,) = _conditions(record.run.planned).values()
     if wish.series is None and len(conditions) > 1:
-        raise CannotGate(f"name the series that decides: --series with one of {', '.join(conditions)}")
+        raise CannotGate(f"name the series that decides: give --series with one of {', '.join(conditions)}")
     name = wish.series or next(iter(conditions))
     if name not in conditions:
-        raise CannotGate(f"the series {name} was not measured; the record has: {', '.join(conditions)}")
+        raise CannotGate(f"the series {name} was not measured; the record has only {', '.join(conditions)}")
     wanted = conditions[name].model_dump_json()
     step = next((step for step in record.steps if step.key.model_dump_json() == wanted), None)
     if step is None:
@@ -217,8 +217,8 @@ def _measured(record: Record, step: Step, wish: GateWish) -> RunValue:
     ]
     if unlike:
         raise CannotGate(
-            f"{step.id} was not measured as wanted: {unlike[0].detail}; --allow-mark {unlike[0].name} counts "
-            "such runs"
+            f"{step.id} was not measured as requested ({unlike[0].detail}); to count such runs, give "
+            f"--allow-mark {unlike[0].name}"
         )
     if step.total is None or not step.total.filled.count:
         return RunValue(why_not="nothing was measured")
@@ -257,11 +257,13 @@ def _quantile_ns(step: Step, figures: Distribution, wish: GateWish) -> int:
     short = too_few_beyond(figures.count, Fraction(wish.quantile[1:]) / 100)
     if short is not None:
         raise CannotGate(
-            f"{step.id}: {wish.quantile} of {figures.count} activations: {short}; give a longer --duration, "
-            "or a lower --quantile"
+            f"{step.id} has too few activations for {wish.quantile} ({figures.count}: {short}); give a "
+            f"longer --duration, or a lower --quantile"
         )
     if field_name in figures.lower_bounds or value_ns is None:
-        raise CannotGate(f"{step.id}: {wish.quantile} lies above the histogram of {step.tool}")
+        raise CannotGate(
+            f"{step.id}: {wish.quantile} is above the end of {step.tool}'s histogram, so its value is unknown"
+        )
     if value_ns <= 0:
-        raise CannotGate(f"{step.id}: {wish.quantile} is {value_ns} ns: a ratio needs values above 0")
+        raise CannotGate(f"{step.id}: {wish.quantile} is {value_ns} ns, but only values above 0 have a ratio")
     return value_ns

@@ -134,7 +134,7 @@ def _longer(step: Step) -> str | None:
 
 def next_for_mark(mark: Mark) -> str:
     """Say how to remove the cause of a mark."""
-    return mark.remedy or "remove the cause and measure again"
+    return mark.remedy or "remove the cause, then measure again"
 
 
 HUGE, HUGE_SHARE = 20, 4
@@ -192,7 +192,7 @@ class NextStep:
         """Propose the next step if the requirement only just holds."""
         longer = _longer(self.step)
         if longer is None:
-            return "look for what makes it late: rtgauge audit"
+            return "see which settings make it late: rtgauge audit"
         return f"see how the maximum grows with time: {self.again({'duration': longer})}"
 
     def when_held(self) -> str:
@@ -203,7 +203,7 @@ class NextStep:
         longer = _longer(self.step)
         if longer is None:
             return "measure again after each change of kernel, firmware or settings"
-        return f"measure for as long as the machine will run: {self.again({'duration': longer})}"
+        return f"measure for about as long as the machine will run: {self.again({'duration': longer})}"
 
     def _against(self, blame: Blame) -> str | None:
         """Propose a change against the culprit that took most of the time; None if no change is known."""
@@ -211,12 +211,12 @@ class NextStep:
         share = format_share(blame.time_share)
         if blame.is_own_work:
             return (
-                f"shorten the thread's work: it took {share} of the largest times, "
-                f"{format_time(blame.worst_ns)} in one; then: {again}"
+                f"shorten the thread's own work, which took {share} of the largest latencies and "
+                f"{format_time(blame.worst_ns)} of one; then: {again}"
             )
         if blame.remedy is None:
             return None
-        return f"{blame.remedy}, since {blame.name} took {share} of the largest times; then: {again}"
+        return f"{blame.remedy}, because {blame.name} took {share} of the largest latencies; then: {again}"
 
     def for_failure(self) -> str:
         """Propose the first that applies: priority, main culprit, disturbances, C-states, kernel, a CPU."""
@@ -260,4 +260,4 @@ class NextStep:
                 else f"rtgauge deploy apply MI, then: {self.again({})}"
             )
             return f"isolate a CPU for the real-time task and measure on it: {how}"
-        return "look for what else makes it late: rtgauge audit"
+        return "see which other settings make it late: rtgauge audit"

@@ -15,7 +15,7 @@ from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.margin import Evidence
 from rtgauge.verdict.requirement import Requirement
 
-ON_TOP = "an interrupt, a driver and a write to the line add to it (17,27: the lines of your board)"
+ON_TOP = "an interrupt, a driver and a write to the line add to it (replace 17,27 by the lines of your board)"
 OVER_GPIO = "--set path=gpio:/dev/gpiochip0:17,27"
 
 
@@ -59,7 +59,7 @@ def _rare(
                 yield _question(
                     f"how late it is once in {beyond.activations:.0e} activations".replace("e+0", "e"),
                     f"the extreme-value estimate of {line.label} is then {format_time(beyond.ns)}, which "
-                    f"exceeds the bound: a longer run may fail",
+                    f"exceeds the bound, so a longer run may fail",
                     measure_command(requirement, longer=True),
                 )
                 return
@@ -78,7 +78,7 @@ def _open(
     metric, period = requirement.metric, requirement.period_ns
     if all(evidence.load == "idle" for evidence in used):
         yield _question(
-            "any load: only idle was measured",
+            "any load, because only idle was measured",
             "a loaded machine has larger latencies, often by orders of magnitude",
             measure_command(requirement),
         )
@@ -110,33 +110,33 @@ def _open(
             break
     if on_the_way and all(evidence.deployment == "as-is" for evidence in used):
         yield _question(
-            "a CPU of its own for the task (isolation, C-states off)",
+            "giving the task a CPU of its own (isolation, C-states off)",
             "this may be enough without another kernel",
             measure_command(requirement, "--deployment MI"),
         )
     if metric == "latency":
         yield _question(
-            "the whole way from an input to an output: latency covers only a timer's wake-up",
+            "the whole way from an input to an output, because latency covers only a timer's wake-up",
             ON_TOP,
             measure_command(replace(requirement, metric="response"), OVER_GPIO),
         )
     steps = [step for record in records for step in record.steps if (str(record.path), step.id) in places]
     if metric == "jitter" and not all(judged_series(step, "latency") for step in steps):
         yield _question(
-            "absolute lateness: a task that is always equally late has no jitter",
+            "absolute lateness, because a task that is always equally late has no jitter",
             "the edge may be regular and yet too late",
             measure_command(requirement),
         )
     paths = [str(step.key.parameters.get("path") or "loop") for step in steps]
     if metric != "latency" and all(path.startswith("loop") for path in paths):
         yield _question(
-            "the line itself: only a loop within the machine was measured",
+            "the line itself, because only a loop within the machine was measured",
             ON_TOP,
             measure_command(requirement, OVER_GPIO),
         )
     if len({evidence.record for evidence in used}) == 1:
         yield _question(
-            "another boot and another day: all evidence is from one run",
+            "another boot and another day, because all evidence is from one run",
             "a low maximum in one run does not guarantee the same in another",
             measure_command(requirement, longer=True),
         )

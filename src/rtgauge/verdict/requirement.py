@@ -89,7 +89,7 @@ def _percent(text: str, key: str, value: str) -> Fraction:
     if not 0 < share <= 1:
         raise _wrong(text, f"{key} must be more than 0% and at most 100%, not {value}")
     if key == "confidence" and share == 1:
-        raise _wrong(text, "no measurement gives a confidence of 100%")
+        raise _wrong(text, "no measurement gives a confidence of 100%; give less, such as 99%")
     return share
 
 
@@ -112,7 +112,7 @@ def parse_requirement(text: str) -> Requirement:
     nearest key.
     """
     if len(text) > 1000:
-        raise InputError(f"a requirement cannot have {len(text)} characters; write it like {EXAMPLE}")
+        raise InputError(f"a requirement of {len(text)} characters is too long; write it like {EXAMPLE}")
     metrics = requirement_metrics()
     values: dict[str, str] = {}
     at = 0
@@ -121,7 +121,8 @@ def parse_requirement(text: str) -> Requirement:
         if match is None:
             raise _wrong(
                 text,
-                f"'{text[at:].strip()[:40]}' is not understood (write a number and its unit together)",
+                f"'{text[at:].strip()[:40]}' is not understood (leave no space between a number and its "
+                f"unit)",
             )
         at = match.end()
         key, sign, value = match[1].lower(), match[2], match[3]
@@ -158,8 +159,8 @@ def parse_requirement(text: str) -> Requirement:
     if period is None:
         raise _wrong(
             text,
-            f"a requirement needs a period or a bound ({', '.join(f'{metric}<=' for metric in metrics)})",
+            f"give a requirement a period or a bound ({', '.join(f'{metric}<=' for metric in metrics)})",
         )
     if period < 2:
-        raise _wrong(text, "half a period of 1ns is not a bound: give one, e.g. latency<=1ns")
+        raise _wrong(text, "half a period of 1ns is not a bound; give one, e.g. latency<=1ns")
     return Requirement("latency", period // 2, hardness, period, confidence)

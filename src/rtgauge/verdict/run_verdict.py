@@ -214,7 +214,7 @@ def _with_left_out(whole: Verdict, run: Run) -> Verdict:
     evidence = {**whole.evidence, "left_out": missing, "left_out_allowed": run.allow_left_out}
     if run.allow_left_out or whole.word in {VerdictWord.FAILS, VerdictWord.CANNOT_TELL}:
         return whole.model_copy(update={"reason": f"{whole.reason}; {words}", "evidence": evidence})
-    remedy = run.left_out[0].remedy if run.left_out else "measure the rest: rtgauge run --resume"
+    remedy = run.left_out[0].remedy if run.left_out else "measure the rest with: rtgauge run --resume"
     following = f"{remedy}; or judge without it: --allow-left-out"
     reason = f"{words}; without it: {whole.reason}"
     return whole.model_copy(
@@ -257,8 +257,8 @@ def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: s
     )
     what = " and ".join(bounded) or "nothing that a requirement bounds"
     raise InputError(
-        f"{plan} cannot answer a requirement on {requirement.metric}: it measures {what}; this can: "
-        f"{measuring_command(requirement)}"
+        f"{plan} cannot answer a requirement on {requirement.metric}, because it measures {what}; give "
+        f"instead: {measuring_command(requirement)}"
     )
 
 

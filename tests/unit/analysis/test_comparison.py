@@ -207,7 +207,7 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
                 "needed); measured difference: p50 +900 ns."
             ),
         ),
-        ([], "Nothing can be compared: a side is empty."),
+        ([], "Nothing can be compared, because one side is empty."),
     ],
 )
 def test_the_sentence_of_two_sides(rows, sentence):

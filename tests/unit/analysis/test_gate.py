@@ -116,7 +116,7 @@ def test_no_pair_and_one_pair_have_no_interval() -> None:
 
 @pytest.mark.parametrize("pairs", [-1, 0, 5, MOST_PAIRS + 1])
 def test_a_gate_of_too_few_or_too_many_pairs_is_refused(pairs: int) -> None:
-    with pytest.raises(InputError, match="needs 6 to"):
+    with pytest.raises(InputError, match="must have 6 to"):
         decide([0.1], larger_than=0.1, max_pairs=pairs)
 
 

@@ -474,7 +474,7 @@ def test_a_latency_that_is_not_the_time_between_is_said() -> None:
     )
     explanation = explain(other, NO_SYMBOLS)
     assert sum(part.ns for part in explanation.parts) == 12_000
-    assert explanation.doubts == ["its latency is not the time from its release to its end"]
+    assert explanation.doubts == ["its latency differs from the time between its release and its end"]
 
 
 _NAMES = (

@@ -103,7 +103,8 @@ def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_do
     assert remedy is not None
     assert remedy.rule == rule
     assert (
-        remedy.what == "give logger a lower real-time priority than the thread that it delays, or another CPU"
+        remedy.what
+        == "give logger a lower real-time priority than the thread that it delays, or move it to another CPU"
     ) == (rule is None)
 
 

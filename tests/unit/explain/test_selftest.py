@@ -128,7 +128,7 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     text = console.file
     assert isinstance(text, io.StringIO)
     assert (
-        "The explanations are not right: of 2 injected stalls, 1 were found and 1 named correctly "
+        "The explanations are not right: of 2 injected stalls, 1 was found and 1 named correctly "
         "(50%), 1 of them with the right size" in text.getvalue()
     )
     assert "Self test" in html(record)
@@ -144,7 +144,9 @@ def test_the_first_sentence_is_right_only_of_right_sizes() -> None:
 
     assert of(73).passed and of(36).passed
     assert verdict_words(of(73)).startswith("The explanations are right: ")
-    assert verdict_words(of(36)).startswith("The explanations name the causes: ")
+    assert verdict_words(of(36)).startswith(
+        "The explanations name the right causes, but not always the right size: "
+    )
     assert "73 named correctly (100%), 36 of them with the right size" in verdict_words(of(36))
 
 

@@ -146,11 +146,11 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     assert hog.next is not None
     assert irq.next is not None
     assert hog.next.startswith(
-        "give hog a lower real-time priority than the thread that it delays, or another CPU, since "
-        "task hog took 97.9% of"
+        "give hog a lower real-time priority than the thread that it delays, or move it to another CPU, "
+        "because task hog took 97.9% of"
     )
     assert "/proc/irq/31/smp_affinity_list" in irq.next
-    assert "(rtgauge audit: irqs-on-isolated), since irq 31 (virtio-net) took" in irq.next
+    assert "(rtgauge audit: irqs-on-isolated), because irq 31 (virtio-net) took" in irq.next
 
 
 def test_a_mark_of_several_figures_is_one_badge(path: Path) -> None:
@@ -183,7 +183,7 @@ def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:
     )
     verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record), blame_of=blame_of)
     assert verdict.next is not None
-    assert "shorten the thread's work: it took" in verdict.next
+    assert "shorten the thread's own work, which took" in verdict.next
 
 
 def test_page_faults_are_to_be_kept_out_of_the_loop(tmp_path: Path) -> None:
@@ -213,14 +213,18 @@ def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> No
 def test_a_step_in_which_nothing_was_frozen_says_so(tmp_path: Path) -> None:
     record = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
     add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [])
-    assert "idle: explained: no latency was recorded with its events" in shown(Record.open(record))
+    assert "idle: no latency is explained, because none was recorded with its events" in shown(
+        Record.open(record)
+    )
     assert html(Record.open(record))
 
 
 def test_raw_traces_are_exported_of_one_step(path: Path, tmp_path: Path) -> None:
     record = Record.open(path)
     out = tmp_path / "trace.dat"
-    with pytest.raises(InputError, match="a trace covers one step: choose one with --step:"):
+    with pytest.raises(
+        InputError, match=r"a trace covers one step, but this record has traces of .*; choose one with --step"
+    ):
         export(record, "trace.dat", out)
     one = Record(record.path, record.run, record.steps[:1], record.systems)
     with pytest.raises(InputError, match=r"trace.dat is binary: give a file with -o FILE"):

@@ -201,14 +201,17 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
         ("", "jobs"),
         ('[[jobs]]\nname = "a"\nbaseline = "M"\n', "baseline and candidate"),
         ('[[jobs]]\nname = "a"\ntags = ["arm"]\n', "no board has the tags arm"),
-        ('[[jobs]]\nname = "a"\n[[jobs]]\nname = "a"\n', "two jobs have the name a"),
+        ('[[jobs]]\nname = "a"\n[[jobs]]\nname = "a"\n', "two jobs are called a"),
         ('[[jobs]]\nname = "../a"\n', "name"),
         ('[[jobs]]\nname = "a"\nplan = "--out=/"\n', "plan"),
         ('[[jobs]]\nname = "a"\nprogram = "sh"\n', "program"),
-        ('[[jobs]]\nname = "a"\nimages = ["x"]\n', "no image x"),
+        ('[[jobs]]\nname = "a"\nimages = ["x"]\n', "the image x, which the plan does not list"),
         ('[[jobs]]\nname = "a"\nimages = ["x"]\n[[images]]\nname = "x"\n', "no board has the images x"),
         ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "lab:{image}"\n', "stands for an image"),
-        ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "local"\nimage = "x"\n', "no image x"),
+        (
+            '[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "local"\nimage = "x"\n',
+            "the image x, which the plan does not list",
+        ),
     ],
 )
 def test_a_wrong_plan_is_refused(tmp_path: Path, jobs: str, says: str) -> None:

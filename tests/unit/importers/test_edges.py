@@ -117,7 +117,7 @@ def test_half_periods_and_whole_periods_are_jitter_against_the_nominal_period(
         (EdgeOptions("1", "2", threshold=float("nan")), "not a usable number"),
         (EdgeOptions("1", period_ns=10, time_unit="days"), "not a unit of time"),
         (EdgeOptions("1", period_ns=10, any_edge_answers=True), "--any-edge"),
-        (EdgeOptions("1", "2", sample_rate_hz=-1.0), "not above 0"),
+        (EdgeOptions("1", "2", sample_rate_hz=-1.0), "must be above 0"),
     ],
 )
 def test_what_cannot_be_is_refused_and_no_record_begun(tmp_path, options, words):
@@ -132,7 +132,7 @@ def test_channels_the_other_way_round_have_an_answer_to_each_but_the_next_stimul
         "Time(s),CH1(V),CH2(V)\n"
         + "".join(f"{i}e-6,{3.3 * (i > 50):.1f},{3.3 * (i > 40):.1f}\n" for i in range(100))
     )
-    with pytest.raises(InputError, match="other way round"):
+    with pytest.raises(InputError, match="did you swap the two channels"):
         _record(tmp_path / "one.csv", EdgeOptions("1", "2"))
 
 

@@ -120,7 +120,7 @@ def test_what_only_newer_versions_of_hwlatdetect_print(tmp_path):
         "mtbf_s": 33.5,
     }
     (mark,) = [mark for mark in record.steps[0].marks if mark.name == "samples-missing"]
-    assert mark.detail.startswith("2 more gaps")
+    assert mark.detail.startswith("the file lacks 2 further gaps")
 
 
 def test_samples_that_hwlatdetect_recorded_and_that_are_not_there(tmp_path):

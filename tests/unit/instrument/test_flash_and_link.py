@@ -60,7 +60,7 @@ def test_instruments_by_path_and_id(monkeypatch):
     for wrong, why in (
         ("serial:", "more than one"),
         ("serial:E66F", "no such instrument"),
-        ("serial:pico", "write it like"),
+        ("serial:pico", "give one such as"),
     ):
         with pytest.raises(InputError, match=why):
             link.resolve(wrong)

@@ -128,5 +128,5 @@ def test_a_configuration_in_ticks():
     body = Configuration(Mode.PERIODIC, nominal_ns=15_000_000, count=7).encode(125_000_000)
     assert len(body) == 36
     assert struct.unpack_from("<IQI", body, 20) == (1_875_000, 7, 1)
-    with pytest.raises(MeasureError, match="does not fit"):
+    with pytest.raises(MeasureError, match="cannot hold this configuration"):
         Configuration(Mode.RESPONSE, stimulus_pin=300).encode(125_000_000)

@@ -65,7 +65,7 @@ def test_addresses():
     assert latmon_address("latmon:[fe80::1]:99") == ("fe80::1", 99)
     assert latmon_address("latmon:fe80::1") == ("fe80::1", 2306)
     for wrong in ("latmon:", "latmon:a:b", "latmon:a:0", "latmon:a:65536", "latmon::5"):
-        with pytest.raises(InputError, match="write it like"):
+        with pytest.raises(InputError, match="give one such as"):
             latmon_address(wrong)
 
 
@@ -91,7 +91,7 @@ def test_bulks_without_end_after_the_stop():
     with here, there:
         session = LatmonSession(here, 1_000, 10)
         there.sendall(struct.pack(">6I", 0, 1_000, 1_000, 1_000, 0, 1) * 500)
-        with pytest.raises(MeasureError, match="it is not a latmon"):
+        with pytest.raises(MeasureError, match="this is not a latmon"):
             session.stop()
 
 

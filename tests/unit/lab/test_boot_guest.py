@@ -63,7 +63,7 @@ def test_one_whose_qemu_ended(console: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(boot_guest, "process_of", lambda name: None)
     error = not_up()
     assert isinstance(error, QemuEndedError)
-    assert "boot it again" in str(error)
+    assert "boot the guest again" in str(error)
 
 
 def test_of_a_long_console_the_end_is_kept(console: Path) -> None:

@@ -184,7 +184,7 @@ def test_a_table_of_a_few_bytes_that_stands_for_a_billion_values_is_not_decoded(
     replace_windows(path, bomb, with_checksum=with_checksum)
     assert table(path).stat().st_size < 200_000
     started = time.process_time()
-    with pytest.raises(RecordError, match="would become"):
+    with pytest.raises(RecordError, match="would expand to"):
         read(path)
     assert time.process_time() - started < 10
 
@@ -208,7 +208,7 @@ def test_padding_and_holes_allow_no_more_values(path):
         file.write(content[:-length])
         file.seek(16 << 20, os.SEEK_CUR)
         file.write(content[-length:])
-    with pytest.raises(RecordError, match="would become 6"):
+    with pytest.raises(RecordError, match="would expand to 6"):
         read(path)
 
 
@@ -225,7 +225,7 @@ def test_twenty_thousand_series_are_read_soon(path):
 
 def test_many_windows_that_are_all_the_same_are_not_decoded(path):
     replace_windows(path, frame().select(pl.all().gather([0] * 400_000)), with_checksum=True)
-    with pytest.raises(RecordError, match="would become"):
+    with pytest.raises(RecordError, match="would expand to"):
         read(path)
 
 
@@ -269,7 +269,7 @@ def test_a_value_of_another_type_is_refused(path, place, value):
         holder = holder[key]
     holder[place[-1]] = value
     file.write_text(json.dumps(written))
-    with pytest.raises(RecordError, match="not a file of a record"):
+    with pytest.raises(RecordError, match="does not have a record's format"):
         Record.open(path)
 
 
@@ -400,7 +400,7 @@ def test_toml_that_is_refused(text):
 def test_the_longest_keys_do_not_take_long():
     text = "\n".join(f"k{i}." + ".".join("a" * 63) + " = 1" for i in range(2_000))
     started = time.process_time()
-    with pytest.raises(ValueError, match="64 deep"):
+    with pytest.raises(ValueError, match="64 levels deep"):
         parse_toml(text)
     assert time.process_time() - started < 10
 

@@ -86,7 +86,7 @@ def test_wrong_facts_are_one_line_with_the_path(
     path = write_record(tmp_path, Shape(system=system, loads=("idle",)))
     with pytest.raises(RecordError) as refused:
         Record.open(path)
-    assert f"system.json is not a file of a record ({where}" in str(refused.value)
+    assert f"system.json does not have a record's format ({where}" in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

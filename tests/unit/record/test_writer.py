@@ -119,7 +119,7 @@ def test_a_step_is_not_measured_twice(tmp_path):
     writer.commit_step(one, windows)
     with pytest.raises(InputError, match="already"):
         writer.step_folder(one.id)
-    with pytest.raises(ValueError, match="not the name"):
+    with pytest.raises(ValueError, match="cannot be the name"):
         writer.step_folder("../../etc")
 
 
@@ -150,7 +150,7 @@ def test_full_disk_leaves_the_finished_steps(tmp_path, monkeypatch, call):
     with monkeypatch.context() as patch:
         patch.setattr(os, call, full)
         with pytest.raises(
-            MeasureError, match=r"disk full: .*free space.*the results so far are in"
+            MeasureError, match=r"disk is full: .*free space.*the results so far are in"
         ) as error:
             writer.commit_step(two, windows)
     assert "\n" not in str(error.value)
@@ -162,7 +162,7 @@ def test_a_run_json_that_cannot_be_written_whole_stays_the_old_one(tmp_path, mon
     old = (writer.path / "run.json").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
-        with pytest.raises(MeasureError, match="disk full"):
+        with pytest.raises(MeasureError, match="disk is full"):
             writer.write_run(run(writer.id, steps=["x"]))
     assert (writer.path / "run.json").read_bytes() == old
     assert sorted(p.name for p in writer.path.iterdir()) == ["run.json", "steps", "targets"]

@@ -120,7 +120,7 @@ def test_filled_in_values_are_there_only_with_missed_activations_and_explained(
     assert filled.filled.p99_9_ns is not None
     assert f"{filled.filled.p99_9_ns / 1000:,.1f}" in rows["memory"]
     assert len(rows["memory"]) == len(rows["idle"]) + 1
-    assert text.count("filled: a missed activation counts with the latency it would have had") == 1
+    assert text.count("filled: each missed activation counts with the latency it would have had") == 1
     assert "filled" not in brief(records["1 CPU"])
 
 

@@ -52,20 +52,19 @@ def curve(*repeats: tuple[int | None, int | None]) -> Curve:
         (
             curve((200, 100)),
             (
-                "response, idle: 5.00 kHz sustained (every 200 us); lost cycles at 100 us; the search "
-                "is not finished"
+                "response, idle: 5.00 kHz sustained (every 200 us); lost cycles at 100 us; the search did not finish"
             ),
         ),
         (
             curve((None, 100), (84, 77)),
             (
-                "response, idle: no period is sustained: cycles were lost at every measured period in "
+                "response, idle: no period is sustained, because cycles were lost at every measured period in "
                 "1 of 2 repeats"
             ),
         ),
         (
             curve((None, 100)),
-            "response, idle: no period is sustained: cycles were lost at every measured period",
+            "response, idle: no period is sustained, because cycles were lost at every measured period",
         ),
     ],
 )

@@ -111,7 +111,7 @@ def test_the_table_has_the_numbers_of_the_record(tmp_path: Path):
         assert f"{step.total.max_ns / 1000:,.1f}" in text
     assert "missed filled in" in text
     assert (
-        "missed filled in: the line above, with missed activations added at the latency that they would "
+        "missed filled in: the line above, plus each missed activation with the latency that it would "
         "have had" in text
     )
     assert "missed filled in" not in read(tmp_path, Shape(seed=2, missed_under=())).text
@@ -306,7 +306,7 @@ def test_what_a_foreign_tool_did_not_count_is_not_called_none(tmp_path: Path):
     ).text
     assert "the number of missed activations is unknown" in text
     assert "?: not known" in text
-    assert "Steps measured by cyclictest 2.40 have the figures that it printed" in text
+    assert "Steps measured by cyclictest 2.40 have the figures that the tool printed" in text
     assert (
         "the number of missed activations"
         not in Reader(html(replace(record, run=record.run.model_copy(update={"verdicts": []})))).text

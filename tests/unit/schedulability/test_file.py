@@ -61,7 +61,7 @@ def test_rate_monotonic_priorities_on_each_cpu():
         ("", "has no task"),
         ("task = 3", "task"),
         ("[[task]", "is not TOML"),
-        ("a = " + "[" * 5_000, "nested more than 64 deep"),
+        ("a = " + "[" * 5_000, "nested more than 64 levels deep"),
         (f"a = {'9' * 5_000}", "is not TOML"),
         ("[[tsak]]\nname = 'a'", "unknown key 'tsak'; did you mean 'task'"),
         (

@@ -185,7 +185,7 @@ def test_a_response_far_above_its_calculated_bound_is_remarked_on():
     (remark,) = above_the_bound(measured_set(a_step()[0]))  # of `high` it is as calculated
     assert (
         remark
-        == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms: something ran that is not in the task set"
+        == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms; something ran that is not in the task set"
     )
 
 
@@ -240,7 +240,7 @@ def test_the_figure():
     figure = measured_figure(made)
     assert figure is not None
     assert figure.name == figure_name(made) == "timeline-01-taskset-idle"
-    assert "1 deadlines missed" in figure.specs[0]["description"]
+    assert "Missed deadlines: 1." in figure.specs[0]["description"]
     assert measured_figure(a_step()[0]) is None
 
 
@@ -272,7 +272,7 @@ def test_the_page_has_the_papers_tables(tmp_path, execution):
     ):
         assert text in body, text
     assert "<low>" not in body
-    assert ("Busy loops burnt CPU time" in body) == (execution == "cpu")
+    assert ("The busy loops counted CPU time" in body) == (execution == "cpu")
     assert "No step was finished" not in page
 
 
@@ -282,10 +282,10 @@ def test_execution_times_from_a_record(tmp_path):
     assert [task.execution_ns for task in found.tasks] == [3 * MS + 9, 5 * MS]
     assert "01-taskset-idle" in notes[0]
     invalid = a_step(marks=[Mark(name="watchdog", severity=Severity.INVALID, detail="x")])[0]
-    with pytest.raises(InputError, match="no task, not of 'high'"):
+    with pytest.raises(InputError, match="no task, but not of 'high'"):
         execution_from_record(TASKSET.own(made.key).task_set, Record(tmp_path, run(), [invalid], {}))
     other = replace(TASKSET.own(made.key).task_set.tasks[0], name="third")
-    with pytest.raises(InputError, match="high, <low>, not of 'third'"):
+    with pytest.raises(InputError, match="high, <low>, but not of 'third'"):
         execution_from_record(
             replace(TASKSET.own(made.key).task_set, tasks=(other,)), Record(tmp_path, run(), [made], {})
         )

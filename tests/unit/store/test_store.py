@@ -154,7 +154,7 @@ def test_a_record_that_was_removed_keeps_its_figures(records: Path, store: str) 
     shutil.rmtree(folders[0])
     listed = run("store", "list", "--store", store)
     assert f"{folders[0].name} (gone)" in listed.stdout
-    assert "1 record gone" in listed.stderr
+    assert "the folder of 1 record no longer exists" in listed.stderr
     assert "is gone" in run("store", "show", folders[0].name, "--store", store).stdout
     kept = asked("rebuild", records, "--store", store)
     assert (kept["missing"], kept["dropped"], kept["read"]) == ([folders[0].name], False, 1)

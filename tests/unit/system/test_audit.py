@@ -331,7 +331,7 @@ remedy = "remedy"
         ('fact = "a.b"', 'fact = "a.b", file = "/x"', "file and fact"),
         ('fact = "a.b"', 'fact = "a b"', "rule 'one'.*fact"),
         ("is = 1", "si = 1", "rule 'one'.*unknown key 'si'.*is-not"),
-        ("is = 1", "present = true", "'present' needs"),
+        ("is = 1", "present = true", "give 'present' only with"),
         ("is = 1", 'covers = "cpu.isolated"', "rule 'one'.*covers"),
         ("why =", "wy =", "rule 'one'.*why"),
         ("title =", "titel =", "rule 'one'"),
@@ -340,7 +340,7 @@ remedy = "remedy"
         ("[[rule]]", "[[rule", "not TOML"),
         ('severity = "minor"', 'severity = "minor"\nsince = "six"', "rule 'one'.*since"),
         ('severity = "minor"', 'severity = "minor"\nfor = ["rtai"]', "rule 'one'.*for.*rtai"),
-        ('remedy = "remedy"\n', 'remedy = "remedy"\n' + RULE, "two rules have this id"),
+        ('remedy = "remedy"\n', 'remedy = "remedy"\n' + RULE, "another rule has this id"),
     ],
 )
 def test_a_rule_that_is_wrong_is_named(before: str, after: str, said: str) -> None:

@@ -52,9 +52,9 @@ def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
         ("CHM", GUEST, "the kernel offers no C-state"),
         ("HM", [[0], [1]], "no second thread"),
         ("M", [[0]], "a single core"),
-        ("cores=3", GUEST, "it has 2 core(s)"),
+        ("cores=3", GUEST, "it has only 2 cores"),
         ("smt=off,isolate=1", GUEST, "CPU 1, which should be isolated, is offline in this deployment"),
-        ("isolate=0-3", GUEST, "needs at least two"),
+        ("isolate=0-3", GUEST, "one must remain"),
         ("HM", GUEST, None),
         ("MI", GUEST, None),
         ("Single", GUEST, None),
@@ -178,6 +178,6 @@ def test_rules_that_take_a_boot_become_their_parameters() -> None:
     assert why_not_by_boot(deployment, four, X86) is None
     cannot = why_not(deployment, four)
     assert cannot is not None
-    assert "needs a boot" in cannot.reason
+    assert "takes effect only after a boot" in cannot.reason
     with pytest.raises(InputError, match="boot has no 'thp'"):
         parse_deployment("boot=thp")

@@ -100,7 +100,7 @@ def test_the_abi_is_that_of_the_modules() -> None:
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"/proc/modules": None}, "loads no modules; measure with space user over a path other"),
+        ({"/proc/modules": None}, "loads no modules; measure in user space over a path other"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
         (
             {},
@@ -214,7 +214,7 @@ def module(folder: Path, name: str, words: dict[str, str]) -> None:
             {"vermagic": "6.1.0-other SMP", "rtgauge_abi": ABI},
             f"was built for the kernel 6.1.0-other (vermagic), but this is {RELEASE}",
         ),
-        ({"vermagic": f"{RELEASE} SMP", "rtgauge_abi": "9"}, f"has ABI 9, but this rtgauge needs ABI {ABI}"),
+        ({"vermagic": f"{RELEASE} SMP", "rtgauge_abi": "9"}, f"has ABI 9, but this rtgauge uses ABI {ABI}"),
         ({"vermagic": f"{RELEASE} SMP"}, "has ABI (none)"),
     ],
 )
@@ -255,7 +255,7 @@ def test_modules_of_ones_own_are_those_of_the_kernel_where_there_are_several(
         ("EPERM", False, "run as root"),
         ("ENOEXEC", False, f"a kernel other than {RELEASE} (vermagic)"),
         ("ENOENT", False, "lacks a function"),
-        ("EIO", False, "refuses rtgauge_wire (EIO); the reason is in the kernel's log"),
+        ("EIO", False, "refuses rtgauge_wire (EIO); find the reason with dmesg"),
     ],
 )
 def test_what_the_kernel_refuses_is_explained(error: str, signed_only: bool, says: str) -> None:

@@ -76,11 +76,11 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
     [
         ({"/proc/modules": None}, "loads no modules"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
-        ({"/proc/ipipe/version": None}, "this kernel is not RTAI's: it has no I-pipe"),
+        ({"/proc/ipipe/version": None}, "this is not an RTAI kernel, because it has no I-pipe"),
         (
             {},
             (
-                "rtai_hal and rtai_sched are not loaded, and not in /usr/realtime/modules, "
+                "rtai_hal and rtai_sched are neither loaded nor in /usr/realtime/modules, "
                 "/opt/rtai/modules; install RTAI there"
             ),
         ),

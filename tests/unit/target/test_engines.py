@@ -118,7 +118,7 @@ def test_without_a_compiler_the_command_is_named(tmp_path: Path, monkeypatch: py
 
 def test_without_sources_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PACKAGE", tmp_path / "a" / "b")
-    with pytest.raises(MeasureError, match="no sources"):
+    with pytest.raises(MeasureError, match="nor the sources"):
         engine_for("armv7l")
 
 

@@ -44,7 +44,8 @@ def test_without_wait_it_is_refused_at_once_and_says_how_to_wait(holders: list[d
     holders.append(HOLDER)
     reasons: list[str] = []
     with pytest.raises(
-        LockedError, match=r"held by run quick-1, rtgauge run \(pid 7\); .*\(--wait TIME waits for it\)"
+        LockedError,
+        match=r"held by run quick-1, rtgauge run \(pid 7\); .*\(give --wait TIME to wait for it\)",
     ):
         TargetOpener(waits=reasons.append).open("local", "mine", "label", 1)
     assert not reasons
@@ -59,8 +60,8 @@ def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str,
             "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until the run has ended, or end it"
         ),
         (
-            "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); it needs about 1 "
-            "min 30 s more; wait until the run has ended, or end it"
+            "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); the run takes about "
+            "1 min 30 s more; wait until the run has ended, or end it"
         ),
     ]
 
@@ -98,12 +99,12 @@ def test_two_names_of_one_machine_are_told(holders: list[dict[str, Any]]) -> Non
             {"silent_ns": 42 * 10**9, "lease_left_ns": 80 * 10**9},
             (
                 "its host has been silent for 42 s, and its lease ends in 1 min 20 s; wait until "
-                "then, or end the run: "
+                "then, or end the run with: "
             ),
         ),
         (
             {"silent_ns": 900 * 10**9, "lease_left_ns": 0},
-            "its lease is over, and its guard is stopped or hangs; end the run: ",
+            "its lease is over, and its guard is stopped or hangs; end the run with: ",
         ),
     ],
 )

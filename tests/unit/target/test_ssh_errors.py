@@ -36,7 +36,7 @@ Host key verification failed.
         ("ssh: connect to host board port 2222: No route to host\n", ["No route to host", "switched on"]),
         ("ssh: connect to host board port 2222: Connection refused\n", ["Connection refused", "sshd"]),
         ("ssh: connect to host board port 2222: Connection timed out\n", ["timed out"]),
-        ("something new\n", ["something new", "try by hand"]),
+        ("something new\n", ["something new", "try it by hand"]),
         ("", ["ssh said nothing"]),
     ],
 )

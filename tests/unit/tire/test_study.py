@@ -110,8 +110,8 @@ def test_a_search_stays_within_half_of_the_memory(tmp_path: Path) -> None:
         ({"solver": "halp"}, "did you mean 'halo'"),
         ({"solver": "halo,"}, "separated by commas"),
         ({"threads": "0"}, "numbers from 1"),
-        ({"threads": "core"}, "write numbers"),
-        ({"nodes": "4,x"}, "write numbers"),
+        ({"threads": "core"}, "give numbers"),
+        ({"nodes": "4,x"}, "give numbers"),
         ({"duration": "5"}, "has no unit"),
         ({"duration": "0s"}, "more than 0"),
         ({"duration": "5ms"}, "shorter than its period"),
@@ -126,9 +126,9 @@ def test_what_cannot_be_is_refused_with_the_reason(words: dict[str, Any], said: 
 
 
 def test_one_load_and_one_deployment() -> None:
-    with pytest.raises(InputError, match="under one load"):
+    with pytest.raises(InputError, match="under a single load"):
         STUDY.begin(Overrides(loads=["idle", "cpu"]))
-    with pytest.raises(InputError, match="under one deployment"):
+    with pytest.raises(InputError, match="under a single deployment"):
         STUDY.begin(Overrides(deployments=["M", "MI"]))
     plan = STUDY.begin(Overrides(loads=["cpu"], deployments=["M"]))
     assert {(key.load, key.deployment) for key in plan.steps} == {("cpu", "M")}

@@ -48,7 +48,7 @@ def test_only_and_without() -> None:
     assert names(offered(files, without=["thp"])) == names(offered(files)) - {"thp"}
     with pytest.raises(InputError, match="no setting 'thq'; did you mean 'thp'"):
         offered(files, only=["thq"])
-    with pytest.raises(InputError, match="--cpus 0,76-77: CPU 76-77 is not online; online: 0-3"):
+    with pytest.raises(InputError, match="--cpus 0,76-77: CPU 76-77 is not online; choose from 0-3"):
         offered(files, cpus="0,76-77")
 
 
@@ -142,7 +142,7 @@ def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
 def test_what_takes_a_boot_is_tried_where_each_set_of_settings_is_booted() -> None:
     files = machines.badly_set_rt()
     live, booted = offered(files, cpus="1"), offered(files, cpus="1", by_boot=True)
-    assert "it needs a boot: skew_tick=1" in {each.why for each in live.not_tried}
+    assert "it takes effect only after a boot with skew_tick=1" in {each.why for each in live.not_tried}
     assert {each.id: each.part for each in booted.candidates}["skew-tick"] == "boot=skew-tick"
     parts = ["boot=skew-tick", "settings=thp", "isolate=1"]
     assert deployment_name(parts, "1") == "isolate=1,settings=thp,boot=skew-tick"
@@ -153,4 +153,4 @@ def test_daemons_that_would_set_a_value_back_are_said() -> None:
     assert offered(files).daemons == ["tuned"]
     assert offered(files, only=["ksm"]).daemons == []
     notes = [note for table in offer_tables(offered(files), details=False) for note in table.notes]
-    assert "These daemons set values back; such trials stop them: tuned." in notes
+    assert "These daemons set values back, so trials of such values stop them: tuned." in notes

@@ -37,7 +37,7 @@ def measured(deployment: str, rounds: int, used_uj: int) -> Step:
 def test_both_sides_are_compared_by_the_best_count_and_by_energy() -> None:
     steps = [measured("as-is", 100, 50_000), measured("as-is", 120, 50_000), measured(KEPT, 88, 60_000)]
     assert costs(steps, KEPT) == [
-        "CPU 1 is taken from everything else",
+        "nothing else can use CPU 1",
         "scheduler: rounds of hackbench -20.0 %",
         "scheduler: energy +20.0 %",
     ]

@@ -93,7 +93,7 @@ def test_wrong_input_is_refused(changes: dict[str, Any], why: str) -> None:
 
 
 def test_only_latency_is_tuned() -> None:
-    with pytest.raises(InputError, match="tune measures latency"):
+    with pytest.raises(InputError, match="tune judges by latency"):
         planned("jitter<=1ms")
 
 

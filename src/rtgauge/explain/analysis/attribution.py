@@ -146,7 +146,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         doubts.append(scene.quota.doubt)
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
     if rest != 0:
-        doubts.append("its latency is not the time from its release to its end")
+        doubts.append("its latency differs from the time between its release and its end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
     ordered = list(parts.values())
     if moment.is_wait:

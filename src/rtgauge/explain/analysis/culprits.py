@@ -233,7 +233,7 @@ OF_PROGRAM = {
         "raise the quota (cpu.max, in version 1 cpu.cfs_quota_us), allow a burst (cpu.max.burst, "
         "cpu.cfs_burst_us), or move the thread to another control group"
     ),
-    Kind.STOPPED: "find out what stops it: a shell, a debugger, a checkpoint",
+    Kind.STOPPED: "find out what stops it, such as a shell, a debugger or a checkpoint",
 }
 
 
@@ -255,7 +255,10 @@ def _of_program(ranked: RankedCulprit) -> str | None:
             f"give {'the thread that wakes it' if ranked.worst.moment.is_wait else 'the thread'} a "
             "real-time priority (chrt -f)"
         )
-    return f"give {culprit.name} a lower real-time priority than the thread that it delays, or another CPU"
+    return (
+        f"give {culprit.name} a lower real-time priority than the thread that it delays, or move it to "
+        f"another CPU"
+    )
 
 
 def _wakes(ranked: RankedCulprit) -> bool:

@@ -167,7 +167,7 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.INTERRUPTS_OFF | Kind.PREEMPTION_OFF:
             return f"{culprit.kind} in {name}"
         case Kind.THROTTLED:
-            return culprit.mechanism or "throttling or a server of lower tasks"
+            return culprit.mechanism or "throttling or a server of lower-priority tasks"
         case Kind.QUOTA:
             return f"CPU quota of {name}"
         case Kind.WAKER:
@@ -218,15 +218,15 @@ def part_words(part: Part) -> str:
     match culprit.kind:
         case Kind.TIMER_LATE:
             return (
-                f"its timer's interrupt did not come while {task} ran: interrupts were off, or the CPU "
-                f"stood still{where}"
+                f"its timer's interrupt did not come while {task} ran, because interrupts were off or the "
+                f"CPU stood still{where}"
             )
         case Kind.INTERRUPTS_OFF:
             return f"interrupts were off{where} while {task} ran"
         case Kind.NO_SOFTWARE:
             return (
-                f"no software ran{_on(part)}: no event and no interrupt, although timers were due; "
-                f"firmware, bus or hypervisor"
+                f"no software ran{_on(part)}: there was no event and no interrupt, although timers were "
+                f"due; the cause is the firmware, the bus or the hypervisor"
             )
         case Kind.IDLE_EXIT:
             return f"the CPU left idle {culprit.name}" if culprit.name else "the CPU left its idle loop"
@@ -240,7 +240,7 @@ def part_words(part: Part) -> str:
             who = f"{task} ran" if culprit.name else "the CPU was idle"
             return (
                 f"{who} while the thread was ready: "
-                f"{culprit.mechanism or 'throttling, or a server of lower tasks'}"
+                f"{culprit.mechanism or 'throttling, or a server of lower-priority tasks'}"
             )
         case Kind.QUOTA:
             return f"the CPU quota of its control group {culprit.name} was used up"
@@ -274,7 +274,11 @@ def part_words(part: Part) -> str:
         case Kind.EITHER:
             return f"{culprit.name} ran: the kernel did not trace the switch between these tasks"
         case Kind.OWN:
-            return f"{culprit.name} ran itself" if culprit.name else "it ran itself until it read the clock"
+            return (
+                f"{culprit.name} itself ran"
+                if culprit.name
+                else ("the thread itself ran until it read the clock")
+            )
         case _:
             return culprit_name(culprit)
 

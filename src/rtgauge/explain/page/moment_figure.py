@@ -84,13 +84,12 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
     )
     notes = [
         (
-            "Bars: the task that the CPU was in; thin bars above them: interrupts and softirqs; "
-            "grey: idle; empty: a switch that was not traced. "
-            "The first lane: the parts of the latency."
+            "The first lane shows the parts of the latency. Each other lane shows which task a CPU ran, "
+            "and, in thin bars, its interrupts and softirqs. Grey: idle. Empty: a switch that was not traced."
         )
     ]
     if len(lines) > len(shown):
-        notes.append(f"{len(lines) - len(shown)} more CPUs are not drawn.")
+        notes.append(f"CPUs that are not drawn: {len(lines) - len(shown)}.")
     return Figure(figure_name(step), title, title, [spec], notes=notes)
 
 

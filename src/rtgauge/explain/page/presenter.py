@@ -53,7 +53,7 @@ def verdict_words(result: SelfTest) -> str:
     word = (
         "The explanations are right"
         if result.passed and sized
-        else "The explanations name the causes"
+        else "The explanations name the right causes, but not always the right size"
         if result.passed
         else "The explanations are not right"
     )
@@ -62,7 +62,8 @@ def verdict_words(result: SelfTest) -> str:
     others = f"; {latencies} of the machine's own" if result.others else ""
     named = f"{result.named} named correctly ({share}), {result.sizes_right} of them with the right size"
     return (
-        f"{word}: of {plural(result.injected, 'injected stall')}, {result.found} were found and "
+        f"{word}: of {plural(result.injected, 'injected stall')}, {result.found} "
+        f"{'was' if result.found == 1 else 'were'} found and "
         f"{named}{others}"
     )
 
@@ -71,12 +72,14 @@ def selftest_grid(result: SelfTest) -> Table:
     """Return the confusion matrix with a row for each kind of stall. The last column has wrong answers."""
     notes = [
         (
-            "Size off: difference between the explained and the injected size, for correctly named stalls; "
-            "right:"
-            " within the larger of 5 us and 1 %."
+            "size off: the difference between the explained and the injected size of the correctly named "
+            "stalls. size right: this difference is at most 5 us or 1 %, whichever is larger."
         ),
-        "All should be found and 95 % named; the median unattributed time should be at most 5 us.",
-        *(f"Not tried: {kind}: {reason}." for kind, reason in result.not_tried.items()),
+        (
+            "All stalls should be found, and 95 % named correctly; the median unattributed time should be at "
+            "most 5 us."
+        ),
+        *(f"{kind} was not tried: {reason}." for kind, reason in result.not_tried.items()),
     ]
     return Table("Injected stalls", COLUMNS, [_row(kind) for kind in result.kinds], notes)
 
@@ -173,7 +176,7 @@ def _summary(explained: ExplainedStep) -> str:
     """Return "12 latencies explained, 2 of them only partly; unattributed at most 3.1 us"."""
     count = len(explained.explanations)
     if count == 0:
-        return "explained: no latency was recorded with its events"
+        return "no latency is explained, because none was recorded with its events"
     partly = sum(bool(known.doubts) for known in explained.explanations)
     text = f"{plural(count, 'latency') if count == 1 else f'{count} latencies'} explained"
     if partly:

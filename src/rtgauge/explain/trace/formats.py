@@ -121,7 +121,7 @@ def event_format(path: str, text: str) -> EventFormat:
     system, _, name = path.partition("/")
     number, title = _ID.search(text[:MOST_TEXT]), _NAME.search(text[:MOST_TEXT])
     if len(text) > MOST_TEXT or number is None or title is None or title[1] != name:
-        raise RecordError(f"not the format of a trace event: {path[:60]!r}")
+        raise RecordError(f"the format of the trace event {path[:60]!r} is damaged")
     lines = text.split("\nprint fmt:", 1)[0].splitlines()
     fields = [field for line in lines[: MOST_FIELDS + 10] if (field := _field(line)) is not None]
     if (
@@ -129,7 +129,7 @@ def event_format(path: str, text: str) -> EventFormat:
         or len(fields) > MOST_FIELDS
         or any(field.offset + field.size > MOST_RECORD for field in fields)
     ):
-        raise RecordError(f"not the format of a trace event: {path[:60]!r}")
+        raise RecordError(f"the format of the trace event {path[:60]!r} is damaged")
     return EventFormat(
         system, name, int(number[1]), tuple(field for field in fields if not field.name.startswith("common_"))
     )
@@ -170,9 +170,9 @@ def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLay
         or (stamp.offset, stamp.size) != (0, 8)
         or commit.size not in {4, 8}
     ):
-        raise RecordError("the trace's header_page has an unknown form")
+        raise RecordError("the trace's header_page has an unknown format")
     if known is None or numbers != ["29", "30", "31", "28"]:
-        raise RecordError("the trace's header_event has an unknown form")
+        raise RecordError("the trace's header_event has an unknown format")
     if not data.offset < page_bytes <= MOST_RECORD * 8 or not 8 <= commit.offset <= data.offset - commit.size:
         raise RecordError("the trace's header_page does not fit its page_bytes")
     return PageLayout(

@@ -139,7 +139,8 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
     if not drawn:
         return None
     note = (
-        "Quantiles at equal steps of probability, then the tail up to the largest value. The regression "
+        "Points are quantiles at equal steps of probability, then the tail up to the largest value. The "
+        "regression "
         "line is the least-squares line through the quantiles before the tail."
     )
     specs, titles = [spec for spec, _ in drawn], [title for _, title in drawn]

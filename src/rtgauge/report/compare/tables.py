@@ -57,14 +57,14 @@ def measured_differently(result: Comparison) -> list[str]:
         if (values := result.settings.get(f"parameter.{parameter}")) is not None:
             sides = zip(values, result.sides, strict=True)
             named = ", ".join(f"{value} ({side.label})" for value, side in sides)
-            notes.append(f"Not measured in the same way: {name}: {named}.")
+            notes.append(f"The sides were not measured in the same way. {capital(name)}: {named}.")
     return notes
 
 
 def figures_grid(result: Comparison) -> Table:
     """Return the papers' table: average, maximum, minimum, standard deviation."""
     rows: list[list[str]] = []
-    notes = ["In us. Maxima have no interval, because none would be valid."]
+    notes = ["In us. Maxima have no confidence interval, because none would be valid."]
     for side in result.sides:
         marked = "*" if side.worst_mark is not None else ""
         rows.append(
@@ -74,8 +74,8 @@ def figures_grid(result: Comparison) -> Table:
             rows.append(["  missed filled in", whole(side.filled.count), "", *_figures(side.filled)])
     if any(side.missed for side in result.sides):
         notes.append(
-            "Missed activations are filled in with the latency they would have had, here in the second line "
-            "of a side and in everything below."
+            "Missed activations are filled in with the latency they would have had: here in the second line "
+            "of a side, and in everything below."
         )
     by_record: dict[tuple[str, str], list[str]] = {}
     for side in result.sides:
@@ -87,7 +87,7 @@ def figures_grid(result: Comparison) -> Table:
     ]
     notes += measured_differently(result)
     empty = [side.label for side in result.sides if not side.filled.count]
-    notes += [f"{label} is empty: nothing was measured, and there is nothing to compare." for label in empty]
+    notes += [f"{label} is empty, so there is nothing to compare it with." for label in empty]
     equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
     notes += [
         f"All {plural_of(result.quantity)} of {side.label} are equal ({format_time(side.filled.min_ns)})."
@@ -107,7 +107,7 @@ LONGEST = 100
 """The most lines of settings in a terminal, and the most characters of a value."""
 SETTINGS_NAMED = 8
 """The most settings that a line names. The rest is counted."""
-IN_US = "In us, with missed activations filled in, except for the minimum."
+IN_US = "Figures are in us and, except for the minimum, include missed activations."
 PAGE_WIDTH = 110
 """The width of a table, in characters, that fits on a usual page."""
 PARAMETERS = "parameters"
@@ -124,7 +124,7 @@ def emulated_note(result: Comparison) -> str | None:
         differences = "Differences may come from the emulator and say nothing about a real processor."
         return f"All sides are emulated. {differences}"
     hosts = ", ".join(dict.fromkeys(emulated))
-    return f"Emulated: {hosts}. The times of an emulated processor cannot be compared with a real one's."
+    return f"Emulated: {hosts}. Times on an emulated processor cannot be compared with times on a real one."
 
 
 def _machine_names(result: Comparison) -> list[str]:
@@ -238,7 +238,7 @@ def settings_grid(result: Comparison) -> Table:
             if side not in who.setdefault(value, []):
                 who[value].append(side)
         rows.append([name, " · ".join(f"{value} ({'; '.join(sides)})" for value, sides in who.items())])
-    notes = [] if rows else ["None: facts and parameters are the same on all sides."]
+    notes = [] if rows else ["No setting differs: facts and parameters are the same on all sides."]
     return Table(SETTINGS, texts("", "value (where)"), rows, notes, folded=True)
 
 
@@ -249,7 +249,7 @@ def first_settings(table: Table) -> Table:
         for name, text in table.rows[:MOST_SETTINGS]
     ]
     more = len(table.rows) - len(rows)
-    notes = [f"and {more} more: rtgauge compare --json shows all"] if more else []
+    notes = [f"and {more} more; rtgauge compare --json shows all of them"] if more else []
     return replace(table, rows=rows, notes=[*notes, *table.notes])
 
 
@@ -312,14 +312,23 @@ def selection_grid(result: Comparison) -> Table:
         notes += [f"{pair.side}: {test.convention.value}: {test.cannot}." for test in cannot]
         if pair.paper.empty_bins_merged:
             bins = plural(pair.paper.empty_bins_merged, "empty bin")
-            notes.append(f"{pair.side}: {bins} of the baseline merged with the filled bin below.")
+            notes.append(
+                f"{pair.side}: {bins} of the baseline "
+                f"{'was' if pair.paper.empty_bins_merged == 1 else 'were'} merged with the filled bin below."
+            )
     percent = any(pair.paper.scale.value == "percent" for pair in result.pairs)
-    paper = "paper: 1 us bins, reshaped to the baseline's range, as many degrees of freedom as bins."
+    paper = "paper: bins of 1 us, reshaped to the baseline's range; one degree of freedom per bin."
     threshold = "a fixed threshold for the size of a difference, not a test at a level."
     notes += selection_notes(result.selections, result.pairs)
     notes += applying(
-        (True, f"{paper} textbook: homogeneity of two samples, sparse bins merged, bins - 1."),
-        (percent, f"From percentages the critical value is {threshold}"),
+        (
+            True,
+            (
+                f"{paper} textbook: homogeneity of two samples, sparse bins merged; one degree of freedom "
+                "fewer than bins."
+            ),
+        ),
+        (percent, f"If the input is percentages, the critical value is {threshold}"),
     )
     figures = numbers("chi-square", "DOF", f"critical ({result.alpha:g})", "p")
     columns = [*texts("", "convention", "scale"), *figures, *texts("result")]
@@ -329,8 +338,11 @@ def selection_grid(result: Comparison) -> Table:
 def doubtful_sides(result: Comparison) -> str | None:
     """Return how many sides are doubtful or worse, in words; None if no side is."""
     doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
-    of = f"{doubtful} of {len(result.sides)} sides are marked doubtful or invalid"
-    return f"{of}: the difference may come from the measurement." if doubtful else None
+    of = (
+        f"{doubtful} of {len(result.sides)} sides {'is' if doubtful == 1 else 'are'} marked doubtful or "
+        f"invalid"
+    )
+    return f"{of}, so the difference may come from the measurement." if doubtful else None
 
 
 def folded_notes(result: Comparison) -> list[str]:
@@ -346,7 +358,7 @@ def folded_notes(result: Comparison) -> list[str]:
     rejected = [pair.side for pair in result.pairs if pair.paper.rejected]
     tested = sum(pair.paper.cannot is None for pair in result.pairs)
     whose = f": {'; '.join(rejected)}" if rejected else ""
-    share = f"{len(rejected)} of {tested} sides are rejected against their baselines"
+    share = f"{len(rejected)} of {plural(tested, 'side')} rejected against the baseline"
     return [settings, f"{SELECTION}: by the paper's convention {share}{whose}."]
 
 
@@ -365,10 +377,16 @@ def effect_grid(result: Comparison) -> Table:
         association = NONE if pair.cramers_v is None else f"{pair.cramers_v:.4f}"
         rows.append([pair.side, pair.baseline, *cells, association])
     distance = "how far, on average, a value of one side is from its counterpart on the other."
-    over = "The interval is over the runs. Cramer's V has none"
+    over = "The interval is over the runs. Cramer's V has no interval"
     notes = applying(
-        (True, f"Wasserstein: {distance} Cramer's V: 0: not associated, 1: completely associated."),
-        (intervals, f"{over}: it also counts differences between runs of one system."),
+        (
+            True,
+            (
+                f"Wasserstein: {distance} Cramer's V: from 0 (no association between side and value) to 1 "
+                f"(complete association)."
+            ),
+        ),
+        (intervals, f"{over}, because it also counts differences between runs of one system."),
     )
     interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []
     columns = [*texts("", "against"), *numbers("Wasserstein (us)", *interval, "Cramer's V")]
@@ -419,17 +437,17 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
         runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         paired = all(row.paired for row in repeated)
         intervals = "intervals over the pairs" if paired else "Welch's intervals over the runs"
-        means = f"means over {runs} runs per side, with {intervals}, the width of bins included"
+        means = f"means over {runs} runs per side, with {intervals} that include the width of the bins"
         notes.append(f"In us, side minus baseline: {means}.")
     single = any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested)
     uneven = any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested)
     endless = any(row.low_ns is None or row.high_ns is None for row in tested)
     within = "the intervals cover the variation within a run, not from run to run."
     assumed = "a single run is assumed to vary like the runs of the other side; this was not measured."
-    few = "no limit: too few independent samples lie beyond that quantile; a longer run has more."
+    few = "no limit: too few independent samples lie beyond that quantile; measure for longer."
     return notes + applying(
-        (single, f"In us, side minus baseline, between two single runs: {within}"),
-        (uneven, f"In us, side minus baseline: {assumed}"),
+        (single, f"In us, side minus baseline, between two single runs; {within}"),
+        (uneven, f"In us, side minus baseline; {assumed}"),
         (endless, few),
     )
 
@@ -463,10 +481,10 @@ def quantile_grid(result: Comparison) -> Table:
     if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
         notes.append(
             f"nothing shown: there may or may not be a difference of more than {result.within_ns / 1_000:g} "
-            "us; longer or more runs may show it."
+            f"us; longer or more runs may show one."
         )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
-        notes.append("≥: the sample overflows its histogram there; the value is at least this.")
+        notes.append("≥: the sample overflows its histogram, so the value is at least this.")
     figures = numbers("side", "baseline", "difference", confidence, "p")
     columns = [*texts("", "quantile"), *figures, *texts("what it shows")]
     return Table("Differences of quantiles", columns, rows, notes)
@@ -505,19 +523,19 @@ def tail_grid(result: Comparison) -> Table:
         if tail.disagree:
             at = ", ".join(f"10^{len(str(n)) - 1}" for n in tail.disagree)
             notes.append(
-                f"{tail.side}: the two estimates disagree at {at}: rely on neither, or take the "
-                "larger one, and measure longer."
+                f"{tail.side}: the two estimates disagree at {at}; rely on neither, or take the larger one, "
+                f"and measure for longer."
             )
     for why, labels in cannot.items():
         whose = "" if len(labels) == len(result.tails) > 1 else f"{'; '.join(labels)}: "
         samples = "this sample" if len(labels) == 1 else "these samples"
-        notes.append(f"{whose}cannot be estimated from {samples}: {why}.")
+        notes.append(f"{whose}no estimate is possible from {samples}: {why}.")
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
-            f"In us, with {confidence} profile-likelihood intervals: an extrapolation, which assumes that "
-            "nothing changes. A burst of late activations counts once; in the second opinion (peaks over a "
-            "threshold) each activation counts."
+            f"In us, with {confidence} profile-likelihood intervals. This is an extrapolation, which "
+            f"assumes that nothing changes. A burst of late activations counts once; in the second opinion "
+            f"(peaks over a threshold) each activation counts."
         )
     heads = [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))]
     return Table(f"{capital(result.quantity)} exceeded once in", heads, rows, notes)

@@ -72,7 +72,7 @@ def course_figure(source: Source) -> Figure | None:
     # A layer without data gives the scales nothing to fit, and the browser logs a warning.
     layers += [marks_layer] if any(step.marks for step in source.view.steps) else []
     layers += vega.bound_layers(source.bound_us, vertical=False)
-    text = f"Largest {quantity} over time, a band per step. " + "; ".join(
+    text = f"Largest {quantity} over time, with a band for each step. " + "; ".join(
         f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items()
     )
     return Figure.single("course", "Course of maxima", text, layers, 280, _notes(timeline, source, quantity))
@@ -99,15 +99,15 @@ def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
 
 def _notes(timeline: Course, source: Source, quantity: str) -> list[str]:
     each = format_duration(round(timeline.bucket_s * 1e9))
-    hollow = "Pale bands and hollow points: warm-up, which no other figure includes."
+    hollow = "Pale bands and hollow points show the warm-up, which no other figure includes."
     own = ", ".join(name for name in source.quantities if source.only(name).measured)
     missed = any(point.missed for point in timeline.points)
     marked = any(step.marks for step in source.view.steps)
     apart = "The steps were measured at different times; they are drawn one after another."
     return applying(
-        (True, f"Each point is the largest {quantity} of {each}. {hollow}"),
+        (True, f"Each point is the largest {quantity} in {each}. {hollow}"),
         (quantity == SEVERAL, f"Each step has its own quantity: {own}."),
-        (missed, "Red ticks at the foot: activations were missed there."),
-        (marked, "A red triangle at the head of a band: that step is marked."),
+        (missed, "Red ticks at the bottom show where activations were missed."),
+        (marked, "A red triangle at the top of a band shows that the step has a mark."),
         (not timeline.continuous, apart),
     )

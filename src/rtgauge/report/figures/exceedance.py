@@ -130,10 +130,10 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     bounded = any(curve.upper_bound for _, curve in curves)
     outside = "Samples that the other tool's histogram lacks are drawn at the largest value"
     return applying(
-        (True, "Read from the histogram (1 % or better); the dot is the exact largest value."),
-        (True, "A curve of N samples ends at 1 in N: anything rarer was not measured."),
-        (filled, "Dashed: missed activations filled in with the latencies that they would have had."),
-        (points < FULL, f"The curves of single CPUs are thinned to about {points} points."),
-        (bounded, f"{outside}: the curve is an upper bound."),
+        (True, "Curves are read from the histogram (1 % or better); the dot is the exact largest value."),
+        (True, "A curve of N samples ends at 1 in N, because anything rarer was not measured."),
+        (filled, "In dashed curves, missed activations count with the latencies that they would have had."),
+        (points < FULL, f"The curve of each single CPU has only about {points} points."),
+        (bounded, f"{outside}, so the curve is an upper bound."),
         (any(curve.lower_bound for _, curve in curves), "A curve that ends at 10 s continues beyond it."),
     )

@@ -72,11 +72,11 @@ def histogram(source: Source) -> Figure | None:
     if not frames:
         return None
     many = len(names) > 1
-    text = f"Number of samples by {', '.join(names)}, log count axis, per CPU. "
+    text = f"Number of samples by {', '.join(names)}, per CPU, with a logarithmic count axis. "
     text += "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
     title = "Histograms" if many else f"{capital(names[0])} histogram"
     unplaced = sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus)
-    in_no_bin = f"{whole(unplaced)} samples are in no bin of the other tool's histogram and are not drawn."
+    in_no_bin = f"Samples in no bin of the other tool's histogram, which are not drawn: {whole(unplaced)}."
     notes = _notes(width, frames, latency=LATENCY in names)
     notes += applying((unplaced, in_no_bin), (many, "All charts of one quantity share their axes."))
     return Figure("histogram", title, text, [*charts.values()], [*charts], notes)
@@ -100,8 +100,8 @@ def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
     wider = any(frame.high_us > 10_000 for frame in frames)
     below = any(frame.low_us <= FIRST_US for frame in frames)
     return applying(
-        (True, f"Bins of {width} us, a line per CPU.{missed}"),
-        (width > 1, f"Bins of 1 us would be too many to draw; counts are sums over {width} us."),
+        (True, f"Bins of {width} us, with a line for each CPU.{missed}"),
+        (width > 1, f"Bins of 1 us would be too many to draw, so counts are sums over {width} us."),
         (wider, "Beyond 10 ms the bins are 1 % wide, so counts there come from wider bins."),
         (below, "On the log axis the bin below 1 us begins at 0.5 us."),
     )

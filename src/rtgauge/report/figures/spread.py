@@ -49,8 +49,8 @@ def spread_figure(source: Source) -> Figure | None:
     filled = any(figures is step.total.filled for _, _, step, figures in every if step.total is not None)
     overflowed = any(key in figures.lower_bounds for *_, figures in every for key in QUANTILES)
     notes = applying(
-        (True, "All CPUs together, from the median to the exact largest value."),
-        (filled, "Filled in: missed activations count with the latencies that they would have had."),
+        (True, "Each line covers all CPUs together, from the median to the exact largest value."),
+        (filled, "Missed activations count with the latencies that they would have had."),
         (overflowed, "A figure that overflowed the histogram (10 s) is drawn at its lower bound."),
     )
     return Figure.described("spread", "Idle and loaded", charts, notes)
@@ -84,7 +84,7 @@ def _chart(
         vega.layer(data, points, **place, shape=shape, tooltip=tooltip),
         *vega.bound_layers(source.bound_us, vertical=True),
     ]
-    text = f"Median to largest {quantity} of all CPUs together. " + "; ".join(
+    text = f"{capital(quantity)} of all CPUs together, from the median to the largest. " + "; ".join(
         f"{name}: p50 {figures.p50_ns} ns, max {figures.max_ns} ns" for name, _, _, figures in lines
     )
     return vega.layered(layers, height=30 * len(lines), description=text)

@@ -56,7 +56,7 @@ def parse_marker(text: str) -> Marker:
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     shown, value = text[:80], text.rpartition("=")[2]
     if not sign or not name:
-        raise InputError(f"--marker '{shown}': write NAME=TIME, like \"CAN frame=130us\"")
+        raise InputError(f"--marker '{shown}': give NAME=TIME, such as \"CAN frame=130us\"")
     if len(name) > LONGEST_NAME or not name.isprintable() or len(value) > LONGEST_NAME:
         raise InputError(
             f"--marker '{shown}': a name and a time have at most {LONGEST_NAME} printable characters each"
@@ -77,7 +77,7 @@ def parse_markers(texts: Sequence[str] | None) -> tuple[Marker, ...]:
     named = {marker.name: marker for marker in (SERIAL, *map(parse_marker, texts or ()))}
     if len(named) > MOST_MARKERS:
         raise InputError(
-            f"{len(named)} markers: more than {MOST_MARKERS} cannot be distinguished in a figure"
+            f"there are {len(named)} markers, but a figure can show at most {MOST_MARKERS}; give fewer"
         )
     return tuple(named.values())
 
@@ -140,8 +140,8 @@ def linear_figure(gathered: Gathered) -> Figure | None:
     top = max((share for _, outline, _ in drawn for _, share in outline), default=1.0) * 1.08
     specs: list[vega.Part] = []
     metric = PROBES[table.probe].metric(table.metric)
-    bins = f"Percent of the samples in bins of {format_time(width)}. The dashed line is the 95 % envelope."
-    notes = applying((True, bins), (metric is not None and metric.signed, "Absolute values."))
+    bins = f"Percentage of the samples in bins of {format_time(width)}. The dashed line is the 95 % envelope."
+    notes = applying((True, bins), (metric is not None and metric.signed, "Values are absolute."))
     reach_axis = {"title": f"{table.metric} (us)", "tickCount": 8}
     x = vega.shown("us:Q", scale={"domain": [0, end / 1_000], "nice": False}, axis=reach_axis)
     percent = {"title": "%", "tickCount": 4}
@@ -159,11 +159,11 @@ def linear_figure(gathered: Gathered) -> Figure | None:
         if beyond
     )
     more = len(drawn) - MOST_CHARTS
-    undrawn = f"{more} more lines of the table are not drawn."
+    undrawn = f"Lines of the table that are not drawn: {more}."
     notes += applying((far, f"Beyond the axis: {far}."), (more > 0, undrawn))
     titles = [line.label for line, *_ in drawn[:MOST_CHARTS]] if len(drawn) > 1 else []
     text = f"{table.title}: {'; '.join(caption_of(line) for line in table.lines)}"
-    title = f"{table.title}: {table.metric} by percent of the samples"
+    title = f"{table.title}: {table.metric}, as percentages of the samples"
     return Figure(_name(table, "linear"), title, text, specs, titles, notes)
 
 
@@ -204,7 +204,7 @@ def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
     endless = [line for line in table.lines if line.limits[-1].ns is None]
     unanswered = [f"{whole(line.missed)} of {whole(line.samples)} without an answer" for line in endless]
     undrawn = [f"{line.label} ({share})" for line, share in zip(endless, unanswered, strict=True)]
-    notes = [f"Unbounded, and so not drawn: {what}." for what in undrawn]
+    notes = [f"Not drawn, because it is unbounded: {what}." for what in undrawn]
     known = ", ".join(f"{marker.name} {format_time(marker.ns)}" for marker in markers)
     text = f"{table.title}: {'; '.join(map(caption_of, table.lines))}; markers: {known}"
     title, height = f"{table.title}: 95 % and 100 % and known times", max(40, 30 * len(order))
@@ -233,9 +233,9 @@ def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
     specs = [_sustained_chart(curve, low, high) for curve in curves]
     text = " ".join(str(spec["description"]) for spec in specs)
     titles = [curve.label for curve in curves] if len(curves) > 1 else []
-    drawn = "A point per measurement, and a line through the means. The share axis is linear below 0.01 %."
+    drawn = "Each measurement is a point, and a line joins the means. The share axis is linear below 0.01 %."
     notes = [f"{drawn} The dashed line is the shortest period that every repeat sustained."]
-    return Figure("sustained", "Losses and long delays over the period", text, specs, titles, notes)
+    return Figure("sustained", "Losses and long delays against the period", text, specs, titles, notes)
 
 
 def _sustained_chart(curve: Curve, low: float, high: float) -> vega.Part:

@@ -108,7 +108,7 @@ class InstrumentStep:
 
 def lost_mark(error: MeasureError) -> Mark:
     """Return the mark for an instrument that was lost during the measurement."""
-    detail = f"the instrument was lost during the measurement: {error}; what it had sent is kept"
+    detail = f"the instrument was lost during the measurement ({error}); everything that it had sent is kept"
     return MarkKind.INSTRUMENT_LOST.mark(detail)
 
 
@@ -167,7 +167,7 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
     result.outliers = [*outer.outliers, *result.outliers]
     result.marks += outer.marks
     if died:
-        detail = f"the slave on {step.context.target.name} ended too early: {step.engine.why()}"
+        detail = f"the slave on {step.context.target.name} ended too early ({step.engine.why()})"
         result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
     windows = _windows(step, outer)
     reason = outer.end_reason if step.makes_stimuli or outer.end_reason == DIED else None

@@ -31,6 +31,7 @@ from rtgauge.runner.measurers.instrument import (
 )
 from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Target
+from rtgauge.units import plural
 
 CELL_NS = 1_000
 LOG = "instrument.ndjson"
@@ -96,8 +97,8 @@ def _outer_view(step: InstrumentStep) -> InstrumentResult:
             reason, lost = DIED, error
     if not bulks:
         raise MeasureError(
-            "the latmon ended before it had measured for a second; measure for longer (it drops "
-            "its first second)"
+            "the latmon ended before it had measured for a second; measure for longer, because it drops its "
+            "first second"
         )
     end_ns = step.context.target.monotonic_ns()
     host, port = latmon_address(address)
@@ -141,35 +142,36 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
     placed = sum(counts)
     marks = [
         MarkKind.RESOLUTION_1US.mark(
-            "a latmon counts in bins of 1 us: a quantile is the end of its bin, up to 1 us too "
-            "large; minimum, mean and maximum are exact"
+            "a latmon counts in bins of 1 us, so a quantile is the end of its bin, up to 1 us too large; "
+            "minimum, mean and maximum are exact"
         )
     ]
     if placed > samples:
         marks.append(
             MarkKind.FIRST_SECOND.mark(
-                f"the latmon's histogram has {placed - samples} more samples than its totals per second, "
-                f"which omit the first second: there is no mean, and extremes are known to 1 us"
+                f"the latmon's totals per second omit the first second, so they lack "
+                f"{plural(placed - samples, 'sample')} of its histogram; there is no mean, and extremes are "
+                f"exact only to 1 us"
             )
         )
     elif placed < samples:
         detail = (
-            f"the latmon binned only {placed} of {samples} samples: for the rest only minimum, mean and "
-            f"maximum are known"
+            f"the latmon binned only {placed} of {samples} samples; of the others, only the minimum, mean "
+            f"and maximum are known"
         )
         marks.append(MarkKind.CELLS_MISSING.mark(detail))
     if cells is not None and cells.clipped:
         marks.append(
             MarkKind.HISTOGRAM_OVERFLOW.mark(
-                f"{counts[-1]} samples of {len(counts) - 1} us or more are in the latmon's last "
-                "bin: only the largest is known exactly"
+                f"the latmon's last bin has {plural(counts[-1], 'sample')} of {len(counts) - 1} us or more; "
+                f"only the largest is known exactly"
             )
         )
     if missed:
         marks.append(
             MarkKind.MISSED_BY_OVERRUNS.mark(
-                f"{missed} periods passed while an answer was missing; each is filled in with one "
-                "period, because the latmon reports no more"
+                f"{plural(missed, 'period')} passed while an answer was missing; rtgauge fills in one "
+                f"period for each, because the latmon reports only their number"
             )
         )
     return marks

@@ -43,7 +43,7 @@ from rtgauge.runner.measurers.instrument import (
 )
 from rtgauge.runner.put_together import Measured
 from rtgauge.target.target import Target, clock_offset
-from rtgauge.units import NS_PER_S
+from rtgauge.units import NS_PER_S, plural
 
 LOOPBACK_COUNT = 1_000
 """Number of loopback stimuli before each step; they take about 30 ms."""
@@ -181,11 +181,13 @@ class _Recorder:
         """Raise MeasureError if nothing at the other end of the wires answers."""
         if self._responses is not None and state.answers == 0 and state.missed >= NO_ANSWER_AFTER:
             heard = (
-                f"{state.edges} edges came, but none answers a stimulus" if state.edges else ("no edge came")
+                f"{plural(state.edges, 'edge')} came, but not as an answer"
+                if state.edges
+                else ("no edge came")
             )
             raise MeasureError(
-                f"nothing answers the instrument: none of {state.stimuli} stimuli had an answer ({heard}); "
-                f"check the wires (GND, stimulus, answer), the levels and --path"
+                f"none of the instrument's {state.stimuli} stimuli had an answer ({heard}); check the wires "
+                f"(GND, stimulus, answer), the levels and --path"
             )
         expected_ns = NO_ANSWER_AFTER * self._configuration.nominal_ns + NS_PER_S
         if self._distances is not None and state.edges == 0 and state.now * self._tick_ns > expected_ns:
@@ -379,25 +381,26 @@ def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None
     marks: list[Mark] = []
     if state.edges_lost:
         detail = (
-            f"edges came faster than the instrument can count: at least {state.edges_lost} were lost, and "
-            f"{state.voided} stimuli that awaited an answer are not counted"
+            f"edges came faster than the instrument can count; lost edges: at least {state.edges_lost}; "
+            f"stimuli that awaited an answer and are not counted: {state.voided}"
         )
         marks.append(MarkKind.EDGES_LOST.mark(detail))
     if histogram is not None and histogram.count != totals.count and not state.edges_lost:
         detail = (
-            f"this machine read the instrument too slowly: {histogram.count - totals.count} of "
-            f"{histogram.count} "
-            "values did not arrive; only the instrument's own figures include them"
+            f"this machine read the instrument too slowly, so {histogram.count - totals.count} of "
+            f"{histogram.count} values did not arrive; only the instrument's own figures include them"
         )
         marks.append(MarkKind.STREAM_GAPS.mark(detail))
     if state.extra:
-        detail = f"{state.extra} edges answer no stimulus: noise, or something else drives the line"
+        detail = (
+            f"{plural(state.extra, 'edge')} came without a stimulus; the line is noisy, or something else "
+            f"drives it"
+        )
         marks.append(MarkKind.NOISE.mark(detail))
     if state.glitches:
         detail = (
-            f"{state.glitches} edges belong to pulses no longer than a tick of the instrument: check the "
-            f"wires "
-            "and their ground"
+            f"{plural(state.glitches, 'edge')} came in pulses no longer than a tick of the instrument; "
+            f"check the wires and their ground"
         )
         marks.append(MarkKind.GLITCHES.mark(detail))
     return marks

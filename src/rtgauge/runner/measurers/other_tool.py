@@ -55,7 +55,7 @@ def why_not(key: StepKey, target: Target) -> LeftOut | None:
     what = f"cross-check {tool}" + (" in kernel space" if in_kernel else "")
     if tool in XENOMAIS:
         if _xenomais(tool, target) is None:
-            remedy = f"install Xenomai's programs, so that one of these exists: {' or '.join(_places(tool))}"
+            remedy = f"install Xenomai's programs, so that {' or '.join(_places(tool))} exists"
             return LeftOut(what=what, reason=f"Xenomai's {XENOMAIS[tool]} is not installed", remedy=remedy)
         driver = TIMERBENCH if in_kernel else "/dev/rtdm/switchtest" if tool == SWITCHTEST else None
         if driver is not None and target.read([driver]).error(driver) == "ENOENT":
@@ -125,7 +125,7 @@ def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[s
     """
     p = wakeup.PROBE.own(key)
     if p.interval_ns % NS_PER_UNIT["us"]:
-        raise InputError("--cross-check cyclictest: its interval must be in whole us")
+        raise InputError("--cross-check cyclictest: give an interval in whole us")
     policy = ["-p", str(p.priority), "--policy", p.policy] if p.policy != "other" else ["--policy", "other"]
     loops = p.count or max(1, p.duration_ns // p.interval_ns)
     latency = [f"--latency={p.dma_latency_us}"] if p.dma_latency_us >= 0 else ["--laptop"]
@@ -161,9 +161,11 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
     p, interval_ns = key.parameters, _interval_ns(key) or 0
     _check_one_cpu(key, cpus)
     if interval_ns % NS_PER_UNIT["us"]:
-        raise InputError(f"--cross-check {LATENCY}: its period must be in whole us")
+        raise InputError(f"--cross-check {LATENCY}: give a period in whole us")
     if p.get("policy") != "fifo":
-        raise InputError(f"--cross-check {LATENCY}: it measures under fifo, not {p.get('policy')}")
+        raise InputError(
+            f"--cross-check {LATENCY}: it measures only under fifo, not {p.get('policy')}; give --policy fifo"
+        )
     mode = "0" if key.space == "user" else "1" if p.get("context") == "thread" else "2"
     return [
         program, "-t", mode, "-T", str(_seconds(key)), "-p", str(interval_ns // NS_PER_UNIT["us"]), "-P",
@@ -175,7 +177,8 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
 def _check_one_cpu(key: StepKey, cpus: list[int]) -> None:
     if len(cpus) != 1:
         raise InputError(
-            f"--cross-check {key.tool}: it measures one CPU, not {format_cpu_list(cpus)}; give --cpu"
+            f"--cross-check {key.tool}: it measures only one CPU, not {format_cpu_list(cpus)}; choose one "
+            f"with --cpu"
         )
 
 
@@ -294,7 +297,7 @@ class MeasuredByTool:
 
         begun = step.begun
         key = begun.key
-        note = MarkKind.OTHER_TOOL.mark(f"measured by {key.tool}, to check rtgauge against it")
+        note = MarkKind.OTHER_TOOL.mark(f"{key.tool} measured this step, to check rtgauge against it")
         done, windows = imported_step(
             self.measurement,
             step_id=step.id,
@@ -323,6 +326,6 @@ def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
     periods = ", ".join(format_duration(period) for period in others if period is not None)
     return [
         MarkKind.OTHER_PERIOD.mark(
-            f"{key.tool} measures every {periods}, the step every {format_duration(own)}"
+            f"{key.tool} measures every {periods}, but the step measures every {format_duration(own)}"
         )
     ]

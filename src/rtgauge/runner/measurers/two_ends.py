@@ -115,7 +115,7 @@ def measure(step: StepInProgress) -> Measured:
     stream.check(both["master"].target)
     result, windows, report = _merge(key, stream, slave.stream, offset)
     if died:
-        detail = f"the slave on {both['slave'].target.name} ended too early: {slave.why()}"
+        detail = f"the slave on {both['slave'].target.name} ended too early ({slave.why()})"
         result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
         if result.end is not None:
             result.end = result.end.model_copy(update={"reason": "slave-died"})
@@ -130,7 +130,7 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
     key = context.key
     where = _target_of("slave", context).name
     if died:
-        return f"the slave on {where} ended before it had answered: {slave.why()}"
+        return f"the slave on {where} ended before it had answered ({slave.why()})"
     parameters = signal_step(key).parameters
     own, peers = parameters.path, parameters.peer_path or parameters.path
     path = own if own == peers else f"{own} (on the peer: {peers})"
@@ -139,12 +139,12 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
     )
     if answers:
         return (
-            f"the slave on {where} answered {answers} stimuli over {path}, but no answer came back to the "
-            f"master: check the wire or the firewall between them"
+            f"the slave on {where} answered {answers} of the stimuli over {path}, but no answer came back "
+            f"to the master; check the wire or the firewall between them"
         )
     return (
-        f"no stimulus reached the slave on {where} over {path}: check its address (or line), and that "
-        f"nothing blocks the way between the two machines"
+        f"no stimulus reached the slave on {where} over {path}; check its address or line, and that nothing "
+        f"blocks the way between the two machines"
     )
 
 

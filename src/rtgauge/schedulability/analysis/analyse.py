@@ -160,7 +160,7 @@ def _cpu(cpu: int, ordered: list[Task]) -> CpuResult:
         growth=GrowthResult(
             factor=None if growth.millionths is None else growth.millionths / PARTS,
             limited_by=growth.limit,
-            reason="its busy periods are too long to search" if growth.millionths is None else "",
+            reason="the busy periods are too long to search" if growth.millionths is None else "",
         ),
         hyperperiod_ns=hyperperiod_ns(ordered),
         timeline=schedule,
@@ -220,8 +220,8 @@ def _answer(
 ) -> tuple[Answer, str]:
     if response.reason == "diverges":
         reason = (
-            "it and the tasks of higher priority need more than the whole CPU: its response grows without "
-            "bound"
+            "it and the tasks of higher priority need more than the whole CPU, so its response grows "
+            "without bound"
         )
         return Answer.NOT_SCHEDULABLE, reason
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
@@ -229,7 +229,7 @@ def _answer(
     if response.worst_ns is None and response.seen_ns <= task.deadline_ns:
         reason = "the utilisation is so close to 1 that the busy period is too long to follow to its end"
         return Answer.CANNOT_TELL, reason
-    unknown = "how late it becomes is unknown: the busy period is too long to follow to its end"
+    unknown = "how late it becomes is unknown, because the busy period is too long to follow to its end"
     unknown = unknown if response.worst_ns is None else ""
     if not any(other.offset_ns != task.offset_ns for other in higher):
         return Answer.NOT_SCHEDULABLE, unknown
@@ -242,7 +242,7 @@ def _answer(
         if late is None
         else "with these offsets it is in time, if releases have no jitter and nothing blocks"
     )
-    return Answer.CANNOT_TELL, f"late if all tasks are released together; {why}"
+    return Answer.CANNOT_TELL, f"it is late if all tasks are released together; {why}"
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:

@@ -48,7 +48,7 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     notes: list[str] = []
     for step in record.steps:
         if step.worst is Severity.INVALID:
-            notes.append(f"jitter: step {step.id} is marked invalid and was left out")
+            notes.append(f"jitter: step {step.id} was left out, because it is marked invalid")
             continue
         if step.worst is Severity.DOUBTFUL:
             notes.append(f"jitter: step {step.id} is marked doubtful")
@@ -65,8 +65,8 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     missing = sorted(cpus - set(largest))
     if missing:
         measured = f"CPU {format_cpu_list(list(largest))}" if largest else "no CPU"
-        found = f"{record.path} has latencies of {measured}, not of CPU {format_cpu_list(missing)}"
-        raise InputError(f"{found}: measure it too, or give its tasks a jitter")
+        found = f"{record.path} has latencies of {measured}, but not of CPU {format_cpu_list(missing)}"
+        raise InputError(f"{found}; measure this CPU too, or give its tasks a jitter")
     notes += [
         f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency ({largest[cpu][1]})"
         for cpu in sorted(cpus)
@@ -91,7 +91,7 @@ def execution_from_record(task_set: TaskSet, record: Record) -> FromRecord:
         if not executions:
             continue
         if step.worst is Severity.INVALID:
-            notes.append(f"execution: step {step.id} is marked invalid and was left out")
+            notes.append(f"execution: step {step.id} was left out, because it is marked invalid")
             continue
         for series in executions:
             name, largest_ns = str(series.labels.get("task")), series.max_ns or 0
@@ -100,8 +100,8 @@ def execution_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     missing = [task.name for task in task_set.tasks if task.name not in largest]
     if missing:
         found = f"{record.path} has execution times of {', '.join(largest) or 'no task'}"
-        measure = "measure it with rtgauge probe taskset in a plan"
-        raise InputError(f"{found}, not of '{missing[0]}': {measure}")
+        measure = "measure it with the probe taskset in a plan"
+        raise InputError(f"{found}, but not of '{missing[0]}'; {measure}")
     for task in task_set.tasks:
         largest_ns, step_id = largest[task.name]
         notes.append(f"execution of {task.name}: {largest_ns} ns, the largest measured ({step_id})")

@@ -79,18 +79,16 @@ def parse_utilisations(text: str) -> list[float]:
     """
     parts = text.split(":")
     if len(parts) > 3 or not all(re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", part.strip()) for part in parts):
-        raise InputError(f"--utilisation {text}: write LOW:HIGH or LOW:HIGH:STEP, for example 0.5:1.0:0.05")
+        raise InputError(f"--utilisation {text}: give LOW:HIGH or LOW:HIGH:STEP, for example 0.5:1.0:0.05")
     low, high, step = (
         Decimal(parts[0]),
         Decimal(parts[1] if len(parts) > 1 else parts[0]),
         Decimal(parts[2] if len(parts) > 2 else STEP),
     )
     if not 0 < low <= high <= 1:
-        raise InputError(
-            f"--utilisation {text}: a CPU has a utilisation of more than 0 and at most 1, and LOW comes first"
-        )
+        raise InputError(f"--utilisation {text}: give values above 0 and at most 1, the lower one first")
     if step <= 0 or (high - low) / step >= MAX_POINTS:
-        raise InputError(f"--utilisation {text}: the step must give at most {MAX_POINTS} points")
+        raise InputError(f"--utilisation {text}: give a STEP above 0 that makes at most {MAX_POINTS} points")
     return [float(low + i * step) for i in range(int((high - low) / step) + 1)]
 
 
@@ -107,7 +105,7 @@ def parse_periods(text: str, tasks: int) -> tuple[int, int]:
     largest_ns = (2**63 - 1) // (4 * PARTS * tasks)
     if not 1_000 <= shortest_ns <= longest_ns <= largest_ns:
         raise InputError(
-            f"--periods {text}: write LOW:HIGH, at least 1us and, for {tasks} tasks, at most "
+            f"--periods {text}: give LOW:HIGH, with LOW at least 1us and HIGH, for {tasks} tasks, at most "
             f"{format_duration(largest_ns // 10**9 * 10**9)}"
         )
     return shortest_ns, longest_ns

@@ -42,7 +42,7 @@ def within_hyperbolic(tasks: Sequence[Task]) -> bool:
 def why_not_applicable(ordered: Sequence[Task]) -> str | None:
     """Return why the bounds do not apply to these tasks (highest priority first); None if they apply."""
     if any(task.deadline_ns < task.period_ns for task in ordered):
-        return "a deadline is before the end of its period"
+        return "a deadline is shorter than its period"
     if not is_rate_monotonic(ordered):
         return "priorities are not rate-monotonic"
     if any(task.jitter_ns or task.blocking_ns for task in ordered):

@@ -76,8 +76,8 @@ def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
     count = sum(-(-end_ns // task.period_ns) for task in ordered)
     if count > MAX_ACTIVATIONS:
         raise InputError(
-            f"{where} has {count} activations, more than {MAX_ACTIVATIONS}: there is no timeline of "
-            "it (the analysis does not need it)"
+            f"{where} has {count} activations, more than {MAX_ACTIVATIONS}, so it has no timeline (the "
+            f"analysis does not need one)"
         )
     return end_ns
 

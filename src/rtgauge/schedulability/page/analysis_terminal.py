@@ -111,7 +111,7 @@ def _legend(signs: dict[str, str], size_ns: int, width: int, *, late: bool) -> l
     parts = [
         f"one character {format_duration(size_ns)}",
         f"{signs['runs']} runs",
-        f"{signs['runs in part']} runs for a part of it",
+        f"{signs['runs in part']} runs part of the time",
         f"{signs['waits']} waits or is preempted",
     ]
     parts += [f"{signs['late']} late"] if late else []
@@ -243,20 +243,20 @@ def _why(task: TaskResult) -> str:
 
 def _bound(bound: BoundResult) -> str:
     if bound.within is None:
-        return f"{bound.name} bound: does not apply, {bound.reason}"
+        return f"the {bound.name} bound does not apply, because {bound.reason}"
     sign, so = ("<=", "so schedulable") if bound.within else (">", "which says nothing")
     return f"{bound.name} bound: {bound.value:.4f} {sign} {bound.bound:.4f}, {so}"
 
 
 def _growth(growth: GrowthResult) -> str:
     if growth.factor is None:
-        return f"growth: not known, {growth.reason}"
+        return f"growth: unknown, because {growth.reason}"
     factor, task = f"by a factor of {growth.factor:.6f}", growth.limited_by
     if growth.factor >= 1:
-        return f"growth: execution times could grow {factor}; then {task} fails first"
+        return f"growth: execution times could grow {factor}; beyond that, {task} fails first"
     if growth.factor == 0:
-        return f"growth: shorter execution times do not help {task}"
-    return f"growth: execution times would have to shrink {factor}; the limit is {task}"
+        return f"growth: {task} fails even with the shortest execution times"
+    return f"growth: execution times would have to shrink {factor} for {task} to be in time"
 
 
 def _ratio_conclusion(result: RatioResult) -> str:
@@ -294,4 +294,6 @@ def print_ratio(result: RatioResult, console: Console) -> None:
     columns = [*numbers("utilisation", "exact"), *(Column(title, "number", n) for title, n in spare.items())]
     console.print(rich_table(Table("", columns, rows).without_empty(), console.width))
     if growth:
-        console.print(Text("growth: median of the largest factor for the execution times", style="dim"))
+        console.print(
+            Text("growth: median of the largest factor by which the execution times could grow", style="dim")
+        )

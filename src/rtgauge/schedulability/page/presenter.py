@@ -99,7 +99,7 @@ def page_tables(measured: MeasuredSet) -> list[Table]:
     answer = measured.result.answer.value
     note = (
         "P: period, D: deadline, C: execution time, pr: priority, R: worst-case response, from the release. "
-        f"Calculated: {answer}. The form of table 6 of Delgado and Choi (2020)."
+        f"Calculated: {answer}. The table has the form of table 6 of Delgado and Choi (2020)."
     )
     return [replace(written, title="Tasks, table 6", notes=[note]), replace(outcome, title="Tasks, outcome")]
 
@@ -132,7 +132,7 @@ def above_the_bound(measured: MeasuredSet) -> list[str]:
         ):
             times = f"{response.max_ns / bound_ns:.1f} times the calculated {exact_time(bound_ns)}"
             remarks.append(
-                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}: something ran that "
+                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}; something ran that "
                 f"is not in the task set"
             )
     return remarks
@@ -151,14 +151,14 @@ def figure_table(task: MeasuredTask) -> Table:
 def words(measured: MeasuredSet) -> str:
     """Return, in words, how the busy loops counted time, and what the runtime did not count."""
     text = (
-        "Busy loops burnt CPU time."
+        "The busy loops counted CPU time."
         if measured.step.key.parameters.get("execution") == "cpu"
-        else "Busy loops burnt wall time, as in the paper: time in which a task is preempted within one "
-        "of its loops of 1 ms counts as execution, so it runs a little less than it should."
+        else "The busy loops counted wall time, as in the paper: if a task is preempted within one of its "
+        "loops of 1 ms, that time counts as execution, so the task runs a little less than it should."
     )
     if measured.step.key.rt == "rtai":
         text += (
-            " RTAI counts no preemptions and does not report a running task's CPU time: execution is the "
+            " RTAI counts no preemptions and does not report a running task's CPU time, so execution is the "
             "time of the loop without gaps of more than 10 us."
         )
     return text

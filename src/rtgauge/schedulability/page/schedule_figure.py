@@ -52,7 +52,7 @@ def _chart(cpu: CpuResult) -> vega.Part:
     if len(drawn.segments) > MAX_SEGMENTS:
         segments = f"{len(drawn.segments)} segments, more than {MAX_SEGMENTS}"
         timeline = f"the timeline of CPU {cpu.cpu} has {segments}"
-        raise InputError(f"{timeline}, too many for a figure; use --json")
+        raise InputError(f"{timeline}, which is too many for a figure; use --json")
     axes = _Axes(cpu, drawn)
     missed = axes.deadlines([late for late in drawn.activations if late.missed])
     text = vega.mark("text", text="missed", align="left", dx=3, dy=-16, fontSize=10, style="alarm")
@@ -137,8 +137,10 @@ def measured_figure(step: Step) -> Figure | None:
     if not charts:
         return None
     title = f"The first hyperperiods of {measured.result.name}, {step.key.load}"
-    looks = "Coloured: measured; grey beneath: calculated, without jitter and blocking."
-    notes = [f"{looks} Triangles are releases; dashed parts are preempted."]
+    looks = (
+        "Coloured bars are measured; the grey bars below them are calculated, without jitter and blocking."
+    )
+    notes = [f"{looks} Triangles are releases; in dashed parts, a task is preempted."]
     notes.append("Gaps shorter than a 2000th of the figure are not drawn.")
     return Figure(figure_name(step), title, title, [*charts.values()], [*charts], notes)
 
@@ -159,7 +161,7 @@ def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: Timeli
         axes.at(axes.deadlines(late), vega.mark("tick", thickness=2, size=36, style="alarm")),
     ]
     span = f"Measured timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}"
-    text = f"{span}, over the calculated one; {len(late)} deadlines missed in it."
+    text = f"{span}, above the calculated one. Missed deadlines: {len(late)}."
     return vega.layered(layers, height=MEASURED_ROW * len(cpu.tasks), description=text)
 
 

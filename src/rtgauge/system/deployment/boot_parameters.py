@@ -21,7 +21,7 @@ from rtgauge.system.deployment.definition import (
     kept_cpus,
     smt_cannot,
 )
-from rtgauge.units import format_cpu_list, format_cpu_mask
+from rtgauge.units import format_cpu_list, format_cpu_mask, plural
 
 if TYPE_CHECKING:
     from rtgauge.system.deployment.machine_state import Machine
@@ -53,7 +53,7 @@ def _cores(deployment: Deployment, machine: Machine) -> list[str]:
     if dropped and min(dropped) < max(kept):
         raise InputError(
             f"maxcpus= cannot keep CPU {format_cpu_list(kept)} and leave out CPU "
-            f"{format_cpu_list(dropped)}: it keeps the lowest CPU numbers"
+            f"{format_cpu_list(dropped)}, because it keeps the lowest CPU numbers"
         )
     return [f"maxcpus={max(kept) + 1}"]
 
@@ -65,8 +65,8 @@ def _isolation(deployment: Deployment, machine: Machine, *, xenomai: bool, tickl
         return []
     if not isolated or not others:
         raise InputError(
-            f"{deployment.name} isolates CPUs, which needs at least two; this machine has "
-            f"{len(machine.online)}"
+            f"{deployment.name} isolates CPUs, but this machine has only "
+            f"{plural(len(machine.online), 'CPU')} and one must remain for everything else"
         )
     cpus = format_cpu_list(isolated)
     words = [f"isolcpus=managed_irq,domain,{cpus}"]
@@ -108,10 +108,10 @@ def not_by_boot(deployment: Deployment) -> list[str]:
     """Return what the user must still do after the boot, or in the firmware."""
     hints: list[str] = []
     if deployment.throttling == "off":
-        hints.append("after the boot: sysctl kernel.sched_rt_runtime_us=-1")
+        hints.append("after the boot, run: sysctl kernel.sched_rt_runtime_us=-1")
     if deployment.c_states == "off":
         hints.append(
-            "also disable C-states in the firmware if possible: some machines bypass these parameters"
+            "also disable C-states in the firmware if possible, because some machines bypass these parameters"
         )
     if deployment.c_states == "on":
         hints.append(
@@ -149,13 +149,13 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
     if deployment.cores == ALL and len(machine.cores) == 1:
         return Cannot("it has a single core", "measure Single")
     if deployment.cores not in (None, ALL) and int(deployment.cores) > len(machine.cores):
-        return Cannot(f"it has {len(machine.cores)} core(s)", "request fewer cores")
+        return Cannot(f"it has only {plural(len(machine.cores), 'core')}", "request fewer cores")
     missing = sorted(set(isolated_cpus(deployment, machine)) - set(kept_cpus(deployment, machine)))
     if missing:
         kept = format_cpu_list(kept_cpus(deployment, machine))
         return Cannot(
             f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment",
-            f"isolate CPUs of {kept}",
+            f"isolate some of the CPUs {kept}",
         )
     try:
         boot_words(deployment, machine, architecture)

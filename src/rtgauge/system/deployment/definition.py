@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
-from rtgauge.units import format_cpu_list, parse_cpu_list
+from rtgauge.units import format_cpu_list, parse_cpu_list, plural
 
 if TYPE_CHECKING:
     from rtgauge.system.deployment.machine_state import Machine
@@ -147,7 +147,8 @@ def _rules(key: str, value: str, known: Sequence[str]) -> str:
     names = {name.strip() for name in value.split(",")}
     for name in sorted(names - {*known}):
         raise InputError(
-            f"deployment: {key} has no '{name}'{nearest(name, known)}; rtgauge tune --dry-run lists them"
+            f"deployment: {key} has no '{name}'{nearest(name, known)}; see the names with: rtgauge tune "
+            f"--dry-run"
         )
     return ",".join(name for name in known if name in names)
 
@@ -159,9 +160,9 @@ def _check_has_subject(checked: Mapping[str, str]) -> None:
     for rule in filter(None, checked["settings"].split(",")):
         trial = tried_rules()[rule].trial
         if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
-            raise InputError(f"deployment: {rule} needs the real-time CPUs: name them (rt-cpus=1)")
+            raise InputError(f"deployment: {rule} applies to the real-time CPUs; name them (rt-cpus=1)")
         if trial is not None and trial.needs_program and "rt_pid" not in checked:
-            raise InputError(f"deployment: {rule} needs a real-time program: name it (rt-pid=1234)")
+            raise InputError(f"deployment: {rule} applies to a real-time program; name it (rt-pid=1234)")
 
 
 CHECKS = {
@@ -282,7 +283,7 @@ def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.c_states != "on" or machine.idle_states:
         return None
     return Cannot(
-        "the kernel offers no C-states, so this is the same as C-states off",
+        "the kernel offers no C-states, so this deployment would be the same as C-states off",
         "measure HM instead of CHM, or boot with a cpuidle driver",
     )
 
@@ -292,7 +293,7 @@ def _cores_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.cores == ALL and len(machine.cores) == 1 and not more and machine.smt_control != "off":
         return Cannot("it has a single core", "measure Single")
     if deployment.cores not in (None, ALL) and int(deployment.cores) > len(machine.cores):
-        return Cannot(f"it has {len(machine.cores)} core(s) online", "request fewer cores")
+        return Cannot(f"it has only {plural(len(machine.cores), 'core')} online", "request fewer cores")
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
     # If smt/control exists, the kernel itself switches the threads.
     stuck = (
@@ -319,11 +320,11 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
         if missing:
             return Cannot(
                 f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment",
-                f"isolate CPUs of {format_cpu_list(kept)}",
+                f"isolate some of the CPUs {format_cpu_list(kept)}",
             )
         if not isolated or len(isolated) == len(kept):
             return Cannot(
-                "no CPU would be left for everything else: isolation needs at least two CPUs",
+                "no CPU would be left for everything else",
                 "isolate fewer CPUs",
             )
     if machine.cpuset is None:
@@ -335,7 +336,8 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
     ours = [group for group in busy if group.rsplit("/", 1)[1] in (ISOLATED, OTHERS)]
     if ours:
         return Cannot(
-            f"the group {ours[0]} of an earlier deployment still exists", "undo it: rtgauge restore --applied"
+            f"the group {ours[0]} of an earlier deployment still exists",
+            "undo it with: rtgauge restore --applied",
         )
     if busy:
         name = busy[-1].removeprefix(machine.cpuset.mount)
@@ -352,8 +354,9 @@ def why_not(deployment: Deployment, machine: Machine) -> Cannot | None:
     """
     if deployment.boot is not None:
         return Cannot(
-            f"{deployment.boot} needs a boot",
-            "measure a lab guest with --deployments-by boot, or boot with `rtgauge deploy cmdline`",
+            f"{deployment.boot} takes effect only after a boot",
+            "measure a lab guest with --deployments-by boot, or boot with the parameters of `rtgauge deploy "
+            "cmdline`",
         )
     for check in (smt_cannot, c_states_cannot, _cores_cannot, _isolation_cannot):
         cannot = check(deployment, machine)

@@ -61,7 +61,7 @@ def _listed(key: str, value: Any) -> list[str]:
     """Split values separated by commas."""
     words = [word.strip() for word in str(value).split(",")]
     if not all(words) or isinstance(value, bool):
-        raise InputError(f"--set {key}={value}: write one value, or several separated by commas")
+        raise InputError(f"--set {key}={value}: give one value, or several separated by commas")
     return words
 
 
@@ -75,7 +75,7 @@ def _chosen(key: str, value: Any, known: Sequence[str]) -> tuple[str, ...]:
 
 def _number(key: str, word: str, most: int) -> int:
     if not (word.isascii() and word.isdigit()) or not 1 <= int(word) <= most:
-        raise InputError(f"--set {key}={word}: write numbers from 1 to {most}")
+        raise InputError(f"--set {key}={word}: give numbers from 1 to {most}")
     return int(word)
 
 
@@ -91,7 +91,7 @@ def _duration_ns(key: str, value: Any) -> int:
     except ValueError as error:
         raise InputError(f"{key} {value}: {error}") from None
     if ns <= 0:
-        raise InputError(f"{key} {value}: give more than 0")
+        raise InputError(f"{key} must be more than 0, not {value}")
     return ns
 
 
@@ -100,7 +100,7 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
     for what, given in (("load", overrides.loads), ("deployment", overrides.deployments)):
         if given is not None and len(given) > 1:
             raise InputError(
-                f"the study {name} measures under one {what}: give one, and run the study once for each"
+                f"the study {name} measures under a single {what}; give one, and run the study once for each"
             )
     rest = dict(overrides.parameters)
     aims = default
@@ -119,7 +119,9 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
         aims = replace(aims, sizes=tuple(sizes))
     if aims.duration_ns < aims.period_ns:
         duration, period = format_duration(aims.duration_ns), format_duration(aims.period_ns)
-        raise InputError(f"a run of {duration} is shorter than its period {period}: give a longer --duration")
+        raise InputError(
+            f"a run of {duration} is shorter than its period of {period}; give a longer --duration"
+        )
     return replace(aims, repeats=overrides.repeats, rest=rest)
 
 
@@ -137,7 +139,7 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
     """
     aims = aims_of(overrides, DEFAULTS[name], name)
     if name == TIRE_SEARCH and aims.sizes != SIZES:
-        raise InputError("a search finds the number of nodes by itself: leave nodes out")
+        raise InputError("a search finds the number of nodes itself; leave nodes out")
     return aims
 
 

@@ -131,7 +131,7 @@ def _term(
         how=how,
         per=per,
         estimate=None if line is None else line.slope,
-        missing=None if line is not None else "needs at least three sizes at which both series were measured",
+        missing=None if line is not None else "both series must be measured at the same three sizes or more",
         paper_ns=PAPER_NS.get(name),
     )
 

@@ -135,7 +135,11 @@ def _chart(plot: RealTimeMap, results: TireResults, *, hard: bool) -> vega.Part:
 def _description(plot: RealTimeMap, results: TireResults) -> str:
     parts: list[str] = []
     for edge in plot.frontier:
-        holds = f"holds to {edge.holds} nodes" if edge.holds is not None else "does not hold at the smallest"
+        holds = (
+            f"no miss up to {edge.holds} nodes"
+            if edge.holds is not None
+            else ("missed a deadline even at the smallest size")
+        )
         misses = f", first miss at {edge.misses}" if edge.misses is not None else ""
         parts.append(f"{threads_name(edge.threads, results)}: {holds}{misses}")
     return f"{map_title(plot)}, {plot.deadlines} deadlines. " + "; ".join(parts)
@@ -148,8 +152,8 @@ def map_title(plot: RealTimeMap) -> str:
 
 
 FRONTIER_NOTE = (
-    "The vertical line is the frontier: left of it no measured n missed a deadline; without a line, no "
-    "deadline was missed at all."
+    "The vertical line is the frontier: to the left of it, no measured n missed a deadline. If there is no "
+    "line, no deadline was missed at all."
 )
 
 
@@ -157,7 +161,7 @@ def hard_figure(results: TireResults, suffix: str) -> Figure | None:
     """Return a chart per map that shows whether a deadline was missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=True) for plot in results.maps}
     title = "Hard real time: was any deadline missed? (form of fig. 8 to 10)"
-    notes = ["A square: at least one deadline was missed.", FRONTIER_NOTE]
+    notes = ["A square marks an n at which at least one deadline was missed.", FRONTIER_NOTE]
     return Figure.of(f"tire-hard{suffix}", title, charts, notes)
 
 
@@ -165,7 +169,7 @@ def soft_figure(results: TireResults, suffix: str) -> Figure | None:
     """Return a chart per map that shows how many deadlines were missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=False) for plot in results.maps}
     title = "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)"
-    shares = "Share of the deadlines that were missed; cells show their number if there is room."
+    shares = "Colours show the share of missed deadlines; cells show it as a number if there is room."
     return Figure.of(f"tire-soft{suffix}", title, charts, [shares, FRONTIER_NOTE])
 
 

@@ -84,7 +84,9 @@ def _title(results: TireResults) -> str:
 def _speed_section(results: TireResults, names: list[str]) -> Section:
     few = len(results.points) <= FEW
     shown = results.points if few else result_tables.largest_points(results)
-    table = result_tables.speed_grid(results, shown, "Real-fast" if few else "The largest tire of each")
+    table = result_tables.speed_grid(
+        results, shown, "Real-fast" if few else "The largest tire of each configuration"
+    )
     tables = [table] if table else []
     if not few and (
         every := result_tables.speed_grid(results, results.points, "Every configuration, real-fast")
@@ -152,7 +154,7 @@ class TirePresenter(Presenter):
             return steps_in_short(steps)
         _, results, row = max(held, key=lambda triple: triple[0])
         (text,) = prose.search_words(results.model_copy(update={"frontiers": [row]}))
-        return f"the largest tire that keeps every deadline: {text.removesuffix('.')}"
+        return f"the largest tire that meets every deadline: {text.removesuffix('.')}"
 
     def results(self, view: RecordView) -> list[TireResults]:
         """Return the results of each system."""

@@ -26,8 +26,8 @@ SOLVERS = {
     SEMAPHORE: "semaphore: the paper's algorithm 1. Each thread has n/i nodes and computes all springs at "
     "them; a binary semaphore per node guards reads and writes.",
     HALO: (
-        "halo: each thread has an arc and the opposite arc, so that no spoke leaves the thread and only four "
-        "borders are shared; one barrier per step."
+        "halo: each thread has an arc and the opposite arc, so that no spoke leaves the thread and only "
+        "four borders are shared. There is one barrier per step."
     ),
 }
 
@@ -41,7 +41,7 @@ def model_words(results: TireResults) -> list[str]:
         f"{word} is {plural(known[key], 'thread')}" for key, word in MEANING_WORDS.items() if key in known
     ]
     here = f"on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}"
-    counts = f" The paper's names for thread counts, {here}." if meant else ""
+    counts = f" The paper's names for numbers of threads mean, {here}." if meant else ""
     return [MODEL, " ".join(names) + counts]
 
 
@@ -85,7 +85,7 @@ def fast_words(results: TireResults) -> list[str]:
         if ratio.threads == 1 and ratio.nodes == largest
     ]
     if compared:
-        paragraphs.append(f"The cost of locks: {'; '.join(compared)}.")
+        paragraphs.append(f"Locks have a cost: {'; '.join(compared)}.")
     beside = _schedulers(results)
     if beside:
         paragraphs.append(beside)
@@ -122,12 +122,14 @@ def _schedulers(results: TireResults) -> str | None:
     ordered = sorted(ratios)
     middle = (
         f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the median, and "
-        f"{ordered[0]:.2f} to {ordered[-1]:.2f} times over all configurations"
+        f"between {ordered[0]:.2f} and {ordered[-1]:.2f} times as long in all configurations"
     )
-    text = f"OTHER compared with FIFO, {plural(len(ratios), 'configuration')} of both: {middle}."
+    text = f"{plural(len(ratios), 'configuration')} ran under both OTHER and FIFO: {middle}."
     shown = "; ".join(apart[:5]) + (f"; and {len(apart) - 5} more" if len(apart) > 5 else "")
     return text + (
-        f" The intervals do not overlap for {len(apart)}: {shown}." if apart else " All intervals overlap."
+        f" The intervals of {len(apart)} of these do not overlap: {shown}."
+        if apart
+        else " All intervals overlap."
     )
 
 
@@ -145,8 +147,8 @@ def _many_words(plot: RealTimeMap) -> str:
         f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in plot.threads
     )
     return (
-        f"{map_title(plot)}, as in fig. 8, to see how many threads are too many: share of "
-        f"missed deadlines by threads: {shares}."
+        f"{map_title(plot)}, as in fig. 8, to see how many threads are too many. Share of missed deadlines "
+        f"for each number of threads: {shares}."
     )
 
 
@@ -163,12 +165,14 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
         elif edge.holds is None:
             parts.append(f"on {who} a deadline was missed even at the smallest n, {whole(edge.misses)}")
         else:
-            kept = f"all were kept up to {whole(edge.holds)} nodes"
+            kept = f"all were met up to {whole(edge.holds)} nodes"
             parts.append(f"on {who} {kept}, and the first miss is at {whole(edge.misses)}")
         if edge.held_beyond is not None:
-            parts[-1] += f", though {whole(edge.held_beyond)} nodes held again: the border is not sharp"
+            parts[-1] += (
+                f", though {whole(edge.held_beyond)} nodes missed none again, so the border is not sharp"
+            )
     missed = sum(cell.missed for cell in plot.cells)
-    late = f"of {whole(plot.deadlines)} deadlines {whole(missed)} were missed"
+    late = f"missed deadlines: {whole(missed)} of {whole(plot.deadlines)}"
     return f"{map_title(plot)}: {late}; {'; '.join(parts)}."
 
 
@@ -190,7 +194,8 @@ def search_words(results: TireResults) -> list[str]:
         )
         if frontier.nodes is None:
             sentences.append(
-                f"{configuration}: no size held; even {whole(frontier.misses)} nodes missed a deadline."
+                f"{configuration}: no size met every deadline; even {whole(frontier.misses)} nodes missed "
+                f"one."
             )
             continue
         runs = f"{plural(frontier.runs, 'run')} with {plural(frontier.deadlines, 'deadline')}, none missed"
@@ -198,7 +203,7 @@ def search_words(results: TireResults) -> list[str]:
         ended = f"{plural(frontier.bisections, 'bisection')} {ends}"
         smaller = frontier.misses is not None and frontier.misses < frontier.nodes
         late = f" But a run of {whole(frontier.misses)} nodes missed a deadline"
-        doubt = f"{late}: this machine may be late at any size." if smaller else ""
+        doubt = f"{late}, so this machine may be late at any size." if smaller else ""
         nodes = f"{'at least ' if frontier.at_limit else ''}{whole(frontier.nodes)} nodes"
         sentences.append(f"{configuration}: {nodes} ({runs}; {ended}).{doubt}")
     return sentences
@@ -222,7 +227,9 @@ def cost_words(results: TireResults) -> list[str]:
                 terms = f"{figure(spring.value)} ns for a spring and {figure(mass.value)} ns for a mass"
                 beside = f", compared with {terms}"
             doubt = (
-                "" if estimate.differs_from_zero or estimate.low is None else " It does not differ from zero."
+                ""
+                if estimate.differs_from_zero or estimate.low is None
+                else " This cost does not differ from zero."
             )
             cost = f"a node's semaphore costs {interval(estimate)} ns for each uncontended take and give"
             sentences.append(f"Under {policy_name(policy)} {cost}{beside}.{doubt}")

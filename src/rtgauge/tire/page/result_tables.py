@@ -25,7 +25,7 @@ from rtgauge.tire.page.labels import (
 from rtgauge.tire.page.map_figures import map_title
 from rtgauge.units import format_time, plural
 
-MARKED = "* marked doubtful or invalid: read it with care"
+MARKED = "* marked doubtful or invalid; read it with care."
 
 
 def figure(value: float) -> str:
@@ -80,15 +80,15 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
         return None
     notes = [
         (
-            "In brackets: 95 % intervals, if a configuration was repeated. times serial: how many "
-            "times as fast as the serial solver on the same nodes."
+            "Brackets contain the 95 % interval if a configuration was repeated. times serial: how many "
+            "times as fast as the serial solver with the same number of nodes."
         )
     ]
     if results.too_short:
-        left = f"{'is' if results.too_short == 1 else 'are'} left out"
+        left = f"{'it is' if results.too_short == 1 else 'they are'} left out"
         notes.append(
-            f"{plural(results.too_short, 'run')} computed for less than a millisecond, too little for the "
-            f"time of a step, and {left}."
+            f"{plural(results.too_short, 'run')} computed for less than a millisecond, which is too short to "
+            f"give the time of a step, so {left}."
         )
     notes += [MARKED] if any(_star(point.worst_mark) for point in points) else []
     return Table(title, SPEED_COLUMNS, [_speed_row(point, results) for point in points], notes)
@@ -119,16 +119,16 @@ def cost_grid(results: TireResults) -> Table | None:
         return None
     notes = [
         (
-            "Each term is the slope over n of a difference in a step's CPU time, on one thread. In "
-            "brackets: 95 % interval from the scatter about that line."
+            "Each term is the slope of a line fitted to a difference in a step's CPU time against n, on one "
+            "thread. Brackets contain the 95 % interval from the scatter about that line."
         ),
         (
-            "T_rest: a node's cost without springs and integration (memory access), minus what the "
-            "processor overlaps."
+            "T_rest: a node's cost without springs and integration (memory access), minus the time in which "
+            "the processor does both at once."
         ),
         (
-            "If an interval contains zero, the term does not differ from zero. paper: sec. 4.5, an "
-            "i7-3930K with gcc 4.4 -O2."
+            "If an interval contains zero, the term does not differ from zero. paper: the value from sec. "
+            "4.5, measured on an i7-3930K with gcc 4.4 -O2."
         ),
     ]
     missing: dict[str, list[str]] = {}
@@ -137,7 +137,7 @@ def cost_grid(results: TireResults) -> Table | None:
             missing.setdefault(_of(term), []).append(term.name)
     lacking = [f"{of}: {', '.join(names)}" for of, names in missing.items()]
     if lacking:
-        notes.append(f"Not separated: {'; '.join(lacking)}.")
+        notes.append(f"These terms could not be separated: {'; '.join(lacking)}.")
     rows = [_term_row(term, term.estimate) for term in results.cost.parts if term.estimate is not None]
     columns = [*texts("term", "of", "for each"), *numbers("ns", "runs", "paper"), *texts("how")]
     return Table("The terms of the cost model (ns)", columns, rows, notes)
@@ -157,7 +157,7 @@ def lines_grid(results: TireResults) -> Table | None:
         rows.append([name, *cells, ", ".join(map(str, line.nodes))])
     figures = numbers("ns per node", "ns per step", "scatter", "largest residual")
     columns = [*texts("", "threads", "time"), *figures, *texts("sizes (nodes)")]
-    note = "Residuals are shares of the step time, which the fit minimises: every size counts the same."
+    note = "Residuals are shares of the step time. The fit minimises them, so every size counts the same."
     return Table("The fitted lines", columns, rows, [note], folded=True)
 
 
@@ -176,8 +176,8 @@ def synchronisation_grid(results: TireResults) -> Table | None:
     )
     columns = [*texts("", "threads"), *heads]
     note = (
-        "Added: the intercept of the fitted line, minus the intercept on one thread. At the barrier: mean "
-        "of the first thread, including its wait for the others."
+        "added: the intercept of the fitted line, minus the intercept on one thread. at the barrier: the "
+        "mean time of the first thread, including its wait for the others."
     )
     return Table("What synchronisation costs", columns, rows, [note])
 
@@ -222,16 +222,16 @@ def frontier_grid(results: TireResults) -> Table | None:
     sure = next((row.searched.coverage for row in results.frontiers if row.searched is not None), None)
     notes = [
         (
-            "The predictions, map, search and bisections are in nodes. holds / misses: the last n of the map "
-            "up to which every deadline was kept, and the first that missed one."
+            "The predictions, map, search and bisections are in nodes. holds / misses: the last n of the "
+            "map up to which every deadline was met, and the first that missed one."
         )
     ]
     if sure is not None:
         notes.append(
-            "search: the largest n whose runs all kept every deadline. Near the frontier bisections end at "
-            "random; their median lies between the smallest and "
-            f"the largest end with {sure * 100:.0f} % confidence. misses at most: the 95 % upper "
-            "confidence bound on the share of missed deadlines."
+            "search: the largest n whose runs all met every deadline. Near the frontier, where a bisection "
+            "ends is random; the median of many lies between the smallest and the largest end with "
+            f"{sure * 100:.0f} % confidence. misses at most: the 95 % upper confidence bound on the share "
+            "of missed deadlines."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
     rows = [_frontier_row(row, results)[:width] for row in results.frontiers]

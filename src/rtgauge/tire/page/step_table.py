@@ -74,11 +74,11 @@ def _pairs(step: Step, values: dict[str, Any]) -> list[list[str]]:
         rows.append(["steps", f"{whole(values['steps'])} in {wall}{rest}"])
     if values["barrier_ns"] is not None:
         barrier = format_time(values["barrier_ns"])
-        rows.append(["barrier", f"{barrier} per step, waiting for the other threads in it"])
+        rows.append(["barrier", f"{barrier} per step, including the wait for the other threads"])
     voluntary = f"{whole(values['voluntary_switches'])} voluntary"
     rows.append(["task switches", f"{voluntary}, {whole(values['involuntary_switches'])} involuntary"])
-    rows.append(["CPU time", f"{format_time(values['cpu_ns'])} of all threads"])
-    rows.append(["memory", f"{values['step_bytes'] / 2**20:.3g} MiB of the model"])
+    rows.append(["CPU time", f"{format_time(values['cpu_ns'])} in all threads together"])
+    rows.append(["memory", f"{values['step_bytes'] / 2**20:.3g} MiB for the model"])
     return rows
 
 
@@ -134,8 +134,8 @@ def _maps(results: TireResults) -> Table | None:
             counts = [whole(sum(cell.deadlines for cell in cells)), whole(sum(cell.missed for cell in cells))]
             rows.append([map_title(plot) if not at else "", str(edge.threads), *ends, *counts])
     note = (
-        "holds: the largest measured n up to which every deadline was kept; misses: the smallest "
-        "that missed one."
+        "holds: the largest measured n up to which every deadline was met; misses: the smallest n that "
+        "missed one."
     )
     columns = [*texts(""), *numbers("threads", "holds", "misses", "deadlines", "missed")]
     return Table("Real-time", columns, rows, [note])

@@ -133,11 +133,11 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
                 charts[title] = _time_chart(results, shown, f"{over}. {_summary(results, shown)}")
     notes = [
         (
-            f"The mean time of a step, {SIMULATED_STEPS} times: {SIMULATED_S} s of simulation in steps "
-            "of 10 ms. Below the dashed line it is faster than real time."
+            f"The mean time of a step is multiplied by {SIMULATED_STEPS}, for {SIMULATED_S} s of simulation "
+            f"in steps of 10 ms. Points below the dashed line are faster than real time."
         ),
         (
-            "Bars: 95 % intervals of the mean, if a configuration was repeated. Both axes are "
+            "Bars are 95 % intervals of the mean, if a configuration was repeated. Both axes are "
             "logarithmic; the paper's are not."
         ),
     ]
@@ -179,10 +179,10 @@ def threads_figure(results: TireResults, suffix: str) -> Figure | None:
             charts[f"{title.capitalize()}, {policy_name(policy)}"] = chart
     notes = [
         (
-            "Speed-up: the same solver's step time on one thread, divided by its step time on several. "
-            "Efficiency: speed-up per thread."
+            "The speed-up is the solver's step time on one thread, divided by its step time on several. The "
+            "efficiency is the speed-up per thread."
         ),
-        "Bars: 95 % intervals, if configurations were repeated.",
+        "Bars are 95 % intervals, if configurations were repeated.",
     ]
     return Figure.of(f"tire-threads{suffix}", "What threads gain", charts, notes)
 
@@ -258,12 +258,12 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
             charts |= _charts(results, predictions, title)
     notes = [
         (
-            "Dashed: predicted, from the slope on one thread and the intercept for that number of threads. "
-            "Points: measured."
+            "Dashed lines are predicted from the slope on one thread and the intercept for the number of "
+            "threads. Points are measured."
         ),
         (
-            "Residual: measured over predicted, minus one. Above zero: threads disturb each other "
-            "(locks, caches, memory), or the scheduler took time."
+            "The residual is the measured time divided by the predicted one, minus one. If it is above "
+            "zero, threads disturb each other (locks, caches, memory), or the scheduler took time."
         ),
     ]
     title = "The cost model: prediction and measurement"
@@ -318,12 +318,12 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
         charts[title] = vega.layered(layers, height=FRONTIER_ROW * len(order), description=text)
     notes = [
         (
-            "Bars: 95 % interval of a prediction; of a map: from the last n that held to the first that "
-            "missed; of a search: the range of its bisections."
+            "The bar of a prediction is its 95 % interval; the bar of a map goes from the last n that "
+            "missed no deadline to the first that did; the bar of a search is the range of its bisections."
         ),
         (
-            "The longest delay: the longest step of the real-fast runs minus the mean; a longer one may come "
-            "at any time."
+            "The longest delay is the longest step of the real-fast runs minus the mean; a longer one may "
+            "come at any time."
         ),
     ]
     title = "The real-time frontier: prediction and measurement"
