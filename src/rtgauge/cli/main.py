@@ -214,7 +214,7 @@ def main() -> None:
     SIGTERM and SIGHUP interrupt like Ctrl-C, unless the caller ignores them (nohup).
     """
     # A command makes 100,000 objects and keeps them all, so it needs no garbage collection, not even at the
-    # end.
+    # end. Without these lines `rtgauge --help` takes 13 % longer.
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
     make_patient()
