@@ -159,6 +159,21 @@ def test_sides_by_turns_go_on_in_the_order_that_was_drawn(tmp_path: Path) -> Non
     assert hashes(next(whole.glob("steps/01-*"))) == kept
 
 
+def test_a_pause_between_sides_ends_at_once(tmp_path: Path) -> None:
+    out, log = tmp_path / "out", tmp_path / "log"
+    sides = ("--alternate", "policy=fifo", "policy=rr", "--pairs", 1, "--seed", 4, "--pause-between", "1h")
+    process = start("run", *sides, "--load", "idle", "--duration", "200ms", *SHORT, "--out", out, log=log)
+    try:
+        wait_until(lambda: process.poll() is not None or "pause of 1 h" in log.read_text(), "the pause")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    finally:
+        end(process)
+    assert process.returncode == 130, log.read_text()
+    (partial,) = out.iterdir()
+    assert [path.name for path in partial.glob("steps/*")] == ["01-wakeup-idle-r1"]
+
+
 def test_what_cannot_be_resumed(tmp_path: Path, record: Path) -> None:
     assert "is complete, so there is nothing to resume" in error_line(invoke("run", "--resume", record), 2)
     partial = record.rename(record.with_name(record.name + ".partial"))

@@ -17,6 +17,8 @@ from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.reader import Record
 from rtgauge.runner.run import RunOptions, new_run, plan_of
+from rtgauge.runner.step_loop import pause_s
+from rtgauge.units import NS_PER_S
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -107,6 +109,15 @@ def test_only_guests_of_the_lab_are_booted_between_runs() -> None:
     known = alternation_of(resumed)
     assert known is not None
     assert known.boot_between
+
+
+def test_a_pause_between_runs_is_kept_for_a_resumed_run_and_counted() -> None:
+    sides = Alternation(sides=("M", "MI"), pause_between_ns=90 * NS_PER_S)
+    paused = alternating_plan("quick", BOTH, sides, 1)
+    run = new_run(paused, RunOptions(out=None, command=[]), "x")  # pyright: ignore[reportArgumentType]
+    assert alternation_of(run) == sides
+    before = [None, *run.planned]
+    assert [pause_s(key, last, run) for last, key in zip(before, run.planned, strict=False)] == [0, 0, 90, 0]
 
 
 def test_a_plan_that_says_nothing_right_of_its_sides_is_a_damaged_record(tmp_path: Path) -> None:

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import RUNS, Deciding, Json, Measured, Out, WaitForLock, grouped, wait_s
+from rtgauge.cli.options import (
+    RUNS,
+    Deciding,
+    Json,
+    Measured,
+    Out,
+    WaitForLock,
+    duration_option,
+    grouped,
+    wait_s,
+)
 from rtgauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,6 +69,9 @@ def gate(
     boot_between: Annotated[
         bool, typer.Option("--boot-between", help="Boot the lab guest before each run.")
     ] = False,
+    pause_between: Annotated[
+        str, typer.Option(metavar="TIME", help="Pause between the runs, e.g. 10min.")
+    ] = "0s",
     baseline_kernel: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Text that the baseline's kernel release must contain.")
     ] = None,
@@ -132,7 +145,11 @@ def gate(
                 "name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)"
             )
         wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require)
-        sides = Alternation(sides=(baseline, candidate), boot_between=boot_between)
+        sides = Alternation(
+            sides=(baseline, candidate),
+            boot_between=boot_between,
+            pause_between_ns=duration_option("--pause-between", pause_between),
+        )
         chosen = gate_plan(plan, measured.overrides(), sides, wish)
         record = measured_record(partial(start_run, chosen, options, more=next_pairs))
     else:

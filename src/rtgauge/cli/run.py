@@ -205,6 +205,9 @@ class Alternating:
         bool,
         typer.Option("--boot-between", help="Boot the lab guest before each run of --alternate."),
     ] = False
+    pause_between: Annotated[
+        str, typer.Option(metavar="TIME", help="Pause between the runs of --alternate, e.g. 10min.")
+    ] = "0s"
 
     def plan(self, name: str, overrides: Overrides) -> Plan:
         """Return the plan with this name or, if there are two sides, a plan that alternates between them.
@@ -218,7 +221,11 @@ class Alternating:
             for option in given_options(self):
                 raise InputError(f"{option} is for --alternate")
             return load_plan(name, overrides)
-        alternation = Alternation(sides=self.alternate, boot_between=self.boot_between)
+        alternation = Alternation(
+            sides=self.alternate,
+            boot_between=self.boot_between,
+            pause_between_ns=duration_option("--pause-between", self.pause_between),
+        )
         return alternating_plan(name, overrides, alternation, self.pairs or BLOCK)
 
 

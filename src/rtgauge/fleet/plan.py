@@ -74,6 +74,7 @@ class Job(_Part):
     candidate: Word | None = None
     max_pairs: int | None = Field(default=None, ge=6, le=198)
     boot_between: bool = False
+    pause_between: Word | None = None
 
     @property
     def is_gate(self) -> bool:
@@ -85,6 +86,7 @@ class Job(_Part):
         options = {
             "--target": target, "--duration": self.duration, "--load": self.load, "--require": self.require,
             "--baseline": self.baseline, "--candidate": self.candidate, "--max-pairs": self.max_pairs,
+            "--pause-between": self.pause_between,
         }  # fmt: skip
         words = ["gate" if self.is_gate else "run", self.plan]
         words += [f"{name}={value}" for name, value in options.items() if value is not None]
@@ -180,10 +182,11 @@ class FleetPlan(_Part):
             raise InputError(f"{path}: the site is made from a store; name one with the key store")
         for job in plan.jobs:
             one_side = (job.baseline is None) != (job.candidate is None)
-            if one_side or (job.is_gate and job.require) or (job.max_pairs and not job.is_gate):
+            of_gates = job.max_pairs or job.pause_between
+            if one_side or (job.is_gate and job.require) or (of_gates and not job.is_gate):
                 raise InputError(
                     f"{path}: job {job.name}: give a gate both baseline and candidate but no require, and "
-                    f"max-pairs only to a gate"
+                    f"max-pairs and pause-between only to a gate"
                 )
             if not any(set(job.tags) <= set(board.tags) for board in plan.boards):
                 raise InputError(

@@ -23,6 +23,8 @@ class Alternation(Model):
     sides: tuple[str, str]
     boot_between: bool = False
     """Whether the guest is booted before each run."""
+    pause_between_ns: int = 0
+    """The pause (ns) before each run except the first."""
 
     @property
     def names(self) -> tuple[str, str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +24,7 @@ from rtgauge.runner.choice import choose, on_target
 from rtgauge.runner.context import (
     STOPPED_EARLY,
     Abandoned,
+    Interrupt,
     LoadFailed,
     Progress,
     StepState,
@@ -33,10 +35,12 @@ from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.target.address import LOCAL
-from rtgauge.units import NS_PER_S
+from rtgauge.units import NS_PER_S, format_span
 
 STEP_OVERHEAD_S = 0.6
 DEPLOYMENT_S = 0.3
+POLL_S = 0.1
+"""The time between two looks whether the user interrupted a pause."""
 STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
 """Overhead of a step and of a load, as multiples of the time to arm and stop a probe, if this takes longer
 than STEP_OVERHEAD_S on the target.
@@ -113,16 +117,21 @@ def _measure(
     remaining: Sequence[StepKey],
     contexts: Mapping[str, TargetContext],
     finished: Sequence[Step],
+    last: StepKey | None,
 ) -> list[Step]:
-    """Measure the remaining steps, and write each when it is done; return all finished steps."""
+    """Measure the remaining steps, and write each when it is done; return all finished steps. `last`: the
+    step that this process measured before them.
+    """
     shared = next(iter(contexts.values())).run
     progress, interrupt = shared.progress, shared.interrupt
     ids = dict(zip((key.id for key in run.planned), step_ids(run.planned), strict=True))
     steps = list(finished)
     before: dict[str, StepKey] = {}
     for number, key in enumerate(remaining):
+        _pause(pause_s(key, last, run), progress, interrupt)
         if interrupt.requested:
             break
+        last = key
         target = key.targets["self"]
         context = contexts[target]
         if _is_booted_for(key, before.get(target), run):
@@ -199,15 +208,16 @@ def measure_run(
     progress, interrupt = shared.progress, shared.interrupt
     remaining = remaining_steps(run, finished)
     steps = list(finished)
+    last: StepKey | None = None
     with _consoles_written(writer, contexts):
         # A study may add steps even if all planned steps of the record are finished.
         while remaining or (not interrupt.requested and (remaining := _plan_more(writer, more, contexts))):
-            expected = _expected_s(remaining, contexts, writer.run or run)
+            expected = _expected_s(remaining, contexts, writer.run or run, last)
             for context in contexts.values():
                 context.target.expect(sum(expected))
             progress.run_begins(remaining, expected)
-            steps = _measure(writer, writer.run or run, remaining, contexts, steps)
-            remaining = []
+            steps = _measure(writer, writer.run or run, remaining, contexts, steps, last)
+            last, remaining = remaining[-1], []
     for name in contexts:
         writer.write_session(name, None)
     planned = (writer.run or run).planned
@@ -231,8 +241,31 @@ def _is_booted_for(key: StepKey, before: StepKey | None, run: Run) -> bool:
     return booted and (before is None or before.repeat != key.repeat)
 
 
-def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext], run: Run) -> list[float]:
-    """Return about how long (s) each step takes, including a change of deployment."""
+def pause_s(key: StepKey, before: StepKey | None, run: Run) -> float:
+    """Return how long (s) the run pauses before this step: if another run of a side begins, as long as the
+    user wished. `before`: the step that this process measured before it.
+    """
+    alternation = alternation_of(run)
+    if alternation is None or before is None or before.repeat == key.repeat:
+        return 0.0
+    return alternation.pause_between_ns / NS_PER_S
+
+
+def _pause(time_s: float, progress: Progress, interrupt: Interrupt) -> None:
+    """Wait, but not longer than until the user interrupts the run."""
+    if time_s:
+        progress.waits(f"pause of {format_span(time_s)} between the runs")
+    until = time.monotonic() + time_s
+    while (left_s := until - time.monotonic()) > 0 and not interrupt.requested:
+        time.sleep(min(left_s, POLL_S))
+
+
+def _expected_s(
+    steps: Sequence[StepKey], contexts: Mapping[str, TargetContext], run: Run, last: StepKey | None
+) -> list[float]:
+    """Return about how long (s) each step takes, including a pause and a change of deployment before it.
+    `last`: the step that this process measured before them.
+    """
     before: dict[str, StepKey] = {}
     times: list[float] = []
     for key in steps:
@@ -244,10 +277,12 @@ def _expected_s(steps: Sequence[StepKey], contexts: Mapping[str, TargetContext],
         slowed = machine.emulated is True and not machine.instruction_ns
         load_warm_up_ns = round(context.run.load_warm_up_s * NS_PER_S)
         alone_s = expected_s(key, load_warm_up_ns, arming_s=context.arming_s, emulated=slowed)
-        last = before.get(name)
-        deployed = None if last is None or _is_booted_for(key, last, run) else last.deployment
-        times.append(alone_s + context.deployments.expected_s(deployed, key.deployment))
-        before[name] = key
+        here = before.get(name)
+        deployed = None if here is None or _is_booted_for(key, here, run) else here.deployment
+        times.append(
+            pause_s(key, last, run) + alone_s + context.deployments.expected_s(deployed, key.deployment)
+        )
+        before[name] = last = key
     return times
 
 

@@ -224,11 +224,13 @@ def test_jobs_choose_boards_by_their_tags_and_become_commands(tmp_path: Path) ->
     path.write_text(
         '[[boards]]\nname = "a"\ntarget = "lab:debian"\ntags = ["x86"]\n'
         '[[boards]]\nname = "b"\ntarget = "ssh://b"\n'
-        '[[jobs]]\nname = "new"\ntags = ["x86"]\nbaseline = "M"\ncandidate = "MI"\nmax-pairs = 6\nboot-between = true\n'
+        '[[jobs]]\nname = "new"\ntags = ["x86"]\nbaseline = "M"\ncandidate = "MI"\nmax-pairs = 6\n'
+        'boot-between = true\npause-between = "1min"\n'
     )
     made, _ = fleet(path)
     (task,) = made.tasks
     assert task.board.name == "a"
     assert task.words == [
-        "gate", "quick", "--target=lab:debian", "--baseline=M", "--candidate=MI", "--max-pairs=6", "--boot-between",
+        "gate", "quick", "--target=lab:debian", "--baseline=M", "--candidate=MI", "--max-pairs=6",
+        "--pause-between=1min", "--boot-between",
     ]  # fmt: skip
