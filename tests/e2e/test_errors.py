@@ -64,7 +64,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("store list --store a --store b", "--store was given 2 times"),
         ("run quikc", "did you mean 'quick'?"),
         ("run missing.toml", "there is no plan file missing.toml"),
-        ("run --set interval", "write KEY=VALUE"),
+        ("run --set interval", "give KEY=VALUE"),
         ("run --set intervall=1ms", "did you mean 'interval'?"),
         ("run --set interval=1", "1 has no unit"),
         ("run --load idle,,cpu", "unknown load ''"),

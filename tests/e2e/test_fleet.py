@@ -41,7 +41,7 @@ def test_ctrl_c_ends_in_order_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert alive(below) == []
     assert "stopping; waiting for 1 job to end" in said
     assert "0 of 1 job done" in said
-    assert said.endswith("the same command continues\n")
+    assert said.endswith("run the same command again to continue\n")
     done = good(rtgauge("fleet", plan))
     assert "wakeup/latency/idle" in (tmp_path / "site/index.html").read_text()
     assert "[1/1] here long: measured; nothing was required" in done.stdout

@@ -73,7 +73,7 @@ def test_another_kernel_than_wanted_decides_nothing_after_one_pair(tmp_path: Pat
         ((*SIDES, "--series", "wakeup/latency/cpux"), "did you mean 'wakeup/latency/cpu'?"),
         ((*SIDES, "--series", "x/y/z"), "there are: wakeup/latency/cpu"),
         ((*SIDES, "--series", "wakeup/*"), "matches several series"),
-        ((*SIDES, "--max-pairs", 5), "needs 6 to"),
+        ((*SIDES, "--max-pairs", 5), "must have 6 to"),
         ((*SIDES, "--larger-than", "much"), "--larger-than"),
         ((*SIDES, "--quantile", "max"), "is not one of"),
         ((*SIDES, "--known", "no-such-file.toml"), "no-such-file.toml"),

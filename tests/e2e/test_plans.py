@@ -43,7 +43,7 @@ WRONG = [
     ("step = 3\n", "[[step]]"),
     ("matrix = 3\n", "[matrix]"),
     ("repeats = 0\n[[step]]\n", "repeats: 0 is too small"),
-    ("repeats = 1000\n[matrix]\npriority = [1,2,3,4,5,6,7,8,9,10,11]\n", "more than 10000"),
+    ("repeats = 1000\n[matrix]\npriority = [1,2,3,4,5,6,7,8,9,10,11]\n", "at most 10000 can be measured"),
     ("order = 'rnadom'\n[[step]]\n", "'random' or 'as-written'"),
     (
         "cross-check = 'oslat'\n[[step]]\n",

@@ -82,7 +82,7 @@ def test_wrong_input_is_one_line(file, tmp_path):
         ([], "give the file"),
         ([path, "--random", 5], "give the file"),
         ([tmp_path / "none.toml"], "there is no task set"),
-        ([path, "--figure", "x.gif"], "ends in .png"),
+        ([path, "--figure", "x.gif"], "must end in .png"),
         ([path, "--figure", tmp_path / "no" / "x.svg"], "cannot be written"),
         ([path, "--jitter-from", tmp_path], "run.json is missing"),
         (["--random", 5, "--jitter-from", tmp_path], "--jitter-from"),

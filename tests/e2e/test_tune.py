@@ -132,7 +132,7 @@ def hung(pid: int, as_is: str) -> bool:
         (("--require", "latency<=1us", "--cpus", "4000"), "CPU 4000 is not online; choose from 0"),
         (("--require", "latency<=1us", "--load", "cpu,nosuch"), "--load: unknown load 'nosuch'"),
         (("--require", "latency<=1us", "--duration", "0s"), "--duration 0s measures nothing"),
-        (("--require", "latency<=1us", "--confirm-load", ","), "--confirm-load ',' has no name"),
+        (("--require", "latency<=1us", "--confirm-load", ","), "--confirm-load ',' contains no name"),
         (("--isolate", "foo"), "--isolate: 'foo' is not a whole number"),
         (("--isolate", "4096"), "at least one must remain"),
     ],

@@ -298,7 +298,7 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--peer", "local", "--path", "udp:127.0.0.1:7000"), "its own peer"),
+        (("--peer", "local", "--path", "udp:127.0.0.1:7000"), "both the target and its peer"),
         (("--peer", "ssh://-oProxyCommand=reboot", "--path", "udp:127.0.0.1:7000"), "is not an address"),
         (("--peer", "ssh://box;reboot", "--path", "udp:127.0.0.1:7000"), "is not an address"),
         (("--peer", "ssh://box", "--path", "loop:pipe"), "within one machine"),
