@@ -235,7 +235,7 @@ def test_a_page_from_elsewhere_gets_nothing(state):
 
 def test_other_addresses_need_the_token(state):
     with LiveServer(state, parse_address("0.0.0.0:0")) as server:
-        local = server.url.replace(server.url.split("/")[2].rsplit(":", 1)[0], "127.0.0.1")
+        local = server.url.replace(server.url.split("/")[2].rsplit(":", 1)[0], "127.0.0.1", 1)
         assert "?token=" in local
         bare, token = local.split("?token=")
         assert len(token) >= 20
@@ -358,7 +358,7 @@ def test_each_browser_gets_the_newest_frame_and_one_that_does_not_answer_few(mov
 
 def test_frames_need_the_token_too(moving):
     with LiveServer(moving, parse_address("0.0.0.0:0")) as server:
-        local = server.url.replace(server.url.split("/")[2].rsplit(":", 1)[0], "127.0.0.1")
+        local = server.url.replace(server.url.split("/")[2].rsplit(":", 1)[0], "127.0.0.1", 1)
         with pytest.raises(InvalidStatus):
             watch(local.partition("?")[0])
         with watch(local):
