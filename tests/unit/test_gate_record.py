@@ -144,7 +144,7 @@ def test_a_culprit_that_the_baseline_never_had_is_a_finding(
     found = new_culprits(explained(record, *repeats))
     assert [(new.runs, new.explained_runs, new.latencies) for new in found] == ([(6, 6, 6)] if named else [])
     text = markdown(GateResult.of(record).model_copy(update={"culprits": found}))
-    assert ("caused 6 large latencies of the candidate in 6 of 6 runs" in text) == named
+    assert ("caused 6 large latencies of the candidate (in 6 of 6 runs" in text) == named
 
 
 def test_what_six_pairs_cannot_tell_takes_six_more_and_then_the_command_for_more(tmp_path: Path) -> None:

@@ -244,7 +244,10 @@ def apply_kept(
 
     values = kept_values(kept)
     if not values:
-        raise InputError(f"{kept} kept no setting that a file can hold; see rtgauge tune --resume {kept}")
+        raise InputError(
+            f"{kept} kept no setting that can be applied at each boot; to see what it kept: "
+            f"rtgauge tune --resume {kept}"
+        )
     _check_root()
     for line in (refused := install(values)):
         typer.echo(f"refused  {line}")

@@ -167,8 +167,8 @@ def combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
 def under_each(
     entries: Sequence[StepEntry], loads: Sequence[str] | None, deployments: Sequence[str] | None
 ) -> list[StepEntry]:
-    """Return the steps under each of the command line's loads and deployments; None keeps the plan's own.
-    Steps that differ only in their load become one.
+    """Return the steps under each of the command line's loads and deployments; None keeps the plan's own. If
+    loads are given, steps that differ only in their load first become one.
     """
     if loads is not None:
         first: dict[str, StepEntry] = {}

@@ -95,7 +95,9 @@ class Calibrate(Probe[CalibrateParameters]):
         return (GRAVITY,) if parameters.rt == "cobalt" else ()
 
     def expected_ns(self, parameters: CalibrateParameters) -> int:
-        """Return at most 0.2 s per clock; on Cobalt, the time for both measurements and autotune."""
+        """Return the time (ns) for all clocks, at most 0.2 s each; on Cobalt, for both measurements and
+        autotune.
+        """
         if parameters.rt == "linux":
             return 1_000_000_000
         return 2 * (parameters.duration_ns + wakeup.MOST_WARM_UP_NS) + AUTOTUNE_NS

@@ -16,7 +16,7 @@ NO_LIMIT_US = 2**31 - 1
 LONGEST = "3650d"
 MOST_EARLY_NS = 10**9
 LEAST_INTERVAL_NS = 5_000
-"""The shortest interval. A wake-up by a timer takes about as long on a fast machine."""
+"""The shortest interval. A wake-up by a timer takes about this long on a fast machine."""
 
 
 DMA_LATENCY_OFF = -1
@@ -98,7 +98,7 @@ RTAI_LATENCY: Any = Field(
         "calibrates itself"
     ),
 )
-"""The parameter; a model must declare `rt` before it."""
+"""The parameter with these times. A model must declare `rt` before it."""
 
 
 Duration = Annotated[DurationNs, between("1ns", LONGEST)]

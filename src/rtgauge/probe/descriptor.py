@@ -239,7 +239,9 @@ class Probe(ABC, Generic[P]):
         )
 
     def interval_ns(self, parameters: P) -> int | None:
-        """Return the time between two releases of a step with these parameters; None without releases."""
+        """Return the time (ns) between two releases in a step with these parameters; None if it has no
+        period.
+        """
         period_ns: int | None = None if self.pace is None else parameters.get(self.pace.period)
         return None if self.pace is None or period_ns is None else period_ns // self.pace.activations
 
@@ -270,7 +272,9 @@ class Probe(ABC, Generic[P]):
 
     @abstractmethod
     def arguments(self, parameters: P, samples_dir: str | None) -> list[str]:
-        """Return the engine's command line: verb and options."""
+        """Return the engine's command line: verb and options. `samples_dir`: the target's folder for the
+        files that the step keeps; None if it keeps none.
+        """
 
     def trial_arguments(self, parameters: P) -> list[str]:
         """Return the command line for trying the engine before a run, when no tracefs instance exists yet."""
@@ -278,7 +282,9 @@ class Probe(ABC, Generic[P]):
 
     @abstractmethod
     def expected_ns(self, parameters: P) -> int | None:
-        """Return how long the step takes, with its warm-up; None if it runs until it is stopped."""
+        """Return about how long (ns) the step measures, with its warm-up; None if it runs until it is
+        stopped.
+        """
 
 
 def runtime_of(tool: str) -> str:

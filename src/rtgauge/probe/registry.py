@@ -30,7 +30,7 @@ AnyProbe = Probe[Any]
 
 
 class _Probes(Mapping[str, AnyProbe]):
-    """Maps names to descriptors, in the order of the descriptors.
+    """Maps names to descriptors, sorted by the descriptors' `order`, then by name.
 
     This package's probes are in the modules with their names.
     """
@@ -146,7 +146,7 @@ def clock_probe() -> AnyProbe:
 
 
 class Preset(NamedTuple):
-    """A preset by its name, and the probe in it."""
+    """A preset's name, and the probe whose metric the preset measures."""
 
     probe: AnyProbe
     name: str

@@ -120,7 +120,9 @@ def check_peer(text: str) -> str:
 
 
 def check_instrument(text: str) -> str:
-    """Return the address if it is a valid instrument's. Raises ValueError, with the notation, otherwise."""
+    """Return an instrument's address unchanged if it is valid. Raises ValueError, with the notation,
+    otherwise.
+    """
     try:
         return check_address(text)
     except InputError as error:

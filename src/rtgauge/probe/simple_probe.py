@@ -16,7 +16,9 @@ Lasting = Callable[[C], int]
 
 
 def timed(sample_ns: int = 10_000) -> Lasting[MeasuringParameters]:
-    """Return a function for a step's length. `sample_ns`: estimated time of a sample, with its pauses."""
+    """Return a function that returns a step's length (ns). `sample_ns`: estimated time of a sample, with its
+    pauses.
+    """
 
     def lasts(parameters: MeasuringParameters) -> int:
         return ((parameters.count or 0) * sample_ns or parameters.duration_ns) + parameters.warm_up_ns
@@ -35,7 +37,7 @@ class SimpleProbe(Probe[C]):
         return command_line(self.name, {**engine_options(parameters), "samples_dir": samples_dir})
 
     def expected_ns(self, parameters: C) -> int:
-        """Return the length of warm-up and measured phase."""
+        """Return the length (ns) of warm-up and measured phase."""
         return self.lasts(parameters)
 
 

@@ -155,7 +155,7 @@ class Wakeup(Probe[WakeupParameters]):
         return self.arguments(parameters.but(space="user", explain=False), None)
 
     def expected_ns(self, parameters: WakeupParameters) -> int:
-        """Return the length of warm-up and measured phase."""
+        """Return the length (ns) of warm-up, measured phase, and the measurement of the events' cost."""
         measured_ns = parameters.measured_ns
         return measured_ns + parameters.warm_up_ns + explain_cost_ns(parameters, measured_ns)
 

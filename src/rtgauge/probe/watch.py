@@ -30,7 +30,7 @@ COMM_BYTES = 15
 
 
 def named(command: Sequence[str]) -> str:
-    """Return the content of /proc/PID/comm for a program that this command starts: at most 15 characters."""
+    """Return the content of /proc/PID/comm for a program that this command starts: at most 15 bytes."""
     name = "".join(letter for letter in Path(command[0]).name if letter.isprintable())
     return name.encode()[:COMM_BYTES].decode(errors="ignore") or "program"
 
@@ -104,7 +104,9 @@ class Watch(Probe[WatchParameters]):
         return self._options(parameters, {})
 
     def expected_ns(self, parameters: WatchParameters) -> int | None:
-        """Return the length of warm-up and measured phase (ns); None if the program's end ends the step."""
+        """Return the length (ns) of warm-up, measured phase, and the measurement of the events' cost; None if
+        only the program's end ends the step.
+        """
         if parameters.duration_ns == parse_duration_ns(LONGEST):
             return None
         cost_ns = explain_cost_ns(parameters, parameters.duration_ns)

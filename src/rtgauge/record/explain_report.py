@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads the events that `explain` recorded from a step's stream, and the cost of recording them."""
+"""Reports, from a step's stream, what `explain` recorded, and what the recording cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import StreamResult, StretchLine
 
 BOUND_NS = 1_000
-"""A median cost below this counts as no cost."""
+"""A cost counts as none if its whole interval is within this bound (ns)."""
 CONFIDENCE = 0.9
 LEAST_SAMPLES, LEAST_PAIRS = 30, 4
 NOT_CAPTURED = {
@@ -38,13 +38,13 @@ def _median_ns(stretch: StretchLine) -> float:
 
 
 def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | None:
-    """Estimate the cost of recording events. `values`: (with events, ns) of each stretch, in the order
-    without, with, with, without, ...
+    """Estimate the cost of recording events. `values`: (whether events were recorded, value in ns or None) of
+    each stretch, in the order without, with, with, without, ...
 
     Return None if too few stretches have a value.
 
-    Two neighbouring stretches are a pair, so that drift affects both. Two one-sided t-tests compare the
-    pairs' differences with the bound (Schuirmann, 1987).
+    Two neighbouring stretches are a pair, so that drift affects both. The 90 % interval of the mean
+    difference corresponds to two one-sided t-tests at 5 % (Schuirmann, 1987).
     """
     from scipy.special import stdtrit
 
@@ -76,7 +76,7 @@ def paired_cost(values: Sequence[tuple[bool, float | None]]) -> ExplainCost | No
 
 
 def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
-    """Return the cost at the median; None if there are too few stretches or samples."""
+    """Return how much longer the median is with events; None if there are too few stretches or samples."""
     return paired_cost(
         [
             (stretch.events, _median_ns(stretch) if stretch.count >= LEAST_SAMPLES else None)
@@ -86,9 +86,11 @@ def explain_cost(stretches: Sequence[StretchLine]) -> ExplainCost | None:
 
 
 def explain_report(result: StreamResult) -> ExplainReport | None:
-    """Report what a complete stream recorded to explain latencies, and remove its `explain` results.
+    """Return what the engine recorded to explain latencies, from a complete stream; None if it recorded
+    nothing.
 
-    Return None if the stream recorded nothing. Raises RecordError if its results are damaged.
+    The `explain` entries are removed from `result.results`. Raises RecordError if the bins of a stretch are
+    damaged.
     """
     told = [entry.values for entry in result.results if entry.name == "explain"]
     result.results = [entry for entry in result.results if entry.name != "explain"]
@@ -108,8 +110,8 @@ def explain_report(result: StreamResult) -> ExplainReport | None:
 
 
 def explain_marks(report: ExplainReport | None) -> list[Mark]:
-    """Return marks if recording cost more than the bound, if its cost is unknown, or if latencies were not
-    captured.
+    """Return a mark if recording may have cost more than the bound, and a mark if latencies were not
+    captured. An unknown cost gives no mark.
     """
     if report is None:
         return []

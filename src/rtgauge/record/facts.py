@@ -136,7 +136,7 @@ class RealTimeCore(Part):
     allowed_group: str | None = Field(
         default=None, description="the group whose members may use the co-kernel; none: only root"
     )
-    smi: str | None = Field(default=None, description="Cobalt's workaround for chipsets")
+    smi: str | None = Field(default=None, description="Cobalt's workaround for system management interrupts")
     isolated_cpus: str | None = None
     modules: list[str] | None = None
     scheduler: str | None = None
@@ -289,7 +289,9 @@ class Virtualization(Part):
 
     @property
     def kind(self) -> bool | str | None:
-        """The hypervisor's name, True if the name is unknown, False on real hardware."""
+        """The hypervisor's name, True if the name is unknown, False on real hardware; None if it is unknown
+        whether the machine is virtual.
+        """
         return (self.hypervisor or True) if self.virtual else self.virtual
 
 

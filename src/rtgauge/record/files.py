@@ -161,7 +161,9 @@ def write_whole(path: Path, data: bytes, *, folder: int | None = None, mode: int
 
 
 def new_file(path: Path, *, folder: int | None = None) -> BufferedWriter:
-    """Open a new file in `folder`, which is open and ours. Never follows a link. Raises OSError."""
+    """Create a file for writing, or empty an existing one. `folder`: an open folder that belongs to this
+    user; `path` is then relative to it. Never follows a link. Raises OSError.
+    """
     handle = os.open(
         path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder
     )

@@ -2,7 +2,8 @@
 """The histogram's bins (docs/formats/histogram.md) and the Base64 VLQ numbers of the engine's stream
 (docs/formats/stream.md).
 
-Every bin is at most 1 us wide up to 10 ms, and at most 1 % of its values wide from 10 ns to 10 s.
+A bin below 200 ns has a single value. From there to 10 s, the width of a bin is at most 1 % of its smallest
+value, and up to 10 ms it is at most 1 us.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ class Decoded(NamedTuple):
 def decode(texts: Sequence[str]) -> Decoded:
     """Decode all texts.
 
-    If all numbers fit in 32 bits, they get that type: half the memory takes half the time. Raises RecordError
-    for a text that is not Base64 VLQ.
+    If no number has more than 6 digits, the numbers are 32 bits wide, which takes half the memory and half
+    the time. Raises RecordError for a text that is not Base64 VLQ.
     """
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     digits = _DIGITS[np.frombuffer("".join(texts).encode("ascii", "replace"), dtype=np.uint8)]

@@ -16,7 +16,9 @@ MOST_LABELS, LONGEST = 64, 200
 
 
 def check_word(text: str) -> str:
-    """Accept a one-line text as a name, key or value. Raises ValueError for any other."""
+    """Return `text` if it can be a name, a key or a value: one line of 1 to LONGEST characters. Raises
+    ValueError otherwise.
+    """
     if not text.strip() or len(text) > LONGEST or not text.isprintable():
         raise ValueError(f"give 1 to {LONGEST} characters on one line")
     return text

@@ -37,7 +37,7 @@ def is_doubt(severity: Severity | None) -> bool:
 
 
 class Mark(Model):
-    """A named doubt about a step. `series` is None if it concerns the whole step."""
+    """A named doubt about a step or a run. `series` is None unless the mark concerns only that series."""
 
     name: str
     severity: Severity

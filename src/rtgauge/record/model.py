@@ -154,7 +154,7 @@ Growth = dict[str, int | None]
 
 class Changes(Model):
     """What changed on a target during a step. Only counters that grew are listed; null means that a counter
-    went backwards. `unknown` means that it could not be read.
+    went backwards. `unknown` means that a value could not be read.
     """
 
     interrupts: dict[str, TableLine] | Unknown = Field(default_factory=dict[str, TableLine])
@@ -360,7 +360,7 @@ class StepKey(Model):
 
     @property
     def without_load(self) -> str:
-        """The id without load and deployment. Steps that differ only in them share this id."""
+        """The id without load, deployment, targets and repeat. Steps that differ only in these share it."""
         return self.id_without("load", "deployment", "targets", "repeat")
 
     def with_parameters(self, **values: Any) -> StepKey:
@@ -475,7 +475,7 @@ class ExplainCost(Model):
     median_ns: float = Field(description="the cost: mean difference between the two medians of a pair")
     low_ns: float = Field(description="lower end of the cost's 90 % interval, for an equivalence test at 5 %")
     high_ns: float
-    bound_ns: int = Field(description="a cost up to this bound counts as none")
+    bound_ns: int = Field(description="the cost counts as none if its whole interval is within this bound")
 
     @property
     def is_equivalent(self) -> bool:
@@ -679,7 +679,8 @@ class Run(Model):
 def kept_in_plan(run: Run, key: str, model: type[ModelT], what: str) -> ModelT | None:
     """Read the model that a record's plan keeps under a key; None if the key is missing.
 
-    `what`: the content, for the error about damage. Raises RecordError.
+    Raises RecordError if the content does not fit the model; `what` ends its message "its plan does not say
+    ...".
     """
     written = run.plan.get(key)
     try:

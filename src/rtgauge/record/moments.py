@@ -90,7 +90,7 @@ def _lines(compressed: BinaryIO) -> Iterator[dict[str, Any]]:
 
 UNFINISHED = "moments.part"
 MOST_WRITTEN = 256 << 20
-"""Most bytes of a step's lines, before compression; an engine sends 85 MiB at most."""
+"""Most bytes of a step's `moment` lines, before compression; an engine sends 85 MiB at most."""
 
 
 class MomentWriter:

@@ -111,7 +111,8 @@ def check_clock(clock: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
 class Parameters(BaseModel):
     """Base of all probes' parameters.
 
-    The alias takes the usual notation (`interval`); the name holds the number (`interval_ns`).
+    A field's alias is the key that users write (`interval`, with a value such as `1ms`). The field's name
+    ends in the unit of the number that it holds (`interval_ns`).
     """
 
     model_config = ConfigDict(

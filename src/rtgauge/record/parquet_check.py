@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Checks the description in a Parquet file before the file is decoded: a page of a few bytes may expand to a
-billion values.
+"""Checks the metadata of a Parquet file before the file is decoded, because a page of a few bytes may expand
+to a billion values.
 
 It reads the footer and the page headers (the format's `parquet.thrift`, in Thrift's compact protocol), but no
 values.
@@ -19,10 +19,14 @@ MOST_FIELDS = 1_000_000
 MOST_NESTED = 16
 PAGE_HEADER_BYTES = 1 << 16
 SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
-"""Limits on values. Real files have fewer than ten a byte: a window's numbers hardly compress."""
+"""A file may decode to this many values, and to this many more for each byte of its columns. Real files have
+fewer than ten values per byte, because a window's numbers hardly compress.
+"""
 SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
 MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
-"""Limits for files of any size. The blocks of long steps need at most a third of these."""
+"""The most values and bytes that a file of any size may decode to. The blocks of long steps need at most a
+third of these.
+"""
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 DICTIONARY, DATA, DATA_V2 = 2, 0, 3
 

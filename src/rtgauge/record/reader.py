@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 RUN, PAGE = "run.json", "report.html"
 SUMS = "SHA256SUMS"
-"""The checksums, in sha256sum's format, of the files in `described_in`; step.json has all others."""
+"""The checksums, in sha256sum's format, of the files that `described_in` lists. Each step.json has the
+checksums of the other files in its folder.
+"""
 SUM = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 WINDOWS, BLOCKS = "windows.parquet", "blocks.parquet"
 """The files with a step's windows. A long step has blocks, which are windows merged in time."""
@@ -193,7 +195,8 @@ class Record:
         return RunDocument(run=self.run, steps=self.steps, systems=self.systems, record=folder)
 
     def check_files(self) -> None:
-        """Check every file against its checksum. Streams and logs may be missing.
+        """Check every file against its checksum. A step's missing files are skipped, because the user may
+        delete streams and logs.
 
         Raises RecordError for a file that differs.
         """
@@ -249,7 +252,9 @@ class Record:
         return windows
 
     def all_windows(self, step: Step) -> pl.LazyFrame:
-        """Yield every one-second window of a step, in parts that fit in memory. Raises RecordError."""
+        """Return a lazy table of every one-second window of a step. It is read in parts that fit in memory.
+        Raises RecordError, also when it is collected.
+        """
         from rtgauge.record.windows_file import scan_windows, table_of
 
         parts = [self.file(step, name) for name in self._names(step) if PART.fullmatch(name)]

@@ -267,8 +267,8 @@ def _open_part(name: str, flags: int, folder: int) -> int:
 
 @contextmanager
 def parent_of(folder: int, name: str) -> Generator[tuple[int, str]]:
-    """Open the folder that contains `name`: return (descriptor, last part of the name). Raises OSError; ELOOP
-    means a link on the way.
+    """Open the folder that contains `name`, and yield (descriptor, last part of the name). Raises OSError;
+    ELOOP means a link on the way.
     """
     *folders, last = name.split("/")
     if any(part in {"", "..", "."} for part in (*folders, last)):

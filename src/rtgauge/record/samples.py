@@ -129,10 +129,10 @@ def _cut_short(source: Source, length: int, header: SamplesHeader) -> str:
 def pieces(
     source: Source, size: int = CHUNK
 ) -> Iterator[tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64]]]:
-    """Yield the samples in pieces of at most `size`: (times or None, values), ns.
+    """Yield (times or None, values) in ns, in pieces of at most `size` samples.
 
-    The times are None if the releases give them. All pieces share one buffer: use each piece before you
-    request the next. Raises RecordError for a foreign or damaged file.
+    The times are None if the file has none, because they follow from the releases. All pieces share one
+    buffer: use each piece before you request the next. Raises RecordError for a foreign or damaged file.
     """
     try:
         with open_source(source) as file:

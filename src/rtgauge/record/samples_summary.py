@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exact statistics of a file of raw samples of any length, in one pass.
+"""Computes exact statistics of a file of raw samples of any length, in one pass if few values are large.
 
 The file is read through one small buffer. Values below a limit (131 us; up to 2 ms if the first piece has
 larger values) are counted in a table with 1 ns per entry; larger values are kept if they are few (`KEPT`);
@@ -265,7 +265,7 @@ class _Course:
         self.maxima: dict[int, int] = {}
 
     def note(self, seconds: Integers, lengths: Integers, maxima: Integers) -> None:
-        """Count samples: the number and the maximum of each second."""
+        """Add samples: for each of `seconds`, their number (`lengths`) and their largest value (`maxima`)."""
         for window, length, maximum in zip(seconds.tolist(), lengths.tolist(), maxima.tolist(), strict=True):
             self.counts[window] += length
             self.maxima[window] = max(self.maxima.get(window, -1), maximum)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Computes a step's statistics from its windows: a summary per series, and one for all CPUs together."""
+"""Computes a step's statistics from its windows: a summary per series, and one for all main series."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def summarise(
     """Summarise the measured phase of one series, or of several together.
 
     `summaries`: the engine's `summary` lines of these series, for `lost`, `impossible` and `thread`.
-    `resolution_ns`: resolution of the measurement. `limits_ns`: the end of an imported histogram
+    `resolution_ns`: resolution of the measurement. `limits_ns`: series -> where its imported histogram ends
     (docs/formats/record.md, imported records). `merged`: the merged windows, if the caller already has them.
     """
     measured = merged or merge(windows, series, limits_ns=limits_ns)
@@ -285,7 +285,8 @@ def summarise_step(
     `series`: the engine's `series` lines. `summaries`: its `summary` lines; an import or a killed engine has
     none. If windows, bins and summaries disagree, the windows' values count, and the mark `windows-disagree`
     (invalid) says what differs. If only some series have a summary, the others get `summary-missing`
-    (doubtful), except series that cannot have one (`without_summary`).
+    (doubtful), except series that cannot have one (`without_summary`). `unplaced_allowed`: whether values may
+    be in no bin. `resolution_ns` and `limits_ns`: as in `summarise`.
     """
     by_series = {line.series: line for line in summaries}
     marks: list[Mark] = []

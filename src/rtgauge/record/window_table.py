@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 PACK_EVERY = 2_048
 """How many windows are kept as objects before they are packed into columns."""
 FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
-"""How many windows a part file holds; the first part is smaller.
+"""The number of windows in the first part file and in a later one, and the memory (bytes) of a part.
 
-A part of wide windows has fewer, because its memory is limited: it takes about 1 MB on disk.
+A part of wide windows has fewer windows, because its memory is limited. A part takes about 1 MB on disk.
 """
 MOST_WINDOWS, MOST_BYTES = 32_768, 40 << 20
 """A step with more windows or bytes is long: its windows stay in part files, and readers get blocks."""
@@ -37,14 +37,14 @@ GROUPS = 64
 
 
 def no_parts() -> None:
-    """Do nothing, for a table that has no journal."""
+    """Do nothing when a part is on disk: the default for `written`."""
 
 
 class WindowTable:
     """The windows of a step, or of one of its two roles.
 
-    `folder`: where part files go; if None, everything stays in memory. `written` is called when a part is on
-    disk.
+    `folder`: where part files go; if None, everything stays in memory. `name`: what their names begin with.
+    `written` is called when a part is on disk.
     """
 
     def __init__(
@@ -93,7 +93,10 @@ class WindowTable:
         )
 
     def windows(self, other: WindowTable | None = None) -> Windows:
-        """Return the windows in order of arrival. A long step is merged in time, together with `other`."""
+        """Return this table's windows: in order of arrival, or merged into blocks if the step is long.
+        `other`: the table of the other role, whose windows count too, because both tables must have blocks of
+        one length.
+        """
         self._pack()
         if self._folder is None or not self.is_long(other):
             windows = Windows.together([NO_WINDOWS, *self._in_parts(), *self._packed])

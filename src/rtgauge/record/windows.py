@@ -26,7 +26,9 @@ NO_INTEGERS: Integers = np.empty(0, dtype=np.int64)
 MOST_NUMBER = 1 << 32
 """The upper limit of series numbers and indices."""
 SLICE = 512
-"""The number of windows whose bins are counted at once. More would take several times their memory."""
+"""The number of windows whose bins are counted at once. Counting all at once would take several times the
+memory of the bins.
+"""
 INTEGERS = (
     "series", "index", "start_ns", "end_ns", "count", "missed", "min_ns", "max_ns", "sum_ns",
 )  # fmt: skip
@@ -56,7 +58,9 @@ NO_BINS = Histogram(NO_INTEGERS, NO_INTEGERS)
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """The histogram of each window, with the bins and counts of all windows in a row."""
+    """The histogram of each window. `bins` and `counts` contain the values of all windows, one window after
+    another.
+    """
 
     bins: npt.NDArray[np.int32]
     counts: Integers
@@ -209,7 +213,7 @@ class Windows:
         return sum(getattr(self, column.name).nbytes for column in fields(self))
 
     def chosen(self, windows: Chosen | slice) -> Self:
-        """Select windows."""
+        """Return these windows: the ones that the mask selects, or a slice without a step."""
         columns: dict[str, Any] = {
             name: getattr(self, name)[windows] for name in ("measured", "m2_ns2", *INTEGERS)
         }
@@ -294,9 +298,9 @@ class Group:
 class Merged:
     """Windows merged into one.
 
-    `unplaced` of the `count` values are in no bin, because imported histograms have their own limits
-    (docs/formats/record.md). `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None if the
-    source does not give them.
+    `count` includes the values in `unplaced`, which are in no bin, because imported histograms have their own
+    limits (docs/formats/record.md). `sum_ns` and `m2_ns2` (sum of squared deviations from the mean) are None
+    if the source does not give them.
     """
 
     bins: Integers
@@ -318,7 +322,7 @@ class Merged:
 
 
 def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> Histogram:
-    """Return the histogram of these bins, in any order, any of them several times."""
+    """Return the histogram of these bins and their counts. A bin may occur several times, in any order."""
     unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
     total = np.zeros(len(unique), dtype=np.int64)
     np.add.at(total, where, np.asarray(counts, dtype=np.int64))
@@ -371,7 +375,8 @@ def merge(
     measured: bool = True,
     limits_ns: Mapping[int, int] | None = None,
 ) -> Merged:
-    """Merge the windows of one series, of several, or of all (None), in one phase.
+    """Merge the windows of one series, of several, or of all (None), in the measured phase or, if not
+    `measured`, the warm-up.
 
     `limits_ns`: series -> lower bound (ns) of its unplaced samples; by default the lowest value that the
     window allows.

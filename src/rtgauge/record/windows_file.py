@@ -66,7 +66,9 @@ def table_of(windows: Windows) -> pl.DataFrame:
 
 
 def _lists(flat: npt.NDArray[Any], bins: Bins) -> pl.Series:
-    """Return a column of lists, whose values `flat` holds in a row."""
+    """Return a column of lists. `flat` contains the values of all lists one after another; `bins` says where
+    each list begins.
+    """
     if not len(bins.lengths):
         return pl.Series(dtype=pl.List(pl.Int64))
     cut = pl.DataFrame({"begin": bins.ends[:-1], "length": bins.lengths})

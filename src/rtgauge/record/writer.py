@@ -94,7 +94,7 @@ class RecordWriter:
 
     @property
     def _results(self) -> Path | None:
-        """The path that errors show for the results that were written."""
+        """The folder of the results so far, which errors show; None if an error removes the record."""
         return None if self._at_once else self.path
 
     @classmethod
@@ -228,7 +228,7 @@ class RecordWriter:
             self.write_log(SUMS, "".join(f"{sums[name]}  {name}\n" for name in sums).encode())
 
     def _target(self, name: str) -> str:
-        """Make the folder of the target `name` and return its name. Raises OSError."""
+        """Make the folder of the target `name`; return its path in the record. Raises OSError."""
         folder = f"targets/{clean_name(name)}"
         self._folder.make_folder(folder, FOLDER_MODE, exist_ok=True)
         return folder
@@ -299,8 +299,8 @@ class RecordWriter:
         return f"steps/.{step_id}.tmp"
 
     def step_folder(self, step_id: str) -> Path:
-        """Make an empty folder for a step's files while it is measured. Only this user may change it;
-        `commit_step` renames it.
+        """Make an empty folder for a step's files while it is measured; return a path into it. Only this user
+        may change the folder; `commit_step` renames it.
 
         The path leads to the folder even if someone renames it. Raises InputError if the step already exists,
         or MeasureError.

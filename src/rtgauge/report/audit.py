@@ -92,7 +92,12 @@ def _print_short(document: AuditDocument, console: Console) -> None:
 def print_audit(
     document: AuditDocument, console: Console, *, details: bool = False, everything: bool = False
 ) -> None:
-    """Print the conclusion and machine, then the differences: briefly, in `details`, or `everything`."""
+    """Print the conclusion and the machine, then a line for each serious or moderate difference, and the
+    names of the minor and unknown rules.
+
+    `details`: print the differences and the unknown rules in full instead. `everything`: print every rule in
+    full.
+    """
     chosen = (
         "given by --for" if document.purpose_from == "asked" else ("the running kernel; --for names another")
     )

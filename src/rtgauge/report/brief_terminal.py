@@ -106,8 +106,8 @@ def _parts(step: Step, main: str) -> list[_Row]:
 
 
 def _each(step: Step, name: str) -> list[_Row]:
-    """Return a row for each of a step's largest series. It is for series that cannot be pooled, such as
-    threads.
+    """Return a row for each series with one of the largest maxima, at most MOST_EACH. `step`: one whose
+    series cannot be pooled, such as threads.
     """
     known = _by_maximum(step.main_series)
     shown = known[: MOST_EACH if len(known) <= MOST_EACH else MOST_EACH - 1]

@@ -36,7 +36,7 @@ def _tuned(steps: Sequence[Step]) -> list[Step]:
 
 
 def _mean_ns(step: Step, role: str) -> float | None:
-    """Return the mean over all CPUs, in ns."""
+    """Return the mean latency (ns) over all CPUs in this role; None without values."""
     of_role = (summary for summary in step.series if summary.labels.get("role") == role)
     series = [summary for summary in of_role if summary.mean_ns is not None]
     count = sum(summary.count for summary in series)
@@ -99,7 +99,9 @@ class Calibrations(Presenter):
         )
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """Return the calibration of Xenomai's timer. The chapter on the method shows the clocks."""
+        """Return the chapter on Xenomai's timer; None if autotune did not run. The chapter on the method
+        shows the clocks.
+        """
         grid = gravity_grid(view, steps)
         if grid is None:
             return None

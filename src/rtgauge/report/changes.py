@@ -63,7 +63,7 @@ def _counted(key: str, name: str, item: TableLine | NumberChange | TextChange | 
 
 
 def _cpu_times(times: Mapping[str, Growth]) -> list[_Counted]:
-    """Return a line per kind of CPU time, in ms, from CPU -> kind -> ns."""
+    """Return a counter per kind of CPU time, in ms. `times`: CPU -> kind -> ns."""
     rows: list[_Counted] = []
     for kind in dict.fromkeys(kind for of in times.values() for kind in of):
         ns = {cpu: of.get(kind) for cpu, of in times.items()}
@@ -76,7 +76,9 @@ def _cpu_times(times: Mapping[str, Growth]) -> list[_Counted]:
 
 
 def change_tables(step: Step) -> list[Table]:
-    """Return a table for each kind of change. The last table has the single changes."""
+    """Return a table for each kind of change. The last table has the values that are not in a group, such as
+    the clock source.
+    """
     tables: list[Table] = []
     alone: list[_Counted] = []
     for kind in Changes.model_fields:

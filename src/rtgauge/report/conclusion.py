@@ -26,7 +26,9 @@ FEWEST_PERIODS = 3
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The conclusion. The verdict gives `word` and `next`, if there is one. `doubts`: one per line."""
+    """The conclusion. `word`, `requirement`, `next` and `exposure` come from the verdict; None without a
+    verdict. `doubts`: one per line, only without a verdict.
+    """
 
     word: VerdictWord | None
     text: str

@@ -125,7 +125,7 @@ OWN_ROWS = {
     *("preemption", "extension", "idle", "frequency", "topology", "lines", "mitigations", "mitigated"),
     *("realtime", "fair_server", "cgroup", "limits"),
 }
-"""Facts with several values, for which functions below find the words."""
+"""Facts with several values, which the functions below put into words."""
 
 
 def _simple(part: Part) -> Rows:
@@ -254,7 +254,7 @@ def _named(prefix: str, part: Part) -> Rows:
 
 
 def groups(facts: Facts) -> Iterator[tuple[str, Rows]]:
-    """Return (heading, (name, value) of each fact), from the hardware up to the software that runs on it."""
+    """Yield all facts in groups: (heading, the group's facts as (name, value))."""
     machine = [("Host", value(facts.host)), ("OS", value(facts.os)), ("Boot ID", value(facts.boot_id))]
     machine += [*_named("Identity", facts.identity), *_simple(facts.machine)]
     yield "Machine", [*machine, ("Steal since boot", quantity("ns", facts.steal_ns_since_boot)[1])]

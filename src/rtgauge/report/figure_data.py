@@ -34,7 +34,9 @@ WIDTHS_US = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 
 
 def time_series(step: Step) -> dict[int, str]:
-    """Return the CPU of each main series in ns, by series number; without a CPU, its labels or number."""
+    """Return series number -> CPU for each main series in ns; without a CPU, its labels or number. Empty if
+    the probe has tables and figures of its own.
+    """
     named: dict[int, str] = {}
     if not has_distribution(step):
         return named  # the probe has tables and figures of its own
@@ -146,7 +148,9 @@ class Outlines(NamedTuple, Generic[Key]):
 
 
 def outlines(histograms: Mapping[Key, Histogram], most_corners: int) -> Outlines[Key]:
-    """Return each histogram's outline, with at most `most_corners` corners in total."""
+    """Return each histogram's outline, with the narrowest bins that need at most `most_corners` corners in
+    total, or else the widest of WIDTHS_US.
+    """
     width, drawn = 1, dict[Key, Outline]()
     for width in WIDTHS_US:
         drawn = {key: outline(histogram, width) for key, histogram in histograms.items()}
@@ -157,7 +161,9 @@ def outlines(histograms: Mapping[Key, Histogram], most_corners: int) -> Outlines
 
 @dataclass(frozen=True)
 class Curve:
-    """An exceedance curve as steps: the share of activations above `x_us[i]` is `share[i]`."""
+    """An exceedance curve as steps: the share of activations above `x_us[i]` is `share[i]`. No activation is
+    above the last `x_us`, but the last share repeats the previous one, because a log axis has no 0.
+    """
 
     x_us: npt.NDArray[np.float64]
     share: npt.NDArray[np.float64]
@@ -177,7 +183,7 @@ def exceedance(histogram: Histogram, max_ns: int | None, points: int = 250, *, u
     no bin.
 
     The curve is thinned to about `points` points: steps smaller than the line's width are dropped. The last
-    eighth, the tail, stays whole.
+    `points` // 8 corners, the tail, are all kept.
     """
     total = histogram.total + unplaced
     if histogram.total == 0:

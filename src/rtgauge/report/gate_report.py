@@ -46,9 +46,8 @@ def notes(result: GateResult) -> list[str]:
     lines += [
         f"New culprit: {new.culprit} caused "
         f"{format_count(new.latencies)} large {'latency' if new.latencies == 1 else 'latencies'} of the "
-        "candidate in "
-        f"{new.runs} of {plural(new.explained_runs, 'run')}, up to {format_time(new.worst_ns)}, and none of "
-        f"the baseline."
+        f"candidate (in {new.runs} of {plural(new.explained_runs, 'run')}, up to "
+        f"{format_time(new.worst_ns)}), but none of the baseline."
         for new in result.culprits
     ]
     for side in result.exposure:

@@ -55,8 +55,8 @@ def _cell(system: System, operation: str, figure: str) -> str:
 
 
 def cost_grids(results: Microbenchmarks) -> list[Table]:
-    """Return each operation's worst case (the paper's tables 1 and 2), average and 99 % in ns, with a row per
-    system.
+    """Return a table of the worst cases (the paper's tables 1 and 2), one of the averages and one of the 99 %
+    quantiles, in ns, with a row per system and a column per operation; empty without costs.
     """
     if not results.systems:
         return []
@@ -95,8 +95,8 @@ def long_cost_grid(results: Microbenchmarks) -> Table:
 
 
 def conclusion(results: Microbenchmarks) -> str | None:
-    """Return the systems with the lowest worst cases, or one system's largest worst cases; None without
-    costs.
+    """Return a sentence that says which system has the lowest worst case of each operation, or, if only one
+    system was measured, which operation has the largest; None without costs.
     """
     worst: dict[str, dict[str, int]] = {}
     for name, system in zip(_names(results), results.systems, strict=True):

@@ -72,7 +72,7 @@ class Presenter:
         return []
 
     def lines(self, step: Step) -> list[str]:  # noqa: ARG002
-        """Return one step's counts by the probe, a line each, to show below the tables."""
+        """Return lines about one step, such as the probe's own counts, to show below the tables."""
         return []
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
@@ -166,8 +166,8 @@ def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
 
 
 def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """Return the lines of all steps, each after its step's name: the cost of explaining, and which outliers
-    are one event.
+    """Return the lines below the tables: each step's own lines after its name, then the cost of recording
+    kernel events, then the outliers that are simultaneous. `names`: step id -> name.
     """
     lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
     lines += _cost_lines(steps, names)

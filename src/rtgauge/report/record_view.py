@@ -123,7 +123,9 @@ def _machines(record: Record, keys: Sequence[StepKey]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Differences:
-    """What differs between a record's conditions, computed once: with hundreds it takes a second."""
+    """What differs between a record's conditions, computed once, because it takes a second for hundreds of
+    conditions.
+    """
 
     deployments: bool
     probes: bool

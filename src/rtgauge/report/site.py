@@ -33,7 +33,9 @@ TONES: dict[str, Tone] = {"holds": "good", "marginal": "doubt", "fails": "alarm"
 
 @dataclass(frozen=True)
 class SeriesPage:
-    """The histories of one series: for the table by group, and for the figures by boot."""
+    """The histories of one series: `grouped` for the table, with its groups, and `booted` for the figures,
+    with a group for each boot.
+    """
 
     series: str
     grouped: Sequence[History]
@@ -68,8 +70,8 @@ def write_site(
 ) -> Path:
     """Write all pages into a folder; return the path of the first page.
 
-    `records`: the oldest comes first. Raises InputError if the folder cannot be written, MeasureError if the
-    disk is full.
+    `store`: the store in words, for the first page. `records`: the oldest comes first. `by`: the title of the
+    groups' column. Raises InputError if the folder cannot be written, MeasureError if the disk is full.
     """
     names = _file_names([page.series for page in series])
     pages = {"index.html": _index(folder, store, machines, records, series, names)}

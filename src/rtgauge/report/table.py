@@ -49,7 +49,9 @@ def marks_of(cell: str) -> Sequence[Mark]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column. `spare`: if not all columns fit, the highest number is dropped first; 0 always stays."""
+    """A column. If not all columns fit, the ones with the highest `spare` are dropped first; columns with 0
+    stay.
+    """
 
     title: str = ""
     kind: Kind = "text"
@@ -96,7 +98,7 @@ class Table:
         return ", ".join(part for part in (self.rows[0][0], self.columns[1].title) if part), self.rows[0][1]
 
     def only(self, wanted: Callable[[int], bool]) -> Table:
-        """Return the table with only the columns at these places."""
+        """Return the table with only the columns for whose place, counted from 0, `wanted` returns true."""
         kept = [at for at in range(len(self.columns)) if wanted(at)]
         rows = [[row[at] for at in kept] for row in self.rows]
         return replace(self, columns=[self.columns[at] for at in kept], rows=rows)

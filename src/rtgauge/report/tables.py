@@ -53,7 +53,7 @@ def missed_known(step: Step) -> bool:
 
 
 def missed_cell(step: Step, summary: SeriesSummary) -> str:
-    """Return the number of missed activations: "?" if unknown, empty without releases."""
+    """Return the number of missed activations: "?" if unknown, empty if activations have no release time."""
     if not has_releases(step):
         return ""
     if summary.missed:

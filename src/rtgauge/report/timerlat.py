@@ -12,7 +12,7 @@ class Timerlat(Presenter):
     """Presents steps in kernel space, and shows nothing for other steps."""
 
     def lines(self, step: Step) -> list[str]:
-        """Return a line like "by the kernel's timerlat tracer: the thread is of the kernel"."""
+        """Return a line like "measured by the kernel's timerlat tracer; the thread is of the kernel"."""
         lines: list[str] = []
         for result in step.results:
             if result.name == "timerlat":

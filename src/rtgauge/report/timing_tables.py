@@ -160,7 +160,9 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
 
 
 def frequency_sentence(tables: Sequence[FrequencyTable]) -> str | None:
-    """Return the condition that allows the lowest frequency, for each quantity; None without a table."""
+    """Return a sentence with the highest frequency for each quantity, in the condition that allows the lowest
+    one; None without a table.
+    """
     clauses: list[str] = []
     for table in tables:
 

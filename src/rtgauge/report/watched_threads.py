@@ -133,7 +133,9 @@ class WatchedThreads(Presenter):
         return lines
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """Return each thread's quantities, a table per step, and tables of who wakes and blocks each one."""
+        """Return a table per step with each thread's quantities. Its notes say what wakes, preempts and
+        blocks each thread.
+        """
         tables = [
             replace(
                 series_table(step),

@@ -49,7 +49,7 @@ class Choice:
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     marks: list[Mark] = field(default_factory=list[Mark])
     tried: bool = False
-    """Whether a step was tried."""
+    """Whether a step was left to try after the checks that need no trying."""
 
     def why_none(self) -> str:
         """Return the reason why no step can be measured."""
@@ -110,7 +110,7 @@ def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetConte
 
 
 class ChosenRuntime(NamedTuple):
-    """linux, cobalt or rtai, and the reason."""
+    """The chosen runtime (linux, cobalt or rtai), and the reason."""
 
     name: str
     why: str
@@ -187,7 +187,9 @@ def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext, marks:
 
 
 class Accepted(NamedTuple):
-    """The accepted steps, what the target or its co-kernel lacks for the others, and how long arming took."""
+    """The accepted steps, what the target or its co-kernel lacks for the others, and the median time of
+    arming (s).
+    """
 
     steps: list[StepKey]
     left_out: list[LeftOut]
@@ -195,7 +197,7 @@ class Accepted(NamedTuple):
 
 
 def _accepted_steps(steps: Sequence[StepKey], context: TargetContext) -> Accepted:
-    """Try each kind of step.
+    """Try each kind of step, and return the steps that the target accepts.
 
     Raises InputError if the co-kernel supports nothing in the plan, a tool cannot measure its step, or the
     engine refuses the input, and MeasureError if trying fails.

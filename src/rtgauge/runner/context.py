@@ -62,8 +62,8 @@ class Interrupt:
     def stop_by(self, stop: Callable[[], object] | None) -> None:
         """Call `stop` when a signal comes, or now if it has already come; None: call nothing.
 
-        Wait with poll() or select(), which any signal ends: polars' handler of Ctrl-C restarts a blocking
-        read.
+        The caller must wait with poll() or select(), which any signal ends, because polars' handler of Ctrl-C
+        restarts a blocking read.
         """
         self._stop = stop
         if self.requested and stop is not None:
@@ -116,8 +116,9 @@ class NotOnCokernel(NotHere):
 
 
 class StepState(TypedDict):
-    """A step on a target that outlives this process: its key as JSON, its start, the target's files before
-    the start, and the folders of its programs and files on the target.
+    """What another process needs to resume a step that continues on its target without this process: the
+    step's key as JSON, its start, the target's files before the start, and the places of its program, files
+    and load on the target.
     """
 
     key: str
@@ -176,7 +177,7 @@ class Progress(Protocol):
         ...
 
     def window(self, window: Window) -> None:
-        """Called when a window, one second of a series, was measured."""
+        """Called when a window of a series, usually one second, was measured."""
         ...
 
     def watched(self) -> bool:
@@ -322,7 +323,7 @@ def step_files(key: StepKey, target: Target, folder: Path) -> str | None:
 
 
 def step_context(key: StepKey, context: TargetContext) -> StepContext:
-    """Return the context of a step, without settings."""
+    """Return a step's context before the step's settings are applied."""
     return StepContext(key, context, context.facts, context.group, context.isolated)
 
 
@@ -336,7 +337,9 @@ class StepInProgress:
     started: str
     """When the step started, ISO 8601 in UTC."""
     files_before: Files
-    """The target's files that must not change, as they were before the step."""
+    """The target's counters and settings (CHANGE_PATHS) before the step, to compare with their values after
+    it.
+    """
     load: RunningLoad | None
     begin: Callable[[], None]
     """The caller must call this when the probe is armed, before `go`."""

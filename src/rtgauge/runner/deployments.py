@@ -50,7 +50,9 @@ BOOT_S = 12.0
 
 
 def as_left_out(name: str, cause: Cannot | Refused) -> LeftOut:
-    """Report that this machine cannot apply the deployment `name`, or another setting that a step needs."""
+    """Return the report that the target cannot apply the deployment `name`, or another setting that a step
+    needs.
+    """
     what = None if isinstance(cause, Cannot) else cause.what
     return LeftOut(what=what or f"deployment {name}", reason=cause.reason, remedy=cause.remedy)
 
@@ -123,7 +125,7 @@ class LiveDeployments:
         return 0.0
 
     def console(self) -> bytes | None:
-        """Return a lab guest's console output."""
+        """Return a lab guest's console output; None for any other target."""
         return console(self._target.name)
 
 

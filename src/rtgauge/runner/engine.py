@@ -334,7 +334,9 @@ class BackgroundEngine:
         return str(self._failure) if self._failure is not None else "its engine was stopped"
 
     def wait_armed(self, interrupt: Interrupt) -> None:
-        """Wait until it is armed. Raises the engine's error, or Abandoned if the user ends the run."""
+        """Wait until the engine is armed. Raises the engine's error, MeasureError if it is not armed in time,
+        or Abandoned if the user ends the run.
+        """
         deadline = time.monotonic() + SILENCE_S
         while not self._armed.wait(LOOK_EVERY_S):
             if time.monotonic() > deadline:

@@ -46,7 +46,7 @@ class EndedStep:
     begun: StepInProgress
     load: LoadReport
     changes: Changes
-    """Changes in the target's files that must not change."""
+    """How the target's counters and settings changed during the step."""
     took_s: float
 
 

@@ -49,12 +49,14 @@ from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S
 
 HOLD_S = (60.0, 15 * 60.0)
-"""Minimum and maximum (s). A run of short steps is soon repeated, so it must not hold its target for long."""
+"""The shortest and the longest default (s) for `hold_ns`. A run of short steps is soon repeated, so it must
+not hold its target for long.
+"""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The record's folder, the command line, and whether the record is kept."""
+    """Where records go (`out`), the command line, and whether the record is kept."""
 
     out: Path
     command: Sequence[str]

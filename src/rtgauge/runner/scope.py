@@ -105,7 +105,7 @@ def _raise_lines(target: Target, applied: Applied) -> None:
 def _note(paths: Sequence[str], applied: Applied, target: Target) -> None:
     """Note in the journal the settings that the probe itself will change, so that `restore` restores them.
 
-    Raises MeasureError if a setting could not be restored.
+    Raises MeasureError if a setting's value cannot be saved.
     """
     for answer in target.agent("set", "--note", "--", *paths):
         error = answer.get("error")
@@ -252,7 +252,7 @@ def with_modules(key: StepKey, context: TargetContext) -> Generator[None]:
 
 @contextmanager
 def with_measuring_module(context: StepContext) -> Generator[None]:
-    """Load an RTAI module that measures by itself for the block, if it is the step's tool.
+    """For the block, load the RTAI module that measures by itself, if the step's tool has one.
 
     Raises NoModules if loading fails.
     """
@@ -343,7 +343,8 @@ def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepC
 
 
 def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[str]) -> Step:
-    """Return the step with a report of the settings, and marks for refused settings.
+    """Return the step with a report of the settings, and marks for settings that were refused, have no
+    effect, or could not be restored.
 
     `left_before`: settings that could not be restored after earlier steps.
     """

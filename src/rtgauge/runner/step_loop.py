@@ -42,10 +42,10 @@ DEPLOYMENT_S = 0.3
 POLL_S = 0.1
 """The time between two looks whether the user interrupted a pause."""
 STEP_ARMINGS, LOAD_ARMINGS, EMULATED_LOAD_ARMINGS = 1.6, 3.0, 18.0
-"""Overhead of a step and of a load, as multiples of the time to arm and stop a probe, if this takes longer
-than STEP_OVERHEAD_S on the target.
+"""The overhead of a step, of its load, and of its load on an emulated target, as multiples of the time to arm
+and stop a probe there. Each overhead is at least STEP_OVERHEAD_S.
 
-Load slows an emulated guest down. The values were measured on lab guests with the loads of `quick`.
+A load slows an emulated guest down. The values were measured on lab guests with the loads of `quick`.
 """
 More = Callable[[Record], Sequence[StepKey]]
 """Returns a study's next steps from the record; empty if the study is done.
@@ -176,7 +176,7 @@ def _measure(
 def _plan_more(
     writer: RecordWriter, more: More | None, contexts: Mapping[str, TargetContext]
 ) -> list[StepKey]:
-    """Get the study's next steps, and add them to the record's plan.
+    """Add the study's next steps to the record's plan, and return them.
 
     A step that is already in the plan is not measured again.
     """
@@ -315,7 +315,9 @@ def expected_s(key: StepKey, load_warm_up_ns: int, *, arming_s: float = 0.0, emu
 
 
 def step_ids(steps: Sequence[StepKey]) -> list[str]:
-    """Return each step's folder name: number, probe, load, and the parameters that distinguish it."""
+    """Return each step's folder name: number, target if there are several, probe, load, deployment and tool
+    unless they are the usual ones, and repeat if there are several.
+    """
     repeats = max((key.repeat for key in steps), default=1) > 1
     several = len({key.targets["self"] for key in steps}) > 1
     names: list[str] = []

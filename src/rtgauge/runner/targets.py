@@ -186,7 +186,8 @@ def target_contexts(
     interrupted: Mapping[str, StepState] | None = None,
     record: Record | None = None,
 ) -> dict[str, TargetContext]:
-    """Examine each target: its facts, its clocks, and how deployments take effect.
+    """Return the context of each target by name, after examining its facts, its clocks, and how deployments
+    take effect.
 
     A guest that boots for deployments gets its own boot parameters back when `stack` ends. `kept`: whether
     the record is kept. `audited`: whether the facts include an audit of the settings, which advice needs.

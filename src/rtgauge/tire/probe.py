@@ -301,8 +301,8 @@ does the same and keeps a record.""",
         search=Search(
             study=TIRE_SEARCH,
             help=(
-                "Search for the largest size that meets every deadline, for each solver and number of "
-                "threads (comma-separated lists)."
+                "Search for the largest size that meets every deadline, for each solver in --solver and each "
+                "number in --threads (comma-separated lists)."
             ),
             repeats_help="With --search: number of bisections, and of runs that confirm the result.",
             finds="the size that meets every deadline",

@@ -49,7 +49,7 @@ def _of(steps: Sequence[Step], deployment: str) -> list[Step]:
 
 
 def _compared(before: Sequence[Step], after: Sequence[Step]) -> Iterator[str]:
-    """Return every count that both sides have, with its relative change."""
+    """Yield every count that both sides have, with its relative change."""
     counts = [dict(_counts(side)) for side in (before, after)]
     for name, was in counts[0].items():
         now = counts[1].get(name)
@@ -58,7 +58,7 @@ def _compared(before: Sequence[Step], after: Sequence[Step]) -> Iterator[str]:
 
 
 def _counts(steps: Sequence[Step]) -> Iterator[tuple[str, float]]:
-    """Return the mean of each count over these steps."""
+    """Yield (name, mean over these steps) for each count, and for the energy (uJ)."""
     parts = [part for step in steps for part in step.load.parts]
     for program in dict.fromkeys(part.program for part in parts):
         reached = [part.reached for part in parts if part.program == program]

@@ -10,8 +10,9 @@ from rtgauge.tune.candidates import NEVER, Offer
 
 
 def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
-    """Return the settings that would be tried, and their costs. `details` adds the reason, the source, the
-    advice against, and the settings that need another kernel.
+    """Return two tables: the settings that would be tried, with their costs, and the settings that would not,
+    with the reasons. `details` adds the reason, the source, the advice against, and the settings that need
+    another kernel.
     """
     rows = [
         [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def tables(result: TuneResult) -> list[Table]:
-    """Return a table of the kept settings, and a table of every test."""
+    """Return the tables that have rows: kept settings, tried numbers of isolated CPUs, and tests."""
     kept = Table(
         "Kept",
         [*texts("setting", "wanted", "instead of", "costs"), *numbers("gain")],

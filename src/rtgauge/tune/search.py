@@ -21,14 +21,14 @@ from rtgauge.record.alternation import BLOCK
 FALSE_KEEP = 0.01
 """The probability that a whole tuning keeps a setting that does not help."""
 OTHER_ERROR = 0.01
-"""The error level of a test that keeps nothing: of whether a setting hurts, and of the confirmation."""
+"""The error level of the tests that keep no setting: whether a setting hurts, and the confirmation."""
 MOST_REMEDIES = 3
 SPARE = 3
 """A test may measure one extra pair for this many pairs, to replace a pair that does not count."""
 
 
 class Found(StrEnum):
-    """What a test shows about its second side."""
+    """What a test shows about its candidate."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -49,7 +49,7 @@ class Purpose(StrEnum):
 
 
 Settings = tuple[str, ...]
-"""Ids of rules. `isolated-cpus=3` is a rule with fewer than all the real-time CPUs."""
+"""Ids of rules. `isolated-cpus=3` is a rule with only some of the real-time CPUs."""
 
 
 def rule_id(setting: str) -> str:
@@ -353,7 +353,9 @@ class Search:
         return test
 
     def _decisions(self, gains: Sequence[float], error: float) -> tuple[Decision, Decision]:
-        """Return whether the candidate is better, and whether it is worse. Each is a gate's `worse`."""
+        """Return two decisions: whether the candidate is better, and whether it is worse. In both, the gate's
+        outcome WORSE means yes.
+        """
         wish = self._wish
         better = decide(gains, larger_than=wish.larger_than, max_pairs=wish.max_pairs, error=error)
         worse = decide(

@@ -54,7 +54,9 @@ class Played:
 
 
 def play(record: Record) -> Played:
-    """Replay it. Raises InputError if the record is not of a tuning, RecordError if it is damaged."""
+    """Replay the search of a record. Raises InputError if the record is not of a tuning, RecordError if it is
+    damaged.
+    """
     wish = wish_of(record.run)
     search = Search(wish.search(record.run.seed or 0))
     planned = {key.repeat for key in record.run.planned}

@@ -180,7 +180,7 @@ def plain(key: StepKey) -> StepKey:
 
 
 def resolution(wish: TuneWish, duration_ns: int) -> str:
-    """Return a sentence about the gain that the budget can resolve."""
+    """Return in words how many tests the budget is enough for, and which faults a test can show."""
     run_s = duration_ns / NS_PER_S
     tests = (wish.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
     side_s = BLOCK * run_s

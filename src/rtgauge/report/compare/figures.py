@@ -36,7 +36,7 @@ class Line:
 
 
 def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Line | None:
-    """Return the least-squares line of y on x; None if x does not vary."""
+    """Return the least-squares line of y on x; None if x does not vary or has fewer than two values."""
     if len(x) < 2 or float(np.ptp(x)) == 0:
         return None
     slope, intercept = (float(part) for part in np.polyfit(x, y, 1))
@@ -46,7 +46,7 @@ def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Line |
 
 
 def quantiles_us(side: Side, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return nearest-rank quantiles (us) of a non-empty side."""
+    """Return the nearest-rank quantile (us) of a non-empty side for each of `shares` (0 to 1)."""
     bins, counts = side.histogram
     cumulative = np.cumsum(counts)
     ranks = np.maximum(1, np.ceil(shares * cumulative[-1] - 1e-9))
@@ -150,7 +150,9 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
 def comparison_figures(
     sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], part: str = ""
 ) -> list[Figure]:
-    """Return the figures of the chapter with the title `part`; empty if every side is empty."""
+    """Return the figures of the chapter with the title `part`; empty if every side is empty. `pairs`: each
+    side with its baseline, for the Q-Q plots.
+    """
     filled = [side for side in sides if side.filled.count]
     if not filled:
         return []

@@ -51,7 +51,9 @@ class Chapter:
 
 
 def misses_grid(sides: Sequence[Side], task: str) -> Table:
-    """Return the counts of one task on each side, summed over repeats."""
+    """Return a row per side with the activations, deadline misses and preemptions of a task, summed over its
+    repeats.
+    """
     rows: list[list[str]] = []
     for side in sides:
         counts = [of_task for step in side.steps for of_task in step.tasks if of_task.task == task]
@@ -65,7 +67,9 @@ def misses_grid(sides: Sequence[Side], task: str) -> Table:
 
 
 def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Table]:
-    """Return all tables of one comparison; a task's include its deadline misses. `width`: as in `grids`."""
+    """Return all tables of one comparison. If it compares a task, they include the task's deadline misses.
+    `width`: as in `grids`.
+    """
     tables = grids(result, width)
     if result.task is not None:
         folded = next(i for i, grid in enumerate(tables) if grid.folded)

@@ -47,11 +47,11 @@ MEASURED_BY = {
     "dma_latency_us": "C-states (dma latency, us)",
     "c_states": "C-states",
 }
-"""Parameters that change how sides are measured, and not the measured quantity."""
+"""Parameters that change how a side is measured but not what is measured, with their names for people."""
 
 
 def measured_differently(result: Comparison) -> list[str]:
-    """Return a note for each of these parameters that differs between the sides."""
+    """Return a note for each parameter in MEASURED_BY that differs between the sides."""
     notes: list[str] = []
     for parameter, name in MEASURED_BY.items():
         if (values := result.settings.get(f"parameter.{parameter}")) is not None:
@@ -254,8 +254,8 @@ def first_settings(table: Table) -> Table:
 
 
 def _where(result: Comparison, values: Sequence[str]) -> list[str]:
-    """Return names for the sides: the machine if all its sides share the value, otherwise the
-    side's label.
+    """Return a name for each side: its machine, if there are several machines and each has one value on all
+    its sides; otherwise the side's label.
     """
     names = _machine_names(result)
     values_of: dict[str, set[str]] = {}
@@ -542,7 +542,7 @@ def tail_grid(result: Comparison) -> Table:
 
 
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
-    """Return the wanted tables in order, with folded tables last.
+    """Return a comparison's tables in order, the folded ones last.
 
     `width`: characters per line, for a table that has several forms.
     """

@@ -18,7 +18,9 @@ NAMED_STEPS = 8
 
 
 def course_figure(source: Source) -> Figure | None:
-    """Return the largest value of each second, or of longer stretches; None if the record has no course."""
+    """Return a figure of the largest value in each second, or in longer stretches; None if the record has no
+    course.
+    """
     timeline = course(source.view.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
     if timeline is None:
         return None
@@ -79,7 +81,9 @@ def course_figure(source: Source) -> Figure | None:
 
 
 def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:
-    """Return each step's name at the top of its band, with a triangle if the step has a mark."""
+    """Return two layers: each step's name at the top of its band, and a triangle there for each step that has
+    a mark.
+    """
     labels = view.labels
     rows: list[tuple[object, ...]] = []
     for step in view.steps:

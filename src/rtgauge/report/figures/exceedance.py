@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Draws exceedance curves (the share of activations later than x), also of both views of a signal."""
+"""Draws exceedance curves (the share of activations later than x). Other figures of such curves use
+`share_lines`.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,8 @@ def share_lines(
 ) -> vega.Part:
     """Return the layer that draws exceedance curves on logarithmic axes, as every figure of shares does.
 
-    `curves`: each with its names. `columns`: for the names, x and the share. The axis of x begins at
-    `least_us` at the earliest, and contains `bound_us`.
+    `curves`: each with its names. `columns`: for the names, x and the share. The x axis begins at about
+    `least_us` or above, and reaches at least `bound_us`.
     """
     low = max(least_us, min(float(curve.x_us[0]) for _, curve in curves))
     high = max(low, bound_us, *(float(curve.x_us[-1]) for _, curve in curves))

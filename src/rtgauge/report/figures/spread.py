@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws idle and loaded conditions: from the median to the largest value, with a line per condition."""
+"""Draws idle and loaded steps: a line per step or lock, from the median to the largest value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Draws how often a task can run. Figures 2 to 5 of Brown & Martin (2010): linear histograms with the 95 %
-envelope, and 95 % and 100 % on a log axis with familiar times. Also losses and long delays over the period
-(Adam et al. 2021, sec. 7.1 to 7.3, which describe them without a figure).
+"""Draws how often a task can run, as figures 2 to 5 of Brown & Martin (2010) do: linear histograms with the
+95 % envelope, and 95 % and 100 % on a log axis with familiar times. It also draws losses and long delays over
+the period (Adam et al. 2021, sec. 7.1 to 7.3, which describe them without a figure).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rtgauge.units import format_time, parse_duration_ns
 COLUMNS = 150
 """The approximate number of bins of a linear histogram."""
 BEYOND = 1.15
-"""The end of a linear axis, relative to the largest 95 % envelope. The notes give the values beyond it."""
+"""The end of a linear axis, relative to the largest 95 % envelope. The notes count the samples beyond it."""
 MOST_CHARTS = 12
 FIRST_NS = 10
 """The smallest value on a log axis."""
@@ -97,8 +97,8 @@ def caption_of(line: Line) -> str:
 
 
 def bin_width_ns(end_ns: int) -> int:
-    """Return 1 or 2 times a power of ten that is at least the record's bin width at `end_ns`, so that no bin
-    is split.
+    """Return the bin width (ns) of a histogram that ends at `end_ns`, with about COLUMNS bins. It is 1 or 2
+    times a power of ten, and at least the record's bin width there, so that no bin is split.
     """
     least = max(1.0, end_ns / COLUMNS)
     power = 10 ** math.floor(math.log10(least))
@@ -127,7 +127,9 @@ def _linear(side: Side, line: Line, width: int, end: int) -> tuple[list[tuple[fl
 
 
 def linear_figure(gathered: Gathered) -> Figure | None:
-    """Return figures 2 and 4, with a chart per line on shared axes; None if no 95 % envelope is known."""
+    """Return a figure like the paper's figures 2 and 4, with a chart per line on shared axes; None if no 95 %
+    envelope is known.
+    """
     table = gathered.table
     known = [line.limit(Fraction(95, 100)).ns for line in table.lines]
     reach = max((value for value in known if value is not None), default=0)
@@ -168,7 +170,9 @@ def linear_figure(gathered: Gathered) -> Figure | None:
 
 
 def log_figure(gathered: Gathered, markers: Sequence[Marker]) -> Figure | None:
-    """Return figures 3 and 5: 95 % and 100 % of every line on a log axis, with the markers."""
+    """Return a figure like the paper's figures 3 and 5: 95 % and 100 % of every line on a log axis, with the
+    markers; None if nothing can be drawn.
+    """
     table = gathered.table
     rows = [
         (line.label, f"{share:g} %", value / 1_000)

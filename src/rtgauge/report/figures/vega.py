@@ -40,7 +40,9 @@ class Data:
 
 
 def csv(columns: str, rows: Iterable[Iterable[object]]) -> Data:
-    """Return a chart's rows as CSV data. `columns`: name -> "number" or "string"."""
+    """Return a chart's rows as CSV data. `columns`: the columns' names, separated by spaces. A name with a
+    type, such as `us:Q`, is a column of numbers, and a name without one is a column of text.
+    """
     parts = [column.partition(":") for column in columns.split()]
     types = {name: "number" if number else "string" for name, _, number in parts}
     lines = [",".join(types), *(",".join(map(_cell, row)) for row in rows)]
@@ -70,7 +72,7 @@ def fixed(value: object) -> Part:
 
 
 def tips(*fields: str | tuple[str, ...]) -> list[Part]:
-    """Return the fields of a tooltip. A field has a title and a format if its name is not enough."""
+    """Return the fields of a tooltip. Each is a field's name, or (name, title) or (name, title, format)."""
     parts = [(one,) if isinstance(one, str) else one for one in fields]
     return [shown(part[0], **dict(zip(("title", "format"), part[1:], strict=False))) for part in parts]
 
@@ -115,8 +117,8 @@ def decades(low: float, high: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return ticks for a logarithmic axis from `low` to `high`: powers of ten, and 2 and 5 times them if
-    these are few.
+    """Return ticks for a logarithmic axis from `low` to `high`: powers of ten, and 2 and 5 times them if the
+    axis has fewer than four decades.
     """
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if math.log10(high / low) < 4 else (1,)
@@ -176,7 +178,7 @@ def rule(
 
 
 def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
-    """Return a line at the requirement's bound, labelled with its value; empty without a bound."""
+    """Return the layers of a line at the requirement's bound and of its label; empty without a bound."""
     if bound_us is None:
         return []
     label = {"text": f"bound {bound_us:,.7g} us", "baseline": "bottom", "style": "alarm"}

@@ -51,7 +51,7 @@ class InstrumentStep:
     series: int
     """The number of the instrument's series."""
     begin: Callable[[], None]
-    """Starts the load's phase and the engine's."""
+    """Begins the load's phase and the engine's measurement."""
 
     @property
     def key(self) -> StepKey:

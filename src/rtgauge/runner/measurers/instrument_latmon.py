@@ -178,10 +178,11 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
 
 
 def _window(series: int, bulks: list[Bulk], cells: Cells | None, interval_ns: int) -> dict[str, Any]:
-    """Make one window, because the histogram covers the whole measurement.
+    """Return a row of windows.parquet without its times. There is only one, because the histogram covers the
+    whole measurement.
 
-    If the histogram includes the first second, which the totals per second omit, mean and extremes come from
-    its bins alone.
+    If the histogram includes the first second, which the totals per second omit, the row has no sum, minimum
+    or maximum.
     """
     samples, missed = sum(bulk.samples for bulk in bulks), sum(bulk.overruns for bulk in bulks)
     counts = [] if cells is None else cells.counts

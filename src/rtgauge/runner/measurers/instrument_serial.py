@@ -143,7 +143,7 @@ class _Recorder:
         return reason or "count"
 
     def close(self, state: State | None) -> None:
-        """End the phase."""
+        """End the phase. `state`: the instrument's last counters; None if the instrument was lost."""
         if self._responses is not None:
             if (
                 state is not None
@@ -317,7 +317,9 @@ def _counters(state: State) -> dict[str, int]:
 
 
 def _ticks_to_ns(session: Session, configuration: Configuration) -> tuple[float, float]:
-    """Return a tick's length (ns), and the nominal time in whole ticks minus the nominal time (ns)."""
+    """Return a tick's length (ns), and the nominal time in whole ticks minus the nominal time (ns; 0 for
+    responses).
+    """
     ticks = session.identity.ticks_per_second
     nominal = (
         configuration.nominal_ns * ticks // NS_PER_S * session.identity.tick_ns - configuration.nominal_ns

@@ -50,7 +50,7 @@ goes_on_alone = False
 
 
 def why_not(key: StepKey, target: Target) -> LeftOut | None:
-    """Return why the step's tool cannot measure here, or not in kernel space; None if it can."""
+    """Return why the step's tool cannot measure on this target in the step's space; None if it can."""
     tool, in_kernel = key.tool, key.space == "kernel"
     what = f"cross-check {tool}" + (" in kernel space" if in_kernel else "")
     if tool in XENOMAIS:

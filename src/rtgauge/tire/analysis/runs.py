@@ -97,7 +97,7 @@ class PacedRun:
 
 
 def is_tire(step: Step) -> bool:
-    """Return whether a step ran the probe tire."""
+    """Return whether a step ran the `tire` probe."""
     return step.key.probe == PROBE.name
 
 

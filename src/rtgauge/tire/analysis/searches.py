@@ -51,7 +51,7 @@ def _fits(run: PacedRun, wanted: Wanted) -> bool:
 
 
 def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
-    """Return the runs that belong to a search."""
+    """Return the outcomes of the runs that belong to a search, by (nodes, repeat)."""
     fitting = [run for run in paced if _fits(run, wanted)]
     return {(run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed) for run in fitting}
 
@@ -72,7 +72,9 @@ def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
 
 
 def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
-    """Return all searches on one target. Each starts at the frontier that the cost model predicts."""
+    """Return all searches on one target. Each starts a little below the frontier that the cost model
+    predicts, or at START_WITHOUT nodes without a prediction.
+    """
     fast = fast_runs(steps)
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
     frontiers = predicted_frontiers(fast, aims.period_ns, cpus)

@@ -239,7 +239,7 @@ def frontier_grid(results: TireResults) -> Table | None:
 
 
 def cells_grids(results: TireResults) -> list[Table]:
-    """Return every cell of every map."""
+    """Return a table for each map, with a row per cell."""
     grids: list[Table] = []
     for plot in results.maps:
         rows: list[list[str]] = []

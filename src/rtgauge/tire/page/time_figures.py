@@ -36,7 +36,9 @@ def nodes_axis(field: str, nodes: Sequence[float]) -> vega.Part:
 
 
 def colours(results: TireResults) -> vega.Part:
-    """Return a colour for each number of threads, the same in all figures of the chapter."""
+    """Return the channel that colours by number of threads, with the same colours in all figures of the
+    chapter.
+    """
     order = [threads_name(number, results) for number in sorted({point.threads for point in results.points})]
     legend = {"title": None, "symbolType": "circle", "symbolOpacity": 1}
     return vega.kinds("threads:N", order, legend=legend)
