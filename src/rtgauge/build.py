@@ -11,8 +11,9 @@ COMMIT = Path(__file__).with_name("commit.txt")
 
 @cache
 def commit() -> str | None:
-    """Return the commit that was built: 12 digits, with "+" if its sources were changed. None if unknown, as
-    for sources that were not installed.
+    """Return the first 12 hexadecimal digits of the commit that was built, followed by "+" if the sources
+    differed from it. None if it is unknown, for example because rtgauge runs from sources that were not
+    installed.
     """
     try:
         return COMMIT.read_text().strip() or None

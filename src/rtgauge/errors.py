@@ -29,7 +29,7 @@ class RtgaugeError(Exception):
             self.status = status
 
     def reword(self, message: str) -> Self:
-        """Give this error another message. Its other fields stay the same."""
+        """Give this error another message, and return it. Its other fields stay the same."""
         self.args = (one_line(message),)
         return self
 
@@ -47,7 +47,7 @@ class MeasureError(RtgaugeError):
 
 
 class HungError(MeasureError):
-    """A program that changes a setting did not end, so it was killed."""
+    """A verb of the engine that answers immediately did not end in time, so it was killed."""
 
 
 class SilentError(MeasureError):

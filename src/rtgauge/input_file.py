@@ -33,13 +33,14 @@ MOST_FLOAT = 1e30
 LARGE_NUMBER = re.compile(rb"[0-9]{19}|[\[:,\s]-?[0-9.]+[eE]")
 MOST_TEXT = 4 * MIB
 MOST_DOTS = 64
-"""The most dots in a line of TOML. Parsing a key takes time that grows with the square of its parts."""
+"""The most dots in a line of TOML. The time to parse a key grows with the square of the number of its parts.
+"""
 
 
 def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedReader:
-    """Return a reader that takes over an open descriptor. `path`: its name in errors.
+    """Return a reader that takes over the open descriptor `handle`. `path`: the file's name in errors.
 
-    Raises OSError as `open_regular` does.
+    Closes the descriptor and raises OSError if the file exceeds `most_bytes` or is not regular.
     """
     try:
         about = os.fstat(handle)
@@ -144,7 +145,7 @@ def json_object(data: bytes) -> dict[str, Any] | None:
 
 
 def json_objects(data: bytes) -> list[dict[str, Any]]:
-    """Parse a JSON object from each line. Raises ValueError if a line is not one."""
+    """Return the JSON object in each non-empty line. Raises ValueError if such a line is not an object."""
     parsed = [json_object(line) for line in data.split(b"\n") if line]
     objects = [line for line in parsed if line is not None]
     if len(objects) < len(parsed):

@@ -65,7 +65,10 @@ def format_span(seconds: float) -> str:
 
 
 def parse_percent(text: str) -> float:
-    """Parse a percentage: `"10%"` -> 0.1. Raises ValueError, with an example, outside 0 to 1000 %."""
+    """Parse a percentage above 0 and up to 1000 %: `"10%"` -> 0.1.
+
+    Raises ValueError, with an example, for any other text.
+    """
     match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)\s*%", text.strip())
     share = float(match[1]) / 100 if match is not None else 0.0
     if not 0 < share <= 10:
@@ -111,7 +114,10 @@ def format_share(share: float) -> str:
 
 
 def parse_cpu_list(text: str) -> list[int]:
-    """Parse a CPU list: `"0-3,6"` -> [0, 1, 2, 3, 6], sorted and distinct. Raises ValueError otherwise."""
+    """Parse a CPU list: `"0-3,6"` -> [0, 1, 2, 3, 6], sorted and distinct.
+
+    Raises ValueError for any other text.
+    """
     cpus: set[int] = set()
     for part in text.strip().split(","):
         match = re.fullmatch(r"\s*([0-9]{1,6})(?:-([0-9]{1,6}))?\s*", part)
@@ -141,7 +147,7 @@ def format_cpu_list(cpus: list[int]) -> str:
 
 def parse_cpu_mask(text: str) -> list[int]:
     """Parse a mask as the kernel prints it: `"ff,0000000f"` -> [0, 1, 2, 3, 32, ... 39]. Raises ValueError
-    otherwise.
+    for any other text.
     """
     if not re.fullmatch(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*", text) or len(text) > MAX_MASK_DIGITS:
         raise ValueError(f"'{text[:40]}' is not a CPU mask; give one such as ff,0000000f")

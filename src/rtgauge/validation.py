@@ -37,7 +37,7 @@ DurationNs = Annotated[int, BeforeValidator(_duration)]
 
 
 def between(least: str, most: str) -> AfterValidator:
-    """Validate that a duration is within two bounds, such as `0s` and `1h`."""
+    """Return a validator of durations (ns) from `least` to `most`, which are texts such as `0s` and `1h`."""
 
     def check(value: int | None) -> int | None:
         if value is not None and value < parse_duration_ns(least):

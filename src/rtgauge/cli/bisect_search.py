@@ -206,7 +206,7 @@ class _Runs:
         return self._value(commit)
 
     def _value(self, commit: str) -> BisectRun:
-        """Measure a value, in up to three runs if some are doubtful. Raises MeasureError if none has one."""
+        """Measure a value, in up to three runs if some are doubtful. Raises MeasureError if all three are."""
         why = None
         for _ in range(3):
             path = self._record()

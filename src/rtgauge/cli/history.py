@@ -104,7 +104,8 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
 def store_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
     """Write the pages of a store, and return the path of the first page.
 
-    Raises InputError if an option is wrong or the folder cannot be written, MeasureError if the disk is full.
+    `pattern`: the series to show; `quantile`, `by`: as for `rtgauge history`. Raises InputError if an option
+    is wrong or the folder cannot be written, MeasureError if the disk is full.
     """
     from rtgauge.report.site import SeriesPage, write_site
     from rtgauge.store import queries

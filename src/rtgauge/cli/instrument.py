@@ -169,7 +169,7 @@ def flash_firmware(
         typer.Option(
             "--instrument",
             metavar="ADDRESS",
-            help="Instrument that has older firmware; it restarts to load the new one.",
+            help="Instrument that already runs rtgauge's firmware; it restarts to load the new firmware.",
         ),
     ] = None,
     drive: Annotated[

@@ -127,7 +127,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def given_options(group: Any) -> list[str]:
-    """Return the options of a group that differ from their defaults, in the user's notation."""
+    """Return the names (`--pairs`) of the options in a group that differ from their defaults."""
     hints = get_type_hints(cast("type[Any]", type(group)), include_extras=True)
     return [
         _written(each, hints[each.name])
@@ -210,7 +210,8 @@ class Deciding:
     ) -> GateWish:
         """Return the gate's options. `larger_than`: the change that matters, such as `10%`.
 
-        Raises InputError if an option is wrong.
+        `kernels`: texts that the kernel releases of baseline and candidate must contain. `require`: the
+        requirement that decides, instead of a quantile. Raises InputError if an option is wrong.
         """
         from rtgauge.analysis.gate import LEAST_CHANGE
         from rtgauge.analysis.gate_wish import QUANTILES, GateWish

@@ -277,7 +277,7 @@ def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Di
     """Make a display: a bar if standard error is a terminal that can move its cursor, otherwise plain lines.
 
     `later_s`: estimates in seconds how long a study's later steps will take (None if unknown). `one_step`:
-    whether the error says why a step is left out.
+    whether the run has only one step; the error then says why it is left out.
     """
     from rtgauge.cli.console import Console
 

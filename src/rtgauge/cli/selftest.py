@@ -69,8 +69,9 @@ def selftest(
     sockets. timers: many timers are due at once. throttle: the scheduler gives lower-priority tasks their
     share. fault: a program touches new memory in its loop. idle: a CPU leaves a deep idle state. irqs-off,
     preempt-off: a kernel module keeps interrupts or preemption off (kmod/test/stall). stopped: a guest of the
-    lab is stopped from outside, all its CPUs at once, for 200 ms. The table lists the kinds that this machine
-    cannot produce. No setting of the machine changes, but one of its CPUs is busy for about 45 seconds.
+    lab is stopped from outside, all its CPUs at once, for 200 ms. Kinds that this machine cannot produce are
+    named below the table, with the reason. No setting of the machine changes, but one of its CPUs is busy for
+    about 45 seconds.
 
     \b
     Examples:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge run delgado2020` shows which deployment it chose before measuring it under load, and keeps the
-comparison next to the page.
+"""Measures the study of `rtgauge run delgado2020`. Shows which deployment was chosen before the measurement
+under load, and keeps the comparison next to the page.
 """
 
 from __future__ import annotations

@@ -47,7 +47,11 @@ def _has_begun(pid: int, threads: str | None) -> bool:
 
 
 def started(command: list[str], target: str, threads: str | None) -> AbstractContextManager[int]:
-    """Start a program on its target and yield its pid. End the program when the context is left."""
+    """Return a context that starts a program on the target, yields its pid, and ends the program when left.
+
+    `threads`: names, separated by commas; None: any real-time thread. The context yields the pid when the
+    program has such a thread, or after a time limit. Entering it raises the errors of `program_on`.
+    """
     settle_s = SETTLE_S if threads is None else NAMED_S
     if parse_address(target) is None:
         return _started_here(command, settle_s, threads)

@@ -19,7 +19,10 @@ def is_latmon(address: str) -> bool:
 
 
 def latmon_address(address: str) -> tuple[str, int]:
-    """Parse `latmon:HOST`, `latmon:HOST:PORT`, `latmon:[2001:db8::1]:2306` into (host, port)."""
+    """Parse `latmon:HOST`, `latmon:HOST:PORT`, `latmon:[2001:db8::1]:2306` into (host, port).
+
+    Raises InputError for other text.
+    """
     name = address.removeprefix(LATMON)
     host, port = name, str(LATMON_PORT)
     if name.startswith("[") and "]" in name:

@@ -68,7 +68,7 @@ _START_KEYS = ("start", "xorg", "t0")
 # How much of a file is read to find the layout.
 HEAD_BYTES = 256 * 1024
 MIN_DATA_LINES = 3
-LEAST_SHARE = 0.9  # bytes of lines of numbers, from the first line on
+LEAST_SHARE = 0.9  # share of the lines from the first line of numbers on that are lines of numbers
 MOST_COLUMNS = 4096
 """The limit is needed because each column takes memory. A mixed-signal oscilloscope has some tens of columns.
 """
@@ -144,7 +144,7 @@ def _find_data(lines: list[str], separator: str, decimal: str) -> _Head | None:
     if len(last) > MOST_COLUMNS:
         raise InputError(f"a line has {len(last)} fields, but rtgauge reads at most {MOST_COLUMNS}")
     fits = [len(row) == len(last) and all(_is_number(row[i], decimal) for i in places) for row in rows]
-    later = [0, *itertools.accumulate(reversed(fits))]  # fits[n]: the number of the last n lines that fit
+    later = [0, *itertools.accumulate(reversed(fits))]  # later[n]: how many of the last n lines fit
     # The data begins at the first rows of numbers. A row among these may be damaged.
     for first in range(len(rows) - MIN_DATA_LINES + 1):
         if all(fits[first : first + MIN_DATA_LINES]) and later[len(rows) - first] >= LEAST_SHARE * (
@@ -173,7 +173,9 @@ def _keys(head: _Head, lines: list[str]) -> dict[str, str]:
 
 
 def _setting(line: str) -> tuple[str, str] | None:
-    """Return (name in lower case, number, unit) of `; Samplerate: 10 MHz` or `Increment = 1e-6`; or None."""
+    """Return (name in lower case, number with unit) from `; Samplerate: 10 MHz` or `Increment = 1e-6`; None
+    for other lines.
+    """
     at = min((place for place in (line.find(":"), line.find("=")) if place >= 0), default=-1)
     if at < 0:
         return None

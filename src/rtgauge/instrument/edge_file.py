@@ -57,7 +57,10 @@ class EdgeFile:
     def open(
         cls, path: Path, *, time_unit: str | None = None, sample_rate_hz: float | None = None
     ) -> EdgeFile:
-        """Detect the format from the file's beginning. Raises InputError if it is unknown."""
+        """Open a file, and detect its format from its beginning. Raises InputError if the format is unknown.
+
+        `time_unit`, `sample_rate_hz`: as in `find_layout`.
+        """
         with open_edges(path) as file:
             head = file.read(HEAD_BYTES)
             whole = not file.read(1)

@@ -46,7 +46,10 @@ class Thresholds:
 
     @classmethod
     def around(cls, threshold: float, hysteresis: float) -> Thresholds:
-        """Centre the hysteresis on the threshold. Raises InputError if the hysteresis is negative."""
+        """Return thresholds half of `hysteresis` above and below `threshold` (both in volts).
+
+        Raises InputError if the hysteresis is negative.
+        """
         if not hysteresis >= 0:
             raise InputError(f"the hysteresis must be 0 or more, not {hysteresis}")
         return cls(threshold + hysteresis / 2, threshold - hysteresis / 2)
@@ -55,9 +58,11 @@ class Thresholds:
     def of_levels(
         cls, low: float, high: float, name: str, threshold: float | None, hysteresis: float | None
     ) -> Thresholds:
-        """Use `threshold`, which is by default halfway between the extreme levels.
+        """Return the thresholds of the line `name`, whose extreme levels are `low` and `high` (volts).
 
-        Raises InputError if the line hardly moves.
+        If `threshold` is None, it is halfway between the levels; if `hysteresis` is None, it is a fifth of
+        their difference. Raises InputError if no threshold is given and the line hardly moves, or if the
+        hysteresis is negative.
         """
         if threshold is None:
             if high - low < LEAST_SWING:
@@ -173,7 +178,10 @@ class ResponseFollower:
         )
 
     def last_missed(self) -> Responses:
-        """Return the last stimulus if the instrument counted it as missed. No other stimulus followed it."""
+        """Return the last stimulus as missed, if it has no answer yet.
+
+        Call this at the end, if the instrument counted it as missed: no later stimulus shows that.
+        """
         missed = np.asarray([] if self._waiting is None else [self._waiting], dtype=np.int64)
         self._waiting = None
         return Responses(

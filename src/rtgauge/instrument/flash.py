@@ -55,7 +55,10 @@ def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
 
 
 def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts")) -> Path:
-    """Wait until a drive is mounted. Otherwise raises MeasureError, which says how to mount it."""
+    """Wait at most `seconds` until a board's drive is mounted, and return the drive's folder.
+
+    Raises MeasureError, with the remedy, if no drive or more than one is mounted.
+    """
     deadline = time.monotonic() + seconds
     while True:
         mounted = drives(mounts)

@@ -72,7 +72,10 @@ class LatmonSession:
     def __init__(
         self, connection: socket.socket, period_us: int, cells: int, silence_s: float = SILENCE_S
     ) -> None:
-        """Send the request. Raises InputError if a latmon would not accept the numbers."""
+        """Request a period and a number of cells of 1 us. `silence_s`: how long the latmon may send nothing.
+
+        Raises InputError if a latmon would not accept the numbers.
+        """
         if not 1 <= period_us <= MAX_PERIOD_US:
             raise InputError(f"a latmon accepts periods of 1 us to 1 s, not {period_us} us")
         if not 0 <= cells <= MAX_CELLS:

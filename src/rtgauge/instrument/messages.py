@@ -342,7 +342,10 @@ class DecodedEvents(NamedTuple):
 
 
 def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
-    """Decode the events of a frame. Raises MeasureError if it is damaged."""
+    """Decode the events of a frame. Raises MeasureError if the frame is damaged.
+
+    `expected_index`: the index (mod 2^32) of the frame's first event if no event was dropped.
+    """
     if len(body) < 12 or (len(body) - 12) % 4:
         raise MeasureError("the instrument sent a frame of events with an impossible length")
     first, base = struct.unpack_from("<IQ", body)

@@ -249,7 +249,8 @@ class Loopback:
 def self_test(session: Session, *, inside: bool, count: int = COUNT) -> Loopback:
     """Send `count` stimuli, 20 to 40 us apart, each due back within 10 us. This takes a second.
 
-    Raises MeasureError if edges were lost.
+    `inside`: read the answers from the stimulus pin, instead of over a wire to the answer pin. Raises
+    MeasureError if edges were lost.
     """
     session.configure(
         Configuration(

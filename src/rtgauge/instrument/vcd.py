@@ -111,7 +111,10 @@ def read_changes(
     block_bytes: int = BLOCK_BYTES,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Changes]:
-    """Yield the changes after each signal's first level, in blocks. Raises InputError for a damaged file."""
+    """Yield the changes of the signals with these codes after each signal's first level, in blocks.
+
+    `progress` is called with the bytes read. Raises InputError for a damaged file.
+    """
     changes: dict[bytes, list[tuple[int, bool]]] = {}
     for place, code in enumerate(codes):
         for value, high in ((b"0", False), (b"1", True)):

@@ -40,7 +40,10 @@ class CpioWriter:
         self._entry(name, stat.S_IFLNK | 0o777, points_to.encode())
 
     def tree(self, root: Path, place: str = "") -> None:
-        """Add all folders, regular files and links below `root` to the folder `place`, with their modes."""
+        """Add all folders, regular files and links below `root` to the folder `place`.
+
+        Files keep their modes, except write permission for group and others; folders get mode 0755.
+        """
         for path in sorted(root.rglob("*")):
             name = str(PurePosixPath(place, path.relative_to(root)))
             if path.is_symlink():

@@ -54,7 +54,7 @@ class BuiltModules(NamedTuple):
 
 @dataclass(frozen=True)
 class HeadersTree:
-    """Headers of a Debian release's stock and PREEMPT_RT kernels, with a compiler for this machine."""
+    """Headers of a Debian release's stock and PREEMPT_RT kernels, and a compiler that runs here."""
 
     folder: Path
     architecture: Architecture

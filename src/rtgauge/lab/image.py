@@ -30,7 +30,7 @@ from rtgauge.lab.userland import FILES, PACKAGES, PROGRAMS, pick
 from rtgauge.user_cache import check_private, private_folder
 
 KERNEL_TOOLS = "tiny-initramfs"
-"""The smallest initramfs generator, which Debian's kernel packages depend on, is installed but not used."""
+"""The smallest initramfs generator. Debian's kernel packages depend on one, so it is fetched but not used."""
 SOURCES = ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab", "guest_files/serve-line")
 BUILDING = ".build-"
 SERIAL_LINE = "ttyS1"
@@ -233,9 +233,9 @@ def _write_initrd(
 
 def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
     """Return the image of a guest. Build it if missing; with `fresh`, rebuild it with Debian's newest
-    packages.
+    packages. `say` gets progress messages.
 
-    Raises MeasureError.
+    Raises MeasureError if the image cannot be built.
     """
     image = find_image(guest)
     if image is not None and not fresh:
@@ -270,7 +270,7 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
 
 
 def write_initrd_with(image: Image, engines: Iterable[Path], place: Path) -> None:
-    """Write the initial RAM disk of an image and, in a second archive, the engines. Raises OSError."""
+    """Write the image's initial RAM disk and, in a second archive, the engines to `place`. Raises OSError."""
     with place.open("wb") as file:
         file.write(image.initrd.read_bytes())
         cpio = CpioWriter(file)

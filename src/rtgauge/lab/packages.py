@@ -34,7 +34,7 @@ def _has_subordinate_ids() -> bool:
 
 
 def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]:
-    """Return the command that extracts packages signed by Debian, without suite, archive and mirror.
+    """Return the command that extracts packages signed by Debian; append suite, archive and mirror to it.
 
     Raises MeasureError if mmdebstrap or Debian's keyring is missing.
     """

@@ -70,11 +70,13 @@ class BootOptions:
     icount: bool = False
     """Whether the guest's clock counts instructions."""
     engines: tuple[Path, ...] = ()
-    """Engines for the image of a guest with only serial lines, which need a minute to transfer an engine."""
+    """Engines to put into the image of a guest that has only serial lines, because transferring an engine
+    over them takes a minute.
+    """
 
 
 def check_append(text: str) -> str:
-    """Check kernel parameters. Raises InputError if they are too long or unprintable."""
+    """Return the kernel parameters. Raises InputError if they are too long or unprintable."""
     if len(text) > LONGEST_APPEND or not text.isprintable():
         raise InputError(
             f"kernel parameters must be one line of at most {LONGEST_APPEND} printable characters"

@@ -25,7 +25,10 @@ SSH_S = 10.0
 
 
 def private_key() -> Path:
-    """Return the path of the lab's private key, or create the key. Raises MeasureError if that fails."""
+    """Return the path of the lab's private key, and make the key first if it is missing.
+
+    Raises MeasureError if the key cannot be made.
+    """
     path = private_folder(paths.home()) / "key"
     if path.is_file() and path.with_suffix(".pub").is_file():
         return path
@@ -48,7 +51,7 @@ def public_key() -> str:
 def ssh_options(running: Running) -> dict[str, str]:
     """Return ssh options that trust only this guest and ignore the user's configuration.
 
-    All commands of all processes share one connection over a serial line. Raises MeasureError if the path of
+    Over a serial line, all commands of all processes share one connection. Raises MeasureError if the path of
     this connection's socket would be too long, or as `private_key` does.
     """
     folder = paths.folder_of(running.name)

@@ -60,7 +60,7 @@ def clock_offset_ns(running: Running) -> int:
 def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int, int]]]:
     """Stop the guest about every `EVERY_S` seconds, each time for `length_s`, until the context ends.
 
-    Yields the (start, end) of each stop, in ns of this machine's CLOCK_MONOTONIC.
+    Yields a list to which each stop adds its (start, end), in ns of this machine's CLOCK_MONOTONIC.
     """
     stops: list[tuple[int, int]] = []
     over = threading.Event()

@@ -46,7 +46,10 @@ LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr
 
 
 def needed_libraries(content: bytes) -> list[str]:
-    """Return the shared libraries and loader of a program or library; empty if static or not an ELF file."""
+    """Return the names of the shared libraries and the loader that `content`, a program or library, needs.
+
+    Empty if it is static or not an ELF file.
+    """
     if not content.startswith(ELF):
         return []
     from elftools.elf.elffile import ELFFile  # pyright: ignore[reportMissingTypeStubs]

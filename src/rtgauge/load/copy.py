@@ -52,7 +52,7 @@ while :; do dd if="$folder/file" of="$folder/copy" bs=1M 2>/dev/null; echo copie
 
 
 def copies(log: str) -> dict[str, Any]:
-    """Return the number of complete copies and of their bytes."""
+    """Return `copies`, the number of complete copies in the log, and `bytes`, their total size."""
     count = len(re.findall(r"^copied$", log, re.MULTILINE))
     return {"copies": count, "bytes": count * MIB << 20}
 

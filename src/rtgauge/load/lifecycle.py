@@ -55,7 +55,7 @@ class KeptLoad(TypedDict):
 
 WARM_UP_S = 2.0
 READY_S = 30.0
-"""How long a load may take until its programs run."""
+"""How long (s) a load may take until its programs run."""
 POLL_S = 0.1
 GRACE_S = 3.0
 MEMORY_EVERY_S = 1.0
@@ -183,8 +183,8 @@ class RunningLoad:
         self.stop()
 
     def wait_warm(self, warm_up_s: float = WARM_UP_S, ready_s: float = READY_S) -> None:
-        """Wait until the programs really run, then for `warm_up_s` seconds, then measure what the load
-        achieves.
+        """Wait until the programs really run, then for `warm_up_s` seconds. Then begin to measure what the
+        load achieves.
 
         Raises MeasureError if a program ends meanwhile or is not ready within `ready_s` seconds.
         """
@@ -224,7 +224,7 @@ class RunningLoad:
         self._read_memory()
 
     def check(self) -> list[str]:
-        """Return for each part that died while it was needed a line with the reason; empty if all are alive.
+        """Return a line with the reason for each part that died while it was needed; empty if all are alive.
 
         A call is cheap. Call this about once a second.
         """

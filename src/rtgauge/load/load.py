@@ -32,8 +32,10 @@ class Handle(Protocol):
         ...
 
     def stop(self, grace_s: float) -> int | None:
-        """Send SIGTERM to the group and, after `grace_s` seconds, SIGKILL to every descendant. Return the
+        """Let the guard end the program with all its children, first by SIGTERM, then by SIGKILL. Return the
         exit status; None if unknown.
+
+        `grace_s`: how long the guard may normally take.
         """
         ...
 
@@ -72,7 +74,7 @@ def nothing_more(_log: str) -> dict[str, Any]:
 
 
 def nothing_short(_reached: Mapping[str, Any]) -> str | None:
-    """Return no note, for a part that always reaches its amount, or whose figures show otherwise."""
+    """Return no note, for a part that always reaches its amount, or whose figures show if it does not."""
     return None
 
 
@@ -85,10 +87,11 @@ def no_more_to_wait_for(_target: LoadTarget, _processes: Sequence[ProcessStat]) 
 class PartSpec:
     """One program of a load.
 
-    `ready`: (prefix, number) of the processes that must run. `settled`: finds out on the target whether they
-    have settled. `lasting`: whether these processes live as long as the load, so that a process missing at
-    its end has died. `reached`: parses from the output what the part achieved. `shortfall`: returns a note if
-    this (LoadPart.reached) is too little.
+    `wanted`: the amounts that the part is meant to reach. `ready`: (prefix, number) of the processes that
+    must run. `settled`: finds out on the target whether they have settled. `lasting`: whether these processes
+    live as long as the load, so that a process missing at its end has died. `watch_memory`: whether to
+    measure their resident memory. `reached`: parses from the output what the part achieved. `shortfall`:
+    returns a note if this (LoadPart.reached) is too little.
     """
 
     program: str
@@ -119,7 +122,7 @@ class LoadContext:
 
 
 def stress_ng(context: LoadContext, *options: str) -> list[str]:
-    """Return stress-ng's command line; the temporary folder, on the target, must only be writable."""
+    """Return stress-ng's command line with its time limit. Its temporary folder is the target's /tmp."""
     return ["stress-ng", *options, "--temp-path", "/tmp", "--timeout", f"{context.bound_s}s"]  # noqa: S108
 
 

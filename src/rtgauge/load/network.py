@@ -87,8 +87,8 @@ def parse_peer(text: str) -> tuple[str, int]:
 
 
 def traffic(log: str) -> dict[str, Any]:
-    """Parse iperf3's JSON: bits per second and seconds over the whole life of the load, and the number of
-    streams. A value is None if iperf3 did not report it.
+    """Parse iperf3's JSON: the rate (bits/s) and the duration (s) of the traffic over the whole life of the
+    load, and the number of streams. All three are None if iperf3 did not report them.
     """
     nothing: dict[str, Any] = {"bits_per_second": None, "network_s": None, "streams": None}
     start = log.find("{")

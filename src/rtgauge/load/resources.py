@@ -44,7 +44,7 @@ def memory_groups(own: str) -> list[tuple[str, str]]:
 
 
 def make_context(target: LoadTarget, expected_s: float, peer: str | None = None) -> LoadContext:
-    """Ask the target for its CPUs and memory.
+    """Return a load's context: the target's CPUs (1 if unknown) and memory, and a safety limit.
 
     `expected_s`: how long the load will be needed. `peer`: HOST:PORT for the load `network`.
     """

@@ -58,7 +58,7 @@ class AuditDocument(Model):
 
 
 def purpose_of(facts: Facts) -> Purpose:
-    """Return the running kernel's kind: with a real-time core, PREEMPT_RT, or stock (also if unknown)."""
+    """Return the kernel's kind: xenomai (any real-time core), preempt-rt or stock (also if unknown)."""
     if facts.kernel.extension.name in ("Xenomai Cobalt", "EVL", "RTAI"):
         return "xenomai"
     return "preempt-rt" if facts.kernel.preemption.model == "PREEMPT_RT" else "stock"
@@ -184,7 +184,9 @@ def audit(
 
 
 def summarise(document: AuditDocument) -> AuditSummary:
-    """Return how many checks passed or are unknown, and the titles of the rules that differ."""
+    """Return how many rules passed, how many are unknown, and the titles of the rules that differ, by
+    severity.
+    """
     titles: dict[str, list[str]] = {"serious": [], "moderate": [], "minor": []}
     for finding in document.findings:
         if finding.result == "differs":

@@ -188,7 +188,10 @@ SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
 def marks(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
-    """Return the marks `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle` and `swapping`."""
+    """Return the marks that apply: `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle`, `swapping`.
+
+    `measured_cpus`: the CPUs that the step measured.
+    """
     return [
         *_steal(changes, measured_cpus),
         *_clock(changes),

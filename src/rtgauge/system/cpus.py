@@ -44,7 +44,9 @@ def caches(files: Files) -> list[Cache] | None:
 
 
 def topology(files: Files) -> Topology:
-    """Count the online CPUs; list the CPUs of cores with several, the caches, and NUMA node -> CPUs."""
+    """Return the number of packages and cores, the threads per core, the CPUs of each core that has several,
+    the caches, and NUMA node -> CPUs.
+    """
     packages: dict[str, str] = {}
     cores: dict[str, str] = {}
     siblings: dict[str, str] = {}
@@ -108,7 +110,9 @@ PATHS = [
 
 
 def model(cpuinfo: str | None, board: str | None) -> str | None:
-    """Return the processor's name; for an Arm core, its implementer and part."""
+    """Return the processor's name; for an Arm core, the board and the core's implementer and part. None if
+    unknown.
+    """
     fields = {
         match[1].strip().lower(): match[2].strip()
         for match in re.finditer(r"^([^\n:]{1,64}):([^\n]*)$", cpuinfo or "", re.MULTILINE)

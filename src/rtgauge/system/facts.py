@@ -136,7 +136,7 @@ def facts(files: Files, machine: str | None = None) -> Facts:
 
 
 def read_facts(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
-    """Return a target's facts, read in two batches. `more_paths` are read with the first batch.
+    """Return a target's facts and the files that they come from. `more_paths` are read too.
 
     Raises InputError if there is no such target, MeasureError if it cannot be read.
     """
@@ -145,7 +145,10 @@ def read_facts(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
 
 
 def facts_by(read: Read, machine: str, more_paths: Sequence[str] = ()) -> MachineRead:
-    """Return the facts that `read`, the verb of a target's engine, finds. `machine`: its `uname -m`."""
+    """Return a target's facts and the files that they come from, read in two batches.
+
+    `read`: reads files on the target. `machine`: its `uname -m`. `more_paths` are read with the first batch.
+    """
     files = read([*FACT_PATHS, *more_paths])
     files |= read(more_fact_paths(files))
     return MachineRead(facts(files, machine), files)

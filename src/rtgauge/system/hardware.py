@@ -22,7 +22,7 @@ SOURCES = {
 }
 """Sources of a serial number, the best first.
 
-Only root can read the first. All copies of an image share the last, a file.
+Only root can read the first. The last is a file, which all copies of a disk image share.
 """
 IDENTITY_PATHS = list(SOURCES.values())
 SHARED = "machine-id"
@@ -45,7 +45,7 @@ def is_serial(text: str) -> bool:
 
 
 def identity(files: Files) -> Identity:
-    """Return the machine's best number, hashed; unknown if this user can read none."""
+    """Return the machine's best serial number, hashed; unknown if this user can read none."""
     for source, path in SOURCES.items():
         text = files.text(path)
         if text is not None and is_serial(text):

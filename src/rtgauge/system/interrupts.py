@@ -44,8 +44,8 @@ def _lines(files: Files) -> dict[str, InterruptLine] | None:
 
 
 def facts(files: Files, isolated: list[int] | None) -> Interrupts:
-    """Return the CPUs of new interrupts, of each interrupt, of unbound workqueues, and of the lockup
-    watchdog.
+    """Return which CPUs handle new interrupts, each interrupt, unbound workqueues and the lockup watchdog,
+    and which devices' interrupts are on isolated CPUs.
 
     `isolated`: the isolated CPUs; None if unknown.
     """

@@ -34,7 +34,7 @@ def cpu_list(text: str, possible: list[int]) -> list[int] | None:
 
     The kernel's form (Documentation/admin-guide/kernel-parameters.rst, "cpu lists") has numbers, ranges, `N`
     for the last CPU, `all`, and ranges with a stride (`0-15:2/4`: 2 of each 4). In isolcpus=, flags precede
-    the list.
+    the list. `possible`: the machine's CPUs; if it is empty, all CPUs of the list are returned.
     """
     parts = text.split(",")
     while len(parts) > 1 and re.fullmatch(r"(?!all$)[a-z_]+", parts[0]):
@@ -180,7 +180,7 @@ def lockdown(text: str | None) -> str | None:
 
 
 def _first_set(built: Configuration | None, names: Mapping[str, str]) -> str | None:
-    """Return the first of these options that is set."""
+    """Return the name (from option -> name) of the first option that is `y`; None if no option is."""
     options = {} if built is None else built.options
     return next((name for option, name in names.items() if options.get(option) == "y"), None)
 

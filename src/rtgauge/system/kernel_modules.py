@@ -102,7 +102,7 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
 
     rtgauge looks in the folder $RTGAUGE_KMOD, then among the target's installed modules (DKMS), then among
     modules built before. Otherwise it builds them, with the headers on the target or, for a lab guest, with
-    Debian's.
+    Debian's. `say` gets progress messages.
 
     Raises NoModules, with cause and remedy, if all of this fails.
     """
@@ -275,7 +275,9 @@ def _build_for_guest(
 
 
 def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
-    """Explain why the kernel refused a module. `error`: the name of finit_module(2)'s errno."""
+    """Return the error that explains why the kernel refused the module `file`. `error`: the name of the errno
+    of finit_module(2).
+    """
     name = file.rpartition("/")[2].partition(".")[0]
     rtais = name.startswith("rtai_")
     whose = "RTAI's own instructions" if rtais else "docs/kmod.md"

@@ -47,7 +47,7 @@ LINE_NAMES = ("rtgauge-master", "rtgauge-slave")
 
 
 def line_actions(files: Files) -> list[Action]:
-    """Return actions that raise the IRQ threads of the engine's lines, which exist only while it is armed."""
+    """Return actions that raise the IRQ threads of LINE_NAMES, which exist only while the engine is armed."""
     irq_threads = [
         thread
         for thread in threads(files)
@@ -67,10 +67,11 @@ class ControllerActions(NamedTuple):
 def controller_actions(
     controller: Controller, files: Files, *, own: Iterable[int], measured: int
 ) -> ControllerActions:
-    """Return the actions that raise the controller, and lower other threads that would delay it.
+    """Return the actions that make the controller real-time, raise the threads that `controller` names, and
+    cap the other real-time threads at `CAP` and below the measured thread.
 
-    `own`: the controller's processes. `measured`: the measured priority. `migration/N` is never changed,
-    because the kernel needs it above everything else.
+    `own`: the process ids of the controller. `measured`: the priority of the measured thread. `migration/N`
+    is never changed, because the kernel needs it above everything else.
     """
     controlling = set(own)
     # With reset-on-fork, its children (the loads) do not become real-time.

@@ -97,7 +97,7 @@ FOLDER = "/proc/rtai"
 HAL, SCHEDULER = f"{FOLDER}/hal", f"{FOLDER}/scheduler"
 MODULES = "/proc/modules"
 INSTALLED = r"/(?:usr/realtime|usr|usr/local|opt/rtai)/share/rtai/config-rtai-([0-9][A-Za-z0-9._-]{0,31})"
-"""RTAI's configuration file, which has the version. The running modules do not report it."""
+"""The path of RTAI's configuration file, whose name has the version. The running modules do not report it."""
 RTAI_PATHS = [
     FOLDER,
     HAL,

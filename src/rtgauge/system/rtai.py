@@ -102,7 +102,9 @@ def _parameters(lead: TimerLead | None) -> str:
 
 
 def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
-    """Return a step's `rtai_latency`, or else RTAI's own calibration from loading; None without both."""
+    """Return the timer lead from `given`, a step's `rtai_latency`, or else from the calibration that RTAI
+    made when it was loaded; None if there is neither.
+    """
     if given is not None:
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
         return TimerLead(user, kernel)
@@ -173,7 +175,7 @@ def rtai_argv(tool: str, folder: str, seconds: int, *, in_kernel: bool) -> list[
 
 
 def places(target: Target, tool: str, *, in_kernel: bool) -> list[str]:
-    """Return the paths that the program may have on this target."""
+    """Return the paths on this target at which the tool's program may be."""
     prefixes = dict.fromkeys(str(PurePosixPath(folder).parent) for folder in module_folders(target))
     return [
         f"{prefix}/{folder}/{program}"
@@ -183,7 +185,9 @@ def places(target: Target, tool: str, *, in_kernel: bool) -> list[str]:
 
 
 def program_folder(target: Target, tool: str, *, in_kernel: bool) -> str | None:
-    """Return the folder with the programs; None if they are not installed."""
+    """Return the target's folder with the tool's programs; None if they, or a module that they need, are not
+    installed.
+    """
     found = (place for place in places(target, tool, in_kernel=in_kernel) if target.which(place) is not None)
     folders = module_folders(target) if in_kernel else []
     listed = target.read(folders)

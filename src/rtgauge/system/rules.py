@@ -78,7 +78,7 @@ class Check(Strict):
     avoids: Annotated[str, Field(pattern=f"^{LIST_SOURCE}$")] | None = None
     """Test: the CPU list has no CPU of `fact PATH`, `boot-parameter NAME` or `cpus LIST`."""
     if_missing: Literal["unknown", "ok", "differs", "not-applicable"] = "unknown"
-    """What a missing file means."""
+    """The result if the file does not exist."""
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Check:
@@ -174,7 +174,7 @@ class TrialSetting(Strict):
 
 
 class Trial(Strict):
-    """How to try a rule on the running machine: by settings that a journal undoes, or a deployment's part."""
+    """How to try a rule: by settings that a journal undoes, a part of a deployment, or boot parameters."""
 
     set: list[TrialSetting] = []
     """The settings to write."""

@@ -144,7 +144,9 @@ def _share(version: str, folder: str, files: Files) -> float | None:
 
 
 def cpu_quota(files: Files) -> float | Nothing | None:
-    """Return the tightest CPU quota of the groups up to the root, in CPUs; "none" if no group has a quota."""
+    """Return the tightest CPU quota of the groups up to the root, in CPUs; "none" if no group has a quota,
+    None if it is unknown.
+    """
     group = own_group(files.text(OWN_GROUPS))
     if group is None:
         return None
@@ -203,7 +205,11 @@ class Limit:
 
 
 def mechanisms(facts: Facts) -> list[Limit]:
-    """Return every mechanism that applies to this target's real-time threads. Unknown limits may apply."""
+    """Return every mechanism that may throttle this target's real-time threads.
+
+    An unknown kernel version rules out no mechanism. A fair server that cannot be read is assumed to have the
+    kernel's default.
+    """
     version = version_tuple(facts.kernel.release)
     mechanisms: list[Limit] = []
 
@@ -278,9 +284,9 @@ def throttled(
     """Return the mark `throttled` for a measuring thread; None without evidence.
 
     `thread`: the kernel's counts for the thread. `facts`: its target's facts. `max_latency_ns`: its largest
-    latency. `policy`: fifo, rr or other. Evidence is a latency as long as a gap, or involuntary switches with
-    long waits. Involuntary switches alone prove nothing: kernel threads of the highest priority cause them
-    too, and a thread that sleeps when throttling begins has none.
+    latency. `policy`: fifo, rr or other. `series`: the number of the mark's series. Evidence is a latency as
+    long as a gap, or involuntary switches with long waits. Involuntary switches alone prove nothing: kernel
+    threads of the highest priority cause them too, and a thread that sleeps when throttling begins has none.
     """
     if policy not in REALTIME_POLICIES:
         return None

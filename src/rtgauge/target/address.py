@@ -29,7 +29,8 @@ HOW = "give ssh://[user@]host[:port], such as ssh://root@board or ssh://[fd00::2
 class SshAddress:
     """The address at which to log in.
 
-    The user's ssh configuration replaces each None. `host` may be a name that only this configuration knows.
+    If `user` or `port` is None, the user's ssh configuration decides it. `host` may be a name that only this
+    configuration knows.
     """
 
     host: str
@@ -42,7 +43,7 @@ class SshAddress:
     jump: str | None = None
     """The ssh jump host through which the target is reached."""
     options: tuple[tuple[str, str], ...] = ()
-    """ssh options that override the user's own configuration."""
+    """ssh options (name, value). If there are any, ssh ignores the user's configuration."""
 
     @property
     def name(self) -> str:

@@ -102,7 +102,10 @@ def _sha256(path: Path) -> str:
 
 
 def installed_engines() -> tuple[Path, ...]:
-    """Return the engines for this machine and for co-kernels. Raises MeasureError if the first is missing."""
+    """Return the paths of this machine's engines: for Linux and, if installed, for each co-kernel.
+
+    Raises MeasureError if the engine for Linux is missing.
+    """
     engines = [engine_path()]
     for runtime in CONFIG:
         with contextlib.suppress(MeasureError):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Finds values in the files that the engine's verb `read` returned. No content makes this fail."""
+"""Finds values in the files that the engine's verb `read` returned. No content of a file raises an
+error.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,7 @@ class Files(Mapping[str, Mapping[str, Any]]):
         return [str(name) for name in cast("list[object]", names)] if isinstance(names, list) else []
 
     def texts(self) -> list[str]:
-        """The text of every file that could be read."""
+        """Return the text of every file that could be read."""
         return [text for path in self._files if (text := self.text(path)) is not None]
 
     def error(self, path: str) -> str | None:
@@ -123,7 +125,7 @@ class Files(Mapping[str, Mapping[str, Any]]):
         return iter(sorted(matches, key=lambda pair: _natural(pair[0][0])))
 
     def unpacked(self, path: str) -> str | None:
-        """Return the text of a gzip file; None if it is missing, truncated or larger than 4 MiB."""
+        """Return the text of a gzip file; None if it is missing, damaged or larger than 4 MiB."""
         packed = self._files.get(path, {}).get("base64")
         if not isinstance(packed, str):
             return None

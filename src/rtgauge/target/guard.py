@@ -62,7 +62,8 @@ def agent_answers(
 ) -> list[dict[str, Any]]:
     """Return an agent verb's answers, one for each line of its output.
 
-    `name`: the target, if messages must name it. Raises MeasureError if the verb did nothing.
+    `name`: the target, if messages must name it. Raises MeasureError if the verb failed or answered with an
+    error.
     """
     try:
         answers = json_objects(output)
@@ -237,8 +238,10 @@ class GuardWatch:
         self._give_up_s: float | None = None
 
     def look(self) -> None:
-        """Check the guard. Call this at least every `LOOK_EVERY_S`. Raises MeasureError if the run no longer
-        holds its target and the program has not stopped.
+        """Check the guard. Call this at least every `LOOK_EVERY_S`.
+
+        If the run no longer holds its target, ask the program to stop, and raise MeasureError if it still
+        runs after `STOP_S`. Raises ConnectionBroken if the target cannot be reached.
         """
         now = time.monotonic()
         if now < self._next_s:

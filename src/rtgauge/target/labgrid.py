@@ -49,7 +49,7 @@ RELEASE_S = 30.0
 GUARD_S = 600.0
 """How long (s) a guard tries to reach a coordinator that does not answer."""
 NOT_OURS = {"LG_ENV", "LG_PLACE", "LG_STATE", "LG_INITIAL_STATE", "LG_TOKEN"}
-"""Environment variables of the user's own work with labgrid."""
+"""Environment variables of the user's own work with labgrid, which `labgrid-client` does not get."""
 LOGIN = re.compile(rf"(?:{USER}@)?{HOST}|[0-9A-Fa-f:.]{{2,45}}", re.ASCII)
 TOKEN = re.compile(r"LG_TOKEN=([A-Z0-9]+)")
 RESOURCE = re.compile(r"^Acquired resource .*:\n(?P<values>(?:  .*\n?)+)", re.MULTILINE)
@@ -144,7 +144,7 @@ class Holder:
         return done.stdout
 
     def release_all(self) -> None:
-        """Release this holder's places, and cancel its reservations. Restore consoles first.
+        """Wait until this holder's consoles are restored, release its places, and cancel its reservations.
 
         Raises MeasureError, InputError.
         """
@@ -210,10 +210,11 @@ class Places:
             self._guard.wait(RELEASE_S)
 
     def get(self, name: str, wait_s: float) -> Service:
-        """Acquire the board of a place, or of a place with these tags, and switch on its power.
+        """Acquire a place, and return how to reach its board.
 
-        `name`: `PLACE`, or `TAG=VALUE[,TAG=VALUE]`. `wait_s`: how long to wait for a place that others hold.
-        Raises LockedError if it is held longer, MeasureError, InputError.
+        A board that does not answer is power-cycled, if labgrid can switch its power. `name`: `PLACE`, or
+        `TAG=VALUE[,TAG=VALUE]` for any place with these tags. `wait_s`: how long to wait for a place that
+        others hold. Raises LockedError if it is held longer, MeasureError, InputError.
         """
         if name not in self._held:
             word = self._reserve(name, wait_s) if "=" in name else self._acquire(name, wait_s)
@@ -376,9 +377,9 @@ def _places() -> Places:
 
 
 def board(name: str, wait_s: float = 0.0) -> Service:
-    """Return a board's address. Its place is held until this process ends.
+    """Return how to reach a board. Its place is held until this process ends.
 
-    Raises LockedError, MeasureError, InputError.
+    `name`, `wait_s`: as in `Places.get`. Raises LockedError, MeasureError, InputError.
     """
     return _places().get(name, wait_s)
 

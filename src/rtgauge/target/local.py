@@ -53,7 +53,10 @@ class LocalGuarded:
         log: BinaryIO | None,
         check: Callable[[], None],
     ) -> None:
-        """Start the program. `check`: the method `check` of its target."""
+        """Start `argv`. `log`: the file for its output and errors; None: `lines` yields its output.
+
+        `check`: the method `check` of its target.
+        """
         self._keeper = keeper
         self._watch = GuardWatch(check, lambda: self.say("stop"))
         command = [str(engine_path()), *guard_words(run_id, LEASE_NS), "--", *argv]
@@ -140,9 +143,10 @@ class LocalGuarded:
         return status
 
     def stop(self, grace_s: float = GRACE_S) -> int | None:
-        """End the program and all its children, by force after `grace_s`.
+        """Close the guard's standard input, so that the guard ends the program and all its children. Return
+        the exit status.
 
-        To do so, close the guard's standard input.
+        The guard is killed if it does not end within `grace_s` + `END_PATIENCE_S`.
         """
         self._close()
         status = self.wait(grace_s + END_PATIENCE_S)
@@ -216,7 +220,7 @@ class LocalTarget:
 
     @property
     def controllers(self) -> list[int]:
-        """Return the process ids of this process and of its session's guard."""
+        """The process ids of this process and of its session's guard."""
         return [os.getpid(), self._session.pid]
 
     def read(self, paths: Iterable[str]) -> Files:
@@ -228,7 +232,7 @@ class LocalTarget:
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
     def which(self, program: str) -> str | None:
-        """Return a program's path, even if root's folders are not in PATH."""
+        """Return a program's path, also from root's folders if PATH lacks them; None if it is missing."""
         return shutil.which(program) or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin")
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
@@ -262,8 +266,10 @@ class LocalTarget:
         return self.start([str(engine_path()), *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """Run `set`, `gather` or `restore` for this run (with --stale: also for other runs). The session's
-        guard owns the settings.
+        """Run `set`, `gather` or `restore` for this run (`restore --stale`: for dead runs); return its
+        answers by line.
+
+        The session's guard owns the settings. Raises MeasureError if the verb failed.
         """
         done = engine_verb(*agent_words(verb, arguments, self.run_id, self._session.pid))
         return agent_answers(verb, done.stdout, done.returncode)

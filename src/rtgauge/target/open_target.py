@@ -124,7 +124,7 @@ class Reader(NamedTuple):
 
 @contextmanager
 def reader(name: str) -> Generator[Reader]:
-    """Return a reader for a target, which the run need not hold. Raises as `located` does."""
+    """Yield a reader for a target, which need not be locked. Raises as `located` does."""
     address = parse_address(name)
     if address is None:
         import platform
@@ -182,8 +182,8 @@ def _say_nothing(_reason: str) -> None:
 @dataclass
 class TargetOpener:
     """Opens a run's targets. `wait_s`: how long to wait for each machine. `waits`: called with the reason for
-    waiting, and again if another run takes over. `check`: called once before, with a held machine; it may
-    raise an error.
+    waiting, and again if another run takes over. `check`: called with each machine that is held, once, before
+    the run waits or is refused; it may raise an error.
     """
 
     wait_s: float = 0.0

@@ -190,6 +190,8 @@ class _Rfc2217:
 def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
     """Wait until a root shell answers on the line. Return whether a login was needed.
 
+    `patience_s`: how long to wait. `quiet_s`: after this silence (s), a prompt is complete.
+
     If an earlier client's SSH server is still there, it takes the question for a broken packet and ends.
     Raises ConsoleError if nobody answers or root may not log in, OSError.
     """
@@ -231,8 +233,8 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
 
 
 def _skip_to(line: Line, mark: re.Pattern[bytes], patience_s: float) -> tuple[re.Match[bytes], bytes] | None:
-    """Read up to a mark. Return all bytes read, including any after the mark; None if the mark does not come
-    in time. Raises OSError.
+    """Read up to a mark. Return its match and the bytes read after it; None if the mark does not come within
+    `patience_s`. Raises OSError.
     """
     heard, end = b"", time.monotonic() + patience_s
     while time.monotonic() < end:
@@ -247,7 +249,7 @@ class Served:
     """An SSH server on a console, which runs between two shell prompts."""
 
     def __init__(self, line: Line, public_key: str, patience_s: float, quiet_s: float) -> None:
-        """Start the server when `to_shell` has ended. Raises ConsoleError, OSError."""
+        """Wait for a root shell as `to_shell` does, and start the server. Raises ConsoleError, OSError."""
         self._line = line
         self._word = secrets.token_hex(8)
         self._end = re.compile(f"rtgauge-end-{self._word}".encode())
@@ -268,8 +270,8 @@ class Served:
             raise ConsoleError(f"rtgauge cannot log in to the board: {why}")
 
     def relay(self, over: Callable[[], bool]) -> None:
-        """Pass bytes between ssh (standard input and output) and the line, until one of them ends. `over`:
-        whether to release the board.
+        """Pass bytes between ssh (standard input and output) and the line, until one of them ends or `over`
+        returns True, because the board is to be released.
         """
         ended = threading.Event()
 
@@ -333,7 +335,7 @@ class Login:
         }
 
     def begin(self, patience_s: float = SHELL_S, quiet_s: float = QUIET_S) -> str | None:
-        """Make the connection; return why it failed, or None. `patience_s`: how long to wait for a prompt."""
+        """Make the connection; return why it failed, or None. `patience_s`, `quiet_s`: as in `to_shell`."""
         trouble = self._folder / TROUBLE
         trouble.unlink(missing_ok=True)
         options = {"ConnectTimeout": str(round(patience_s + START_S + END_S)), **self.options}
@@ -358,8 +360,8 @@ class Login:
 
 
 def wait_for_end(folder: Path, patience_s: float = 2 * END_S) -> None:
-    """End the logins over the consoles whose folders are in `folder`; wait until the consoles are shells
-    again.
+    """End the logins over the consoles whose folders are in `folder`; wait, for at most `patience_s`, until
+    the consoles are shells again.
     """
     end = time.monotonic() + patience_s
     for path in folder.glob(f"*/{KEY}"):

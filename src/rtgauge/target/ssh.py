@@ -79,10 +79,11 @@ OTHERS_END_S = 20.0
 
 
 def session_name(written: Any) -> str | None:
-    """Return the name of a session's folder on a target from a record; None if it is not such a name.
+    """Return the name of a session's folder from `written`, a `Target.session` in a record; None if it has no
+    such name.
 
-    Nothing else comes from the record. The rest is in the folder, which `find_again` checks: it must be in a
-    place where rtgauge makes such folders.
+    Nothing else comes from the record. The rest is in the folder, which `find_again` accepts only in a place
+    in which rtgauge makes such folders.
     """
     name = cast("dict[str, Any]", written).get("name") if isinstance(written, dict) else None
     return name if isinstance(name, str) and NAME.fullmatch(name) else None
@@ -202,7 +203,7 @@ class SshTarget:
     def _pick_up(self, name: str) -> bool:
         """Continue an earlier session. Return False if it has ended on the target.
 
-        Raises MeasureError if another process follows it.
+        Raises ConnectionBroken if another process still follows it, or if the target cannot be reached.
         """
         installed = find_again(self._connection, name)
         if installed is None:
@@ -306,7 +307,7 @@ class SshTarget:
 
     @property
     def controllers(self) -> list[int]:
-        """Return only the session's guard, because rtgauge runs on another machine."""
+        """The process id of the session's guard; rtgauge itself runs on another machine."""
         return [] if self._guard is None else [self._guard.pid]
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> SshGuarded:
@@ -332,10 +333,10 @@ class SshTarget:
         return self.start([self._here.engine, *arguments], group=group)
 
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        """Run `set` or `restore` for this run (`restore --stale`: for dead runs). Return its answers, one per
-        line.
+        """Run `set`, `gather` or `restore` for this run (`restore --stale`: for dead runs). Return its
+        answers, one per line.
 
-        The session's guard owns the settings. Raises MeasureError if the verb did nothing.
+        The session's guard owns the settings. Raises MeasureError if the verb failed.
         """
         owner = None if self._guard is None else self._guard.pid
         words = agent_words(verb, arguments, self.run_id, owner)
@@ -382,7 +383,7 @@ class SshTarget:
 
     def _copied_there(self, file: Path, words: list[str]) -> bool:
         """Copy a file on the target itself, if the target is a lab guest that already has the file. Return
-        False if it does not.
+        whether the file was copied.
         """
         if self._connection.address.guest is None:
             return False
@@ -402,11 +403,11 @@ class SshTarget:
         return self._folders[folder]
 
     def use_files_folder(self, folder: Path, place: str) -> None:
-        """Use the folder that `files_folder` returned to an earlier process."""
+        """Use the folder that `files_folder(folder)` made for an earlier process. `place`: its name."""
         self._folders[folder] = f"{self._here.folder}/{place}"
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """Copy the files that programs wrote into `files_folder(folder)` to this machine.
+        """Move the files that programs wrote into `files_folder(folder)` to this machine.
 
         Raises MeasureError if that fails, or if the files exceed `most_bytes`.
         """
@@ -452,7 +453,7 @@ class SshTarget:
             raise
         status, stderr = channel.finish()
         if status is None:
-            raise ConnectionBroken(f"the connection broke while {local.name} was fetched", on=self.name)
+            raise ConnectionBroken(f"the connection broke while {local.name} was being fetched", on=self.name)
         if status:
             raise MeasureError(f"{local.name} cannot be fetched: {stderr.strip()[:200]}", on=self.name)
         return size

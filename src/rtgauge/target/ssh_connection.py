@@ -358,7 +358,10 @@ class SshConnection:
     def channel(
         self, body: str, words: Sequence[str] = (), stdin: int | IO[bytes] = subprocess.PIPE
     ) -> Channel:
-        """Start a command. Raises MeasureError if ssh cannot be started."""
+        """Start the script `body` with `words` as its $1, $2, ... and return its channel.
+
+        `stdin`: as in Popen. Raises MeasureError if ssh cannot be started.
+        """
         first = not self._asked and os.isatty(2)
         self._asked = True
         return Channel(self, body, words, stdin, first=first)
@@ -370,7 +373,11 @@ class SshConnection:
         send: bytes | IO[bytes] = b"",
         timeout_s: float = PATIENCE_S,
     ) -> Answer:
-        """Run a command to its end. Raises ConnectionBroken if the connection breaks first."""
+        """Run the script `body` with `words` as its $1, $2, ... and `send` as its standard input, to its end.
+
+        Raises ConnectionBroken if the connection breaks or `timeout_s` is over before that, MeasureError if
+        the output is too long.
+        """
         given = send if not isinstance(send, bytes) else subprocess.PIPE
         channel = self.channel(body, words, given)
         try:

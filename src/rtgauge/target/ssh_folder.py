@@ -118,9 +118,10 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
 
 
 def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
-    """Find the folder of a session that an earlier process began; None if there is no such private folder.
+    """Find the folder of a session that an earlier process began, and copy the engine into it again. Return
+    None if there is no such private folder.
 
-    Raises MeasureError if it is full, ConnectionBroken if the target does not answer.
+    Raises MeasureError if its disk is full, ConnectionBroken if the target does not answer.
     """
     machine, path = _engine_of(connection)
     with path.open("rb") as engine:
@@ -140,7 +141,7 @@ def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
 
 
 def install(connection: SshConnection) -> Installed:
-    """Copy the engine that fits the target into a new folder there.
+    """Copy the engine that fits the target into a new folder there, and return where it is.
 
     Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError if none is usable,
     ConnectionBroken if the target does not answer.

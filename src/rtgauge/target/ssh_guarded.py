@@ -358,7 +358,9 @@ class SshGuarded:
                 pass
 
     def stop(self, grace_s: float = 2.0) -> int | None:
-        """End the program with its children, and wait; None if contact is lost: the lease then ends it."""
+        """End the program with its children, and return its exit status. Return None if contact is lost, or
+        if this takes longer than `grace_s` + `END_PATIENCE_S`; the program then ends with its lease.
+        """
         self._ending = True
         if not self.over:
             self.say("end")
@@ -390,7 +392,8 @@ def launch(
 ) -> SshGuarded:
     """Start `command` (the engine's guard with its options) in `folder`, a new folder on the target.
 
-    `home`: the folder to remove when the command ends. Raises MeasureError if it cannot be started.
+    `log`: the file for its output and errors; None: `lines` yields its output. `home`: the folder to remove
+    when the command ends. Raises MeasureError if it cannot be started.
     """
     body, words = (LAUNCH, list(command)) if home is None else (LAUNCH_SESSION, [home, *command])
     channel = connection.channel(
@@ -402,9 +405,9 @@ def launch(
 def attach(
     connection: SshConnection, engine: str, folder: str, *, keeper: LeaseKeeper, log: BinaryIO | None
 ) -> SshGuarded:
-    """Follow a program that an earlier connection started, from the beginning of its output.
+    """Follow the program in `folder`, which an earlier connection started, from the beginning of its output.
 
-    Raises MeasureError if the program is gone.
+    `log`: as in `launch`. Raises MeasureError if the program is gone.
     """
     channel = connection.channel(ATTACH, [engine, folder, "0"])
     return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)

@@ -31,14 +31,17 @@ class Completed:
 
 
 class ClockOffset(NamedTuple):
-    """The offset from another machine's CLOCK_MONOTONIC to ours, and its uncertainty."""
+    """The offset to add to times of another machine's CLOCK_MONOTONIC to get ours, and its uncertainty."""
 
     ns: int
     uncertainty_ns: int
 
 
 def clock_offset(ours: Callable[[], int], theirs: Callable[[], int]) -> ClockOffset:
-    """Read our clock (ns), the other one, and ours again."""
+    """Return the offset from the clock that `theirs` reads to the clock that `ours` reads (both in ns).
+
+    Our clock is read before and after the other one. Half the time between is the uncertainty.
+    """
     before_ns, their_ns, after_ns = ours(), theirs(), ours()
     return ClockOffset((before_ns + after_ns) // 2 - their_ns, (after_ns - before_ns) // 2)
 
@@ -77,8 +80,8 @@ class Guarded(Protocol):
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         """Yield standard output, line by line, until it ends.
 
-        `silence_s`: how long the program may print nothing (None: forever). Raises ConnectionBroken if it is
-        silent for longer.
+        `silence_s`: how long the program may print nothing (None: forever). If it is silent for longer,
+        raises SilentError on this machine, ConnectionBroken on another.
         """
         ...
 
@@ -95,7 +98,11 @@ class Guarded(Protocol):
         ...
 
     def stop(self, grace_s: float = 2.0) -> int | None:
-        """End the program with all its children, by force after `grace_s`; wait. Return the exit status."""
+        """Let the guard end the program with all its children, and wait. Return the exit status; None if it
+        cannot be known.
+
+        `grace_s`: how long the guard may normally take.
+        """
         ...
 
 
@@ -121,7 +128,7 @@ class Target(Protocol):
 
     @property
     def controllers(self) -> list[int]:
-        """Return the process ids, on the target, of the programs that control the measurement."""
+        """The process ids, on the target, of the programs that control the measurement."""
         ...
 
     def read(self, paths: Iterable[str]) -> Files:
@@ -137,7 +144,10 @@ class Target(Protocol):
         ...
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
-        """Run a short command to its end. Its status is not 0 if it cannot start, or does not end in time."""
+        """Run a short command to its end, and return its status and output.
+
+        The status is not 0 if the command cannot start, or does not end within `timeout_s`.
+        """
         ...
 
     def start(self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None) -> Guarded:
@@ -155,7 +165,7 @@ class Target(Protocol):
         """Run `set`, `gather` or `restore` for this run (`restore --stale`: for dead runs); return its
         answers by line.
 
-        Raises MeasureError if the verb did nothing.
+        Raises MeasureError if the verb failed.
         """
         ...
 
@@ -187,11 +197,11 @@ class Target(Protocol):
         ...
 
     def use_files_folder(self, folder: Path, place: str) -> None:
-        """Use `place` (a FolderName), which `files_folder(folder)` returned to an earlier process."""
+        """Use the folder that `files_folder(folder)` made for an earlier process. `place`: its FolderName."""
         ...
 
     def fetch(self, folder: Path, most_bytes: int = MOST_FETCHED) -> None:
-        """Copy the files that programs wrote into `files_folder(folder)` to the host.
+        """Move the files that programs wrote into `files_folder(folder)` to the host.
 
         Raises MeasureError if that fails, or if the files exceed `most_bytes`.
         """
@@ -225,6 +235,6 @@ class Target(Protocol):
 
 
 AtHeld = Callable[[Target, Mapping[str, Any]], None]
-"""Called with a target that another run holds, and with that run (`held_text`), before this run is refused or
-waits. Called again if the holder changes.
+"""Called with a target that another run holds, and with that run's description (`holder_of`), before this run
+is refused or waits. Called again if the holder changes.
 """

@@ -66,9 +66,9 @@ class Applied:
 
 
 def read_machine(read: Read, *, threads: bool = False, rules: Iterable[str] = ()) -> Machine:
-    """Read a target's present state in three batches.
+    """Return a target's present state, read in three batches.
 
-    `rules`: ids of the audit's rules whose files are also read.
+    `threads`: whether to read the threads too. `rules`: ids of the audit's rules whose files are also read.
     """
     paths = [*MACHINE_PATHS, *(THREAD_PATHS if threads else []), *trial_paths(rules)]
     files = read(list(dict.fromkeys(paths)))
@@ -153,8 +153,10 @@ class _Actions:
 
 
 def apply(deployment: Deployment, target: Target, *, held: bool = False) -> Applied:
-    """Apply a deployment, stage by stage. If a stage raises Refused or hangs, restore everything that was
-    set.
+    """Apply a deployment, stage by stage.
+
+    `held`: whether it stays when this run ends, as with `rtgauge deploy apply`. Raises Refused if the machine
+    refuses an essential setting or a setting hangs. After an error, everything that was set is restored.
     """
     report = DeploymentReport(name=deployment.name, words=deployment.words)
     applied = Applied(deployment, report)

@@ -32,7 +32,7 @@ OF_DEPLOYMENTS = {
     *("isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "cpufreq.default_governor"),
     "xenomai.supported_cpus",
 }
-"""Parameters that make up a deployment. idle=poll belongs to one only together with others."""
+"""Parameters that make up a deployment. idle=poll counts too, but only if one of these is present."""
 
 
 def _c_states(deployment: Deployment, architecture: str) -> list[str]:
@@ -86,7 +86,9 @@ def command_line(
 ) -> list[str]:
     """Return a deployment's boot parameters in a fixed order; unchanged settings get none.
 
-    `tickless`: whether the kernel supports nohz_full=. Raises InputError if boot parameters cannot do it.
+    `architecture`: the output of `uname -m`. `xenomai`: whether the kernel has Cobalt, which also gets the
+    isolated CPUs. `tickless`: whether the kernel supports nohz_full=. Raises InputError if boot parameters
+    cannot make this deployment.
     """
     words = _c_states(deployment, architecture)
     words += ["nosmt"] if deployment.smt == "off" else []
@@ -123,10 +125,10 @@ def not_by_boot(deployment: Deployment) -> list[str]:
 
 
 def boot_words(deployment: Deployment, machine: Machine, architecture: str) -> list[str]:
-    """Return the boot parameters for a guest; `machine` is its state without them.
+    """Return a deployment's boot parameters for a guest. `machine`: the guest's state without them.
 
-    Raises InputError if boot parameters cannot do it. If the processor has no C-states, no parameters disable
-    them: idle=poll would only keep every emulated CPU busy.
+    Raises InputError if boot parameters cannot make this deployment. If the processor has no C-states, no
+    parameters disable them: idle=poll would only keep every emulated CPU busy.
     """
     wanted = deployment if machine.idle_states else replace(deployment, c_states=None)
     return command_line(wanted, machine, architecture=architecture)
@@ -141,7 +143,7 @@ def other_words(words: Sequence[str]) -> list[str]:
 def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str) -> Cannot | None:
     """Return why boot parameters cannot apply this deployment, if this is known before the boot, or None.
 
-    `machine`: its state without the parameters.
+    `machine`: the machine's state without the parameters.
     """
     cannot = smt_cannot(deployment, machine) or c_states_cannot(deployment, machine)
     if cannot is not None:
@@ -165,7 +167,7 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
 
 
 def left_to_set(deployment: Deployment) -> Deployment:
-    """Return the settings to make after the boot. Not every kernel lets boot parameters make them."""
+    """Return the rest of the deployment, to be set after the boot: not every kernel has parameters for it."""
     return replace(deployment, c_states=None, smt=None, cores=None, isolate=None, boot=None)
 
 
@@ -190,6 +192,6 @@ def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | N
 
 
 def not_in_effect(words: list[str], cpu: Processors) -> list[str]:
-    """Return the parameters that this kernel does not support, according to the facts."""
+    """Return `nohz_full=CPUS` from the parameters `words` if the facts show other CPUs; otherwise nothing."""
     requested = next((word.partition("=")[2] for word in words if word.startswith("nohz_full=")), None)
     return [] if requested is None or cpu.nohz_full == requested else [f"nohz_full={requested}"]

@@ -19,7 +19,11 @@ PREFIX = "deploy-"
 
 @dataclass(frozen=True)
 class Held:
-    """A deployment that `rtgauge deploy apply` applied. The isolated CPUs are in `cgroup`."""
+    """A deployment that `rtgauge deploy apply` applied.
+
+    `settings`: the number of its settings. `group`: the folder of the control group with the isolated CPUs;
+    None if it isolates none.
+    """
 
     name: str
     settings: int
@@ -27,13 +31,16 @@ class Held:
 
 
 def read_held(read: Read) -> Held | None:
-    """Return the deployment that `deploy apply` holds on a target."""
+    """Return the deployment that `deploy apply` holds on a target; None if there is no such deployment."""
     files = read([JOURNAL, BOOT_ID])
     return find_held(files, files.text(BOOT_ID))
 
 
 def find_held(files: Files, boot_id: str | None) -> Held | None:
-    """Return the applied deployment from a `read` of JOURNAL. Entries of an earlier boot do not count."""
+    """Return the applied deployment from a `read` of JOURNAL; None if there is no such deployment.
+
+    Only entries of the boot `boot_id` count; None: all entries.
+    """
     text = files.text(JOURNAL) or ""
     paths: list[str] = []
     run = ""

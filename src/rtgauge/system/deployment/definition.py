@@ -29,7 +29,8 @@ class Deployment:
 
     `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (except the
     first CPU), or a CPU list. `settings`: audit rules to meet, separated by commas. `rt_cpus`: the real-time
-    CPUs, which some rules need. `boot`: rules to meet with their remedy's boot parameters.
+    CPUs, and `rt_pid`: the process id of a real-time program, which some rules need. `boot`: rules to meet
+    with their remedy's boot parameters.
     """
 
     name: str

@@ -55,7 +55,7 @@ def is_protected(path: str, files: Files) -> bool:
 
 
 def _reached(files: Files) -> set[str]:
-    """Return the interfaces that have a route, and all their parts."""
+    """Return the interfaces that have a route, and the ones that are a part of another interface."""
     lines = (files.text(ROUTES) or "").splitlines()[1:]
     first = {words[0] for line in lines if (words := line.split())}
     last = {words[-1] for line in (files.text(ROUTES_6) or "").splitlines() if (words := line.split())}

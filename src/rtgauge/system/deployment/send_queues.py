@@ -17,10 +17,11 @@ def interface_of(path: str) -> str:
 
 
 def apart(queues: Mapping[str, set[int]], cpus: set[int]) -> dict[str, set[int]]:
-    """Return the CPUs for the queues that must change; `queues` are all of one interface, with their CPUs.
+    """Return queue -> CPUs for the queues that must change. `queues`: all queues of one interface, with their
+    CPUs.
 
-    The real-time CPUs `cpus` leave the queues that they share. If none is theirs alone, they get the last
-    shared one. Empty if they share none, or if there are too few queues.
+    The real-time CPUs `cpus` leave the queues that they share. If no queue is theirs alone, they get the last
+    shared queue. Empty if they share no queue, or if there are too few queues.
     """
     shared = [queue for queue, users in queues.items() if users & cpus and users - cpus]
     if not shared:

@@ -26,7 +26,7 @@ IRQ_THREADS = "irq/"
 """The prefix of IRQ threads' names. These threads follow their interrupt."""
 SCHEDULER = "/queue/scheduler"
 RESET_BY_SCHEDULER = ("nr_requests", "iosched/*")
-"""In the same folder: the kernel sets them to its defaults when the scheduler changes."""
+"""Files in the same folder that the kernel sets to its defaults when the scheduler changes."""
 
 
 def trial_paths(names: Iterable[str]) -> list[str]:
