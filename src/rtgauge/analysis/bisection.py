@@ -24,7 +24,9 @@ MOST_ROUNDS = 12
 
 
 class Place(enum.StrEnum):
-    """The end that a commit behaves like."""
+    """What the rounds say about a commit: it behaves like one end, it is still open, or it lies between the
+    ends.
+    """
 
     GOOD = "good"
     BAD = "bad"
@@ -50,7 +52,8 @@ def error_of_each(commits: int) -> float:
 
 
 def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: float) -> Place:
-    """Decide which end the commit measured in `rounds` behaves like.
+    """Decide which end the commit measured in `rounds` (values in ns) behaves like: GOOD or BAD; OPEN if more
+    rounds are needed; BETWEEN after MOST_ROUNDS without a decision.
 
     `ends`: (good, bad) in ns of each earlier pair of runs of the two ends; at least 2 pairs. `error`: the
     allowed chance of a wrong decision.
@@ -62,7 +65,7 @@ def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: f
     spread = max(steps.std(ddof=1) / math.sqrt(2), RESOLUTION / math.sqrt(12))
     values = np.log(rounds)
     offset = float((values[:, 0] - values[:, 1:].mean(axis=1)).mean())
-    # the variance of one run minus the mean of two
+    # A run minus the mean of two others has 1.5 times the variance of a run.
     scale = spread * math.sqrt(1.5 / len(rounds))
     ratio = _log_density((offset - half) / scale, degrees) - _log_density((offset + half) / scale, degrees)
     if abs(ratio) >= math.log((1 - error) / error):

@@ -43,8 +43,9 @@ def critical_value(length: int, critical: Sequence[float] = CRITICAL_VALUES) -> 
 
 
 def statistics(values: Doubles) -> Doubles:
-    """Return the statistic at each place of each series: (series, length) -> (series, places). Place i lies
-    between the values i + LEAST - 1 and i + LEAST.
+    """Return the statistic at each place of each series. `values` has the shape (series, length), and the
+    result has the shape (series, length - 2 LEAST + 1). Place i lies between the values i + LEAST - 1 and i +
+    LEAST.
     """
     length = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
@@ -57,7 +58,9 @@ def statistics(values: Doubles) -> Doubles:
 
 
 def ranks(values: Doubles) -> Doubles:
-    """Return the rank of each value in its series; equal values share their mean rank."""
+    """Return the rank of each value in its series. The lowest rank is 1/2, and equal values share their mean
+    rank. `values` and the result have the shape (series, length).
+    """
     found = np.empty_like(values)
     for row, series in zip(found, values, strict=True):
         ordered = np.sort(series)
@@ -66,7 +69,8 @@ def ranks(values: Doubles) -> Doubles:
 
 
 def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
-    """Return the largest ratio of statistic to critical value over the parts of each series, and its place.
+    """Return the largest ratio of statistic to critical value over the parts of each series, and the place of
+    this ratio; both have the shape (series,). `values` has the shape (series, length).
 
     A place is the number of values before it. Parts are tested because one change can hide another.
     """
@@ -87,7 +91,8 @@ def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
 def change_points(values: Sequence[float]) -> list[int]:
     """Return the places of changes in ascending order, each as the number of values before it.
 
-    A series is cut at a change, and both parts are tested again.
+    A series is cut at a change, and both parts are tested again. A series that is too short for the test, or
+    has a value that is not finite, has no changes.
     """
     series = np.asarray(values, dtype=np.float64)[None, :]
     if series.shape[1] < LENGTHS[0] or not np.isfinite(series).all():

@@ -83,7 +83,8 @@ def exceedance_probability(statistic: float, degrees_of_freedom: int) -> float:
 
 
 def reshape(side: Histogram, baseline: Histogram) -> Integers:
-    """Return the counts of a side in the baseline's bins; both are from `microseconds`.
+    """Return the counts of a side in the baseline's bins, shape (bins of the baseline,). Both histograms come
+    from `microseconds`.
 
     As in the paper, samples outside the baseline's range count in its first or last bin. The statistic
     divides by the baseline's counts, and the paper does not say what to do with an empty bin in this range.
@@ -127,7 +128,7 @@ def paper_test(
     freedom as bins.
 
     With `counts`, the baseline's counts are scaled to the side's number of samples. With `percent`, both add
-    up to 100. The test cannot be computed if the side is empty or the baseline has only one bin.
+    up to 100. The test cannot be computed if either histogram is empty, or if the baseline has only one bin.
     """
     cannot = _empty(side, baseline)
     if len(baseline.bins) == 1 and cannot is None:
@@ -146,7 +147,9 @@ def paper_test(
 
 
 def merge_sparse(side: Integers, baseline: Integers) -> Integers:
-    """Return both rows with neighbouring cells merged until each expects at least LEAST_EXPECTED."""
+    """Return both rows of counts, shape (2, cells), with neighbouring bins merged until each cell expects at
+    least LEAST_EXPECTED samples in each row. `side`, `baseline`: counts in the same bins, shape (bins,).
+    """
     share = min(int(side.sum()), int(baseline.sum())) / max(1, int(side.sum()) + int(baseline.sum()))
     cells: list[tuple[int, int]] = []
     first = second = 0

@@ -36,8 +36,8 @@ from rtgauge.record.model import Distribution
 
 @dataclass(frozen=True)
 class Options:
-    """`alpha`: the level of every test. `within_ns`: a difference up to this counts as the same. `intervals`,
-    `tails`: whether to estimate them.
+    """`alpha`: the level of every test. `within_ns`: a difference up to this counts as the same. `scale`: the
+    unit of the paper's statistic. `intervals`, `tails`: whether to estimate intervals and rare latencies.
     """
 
     alpha: float = 0.05
@@ -198,7 +198,10 @@ def _bounds(side: Side, runs_ns: Sequence[int]) -> RunFigures:
 def quantile_differences(
     pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None
 ) -> list[QuantileDifference]:
-    """Return each quantile of each side minus its baseline's, with an interval if possible."""
+    """Return each quantile of each side minus its baseline's, with an interval if possible.
+
+    `pairs`: (side, its baseline). Calls `progress(done, total)` before each pair.
+    """
     rows: list[QuantileDifference] = []
     intervals: list[tuple[QuantileDifference, Interval]] = []
     for number, (side, baseline) in enumerate(pairs):
@@ -252,7 +255,10 @@ def compare(
     options: Options,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Comparison:
-    """Compare the sides. `pairs`: (side, its baseline); calls `progress(part, done, total)`."""
+    """Compare the sides.
+
+    `pairs`: (side, its baseline). Calls `progress(part, done, total)`; `part` is `intervals` or `tails`.
+    """
 
     def count_pairs(done: int, total: int) -> None:
         if progress is not None:

@@ -45,7 +45,7 @@ class Pair(Model):
     paper: Test
     textbook: Test
     wasserstein_us: float | None = Field(
-        description="None if a side is empty or has values above its histogram"
+        description="None if a side is empty, or if only bounds of some of its values are known"
     )
     wasserstein_low_us: float | None = Field(
         default=None, description="lower end of the interval over the runs; None if a side has a single run"
@@ -59,7 +59,9 @@ class Pair(Model):
 
 
 class Selection(Model):
-    """The side nearest to a baseline by the paper's test; `best` is None if all were rejected or untested."""
+    """The side nearest to a baseline by one of the two tests; `best` is None if every side was rejected or
+    could not be tested.
+    """
 
     baseline: str
     convention: chi_square.Convention
@@ -95,7 +97,7 @@ class QuantileDifference(Model):
     baseline_ns: int
     baseline_is_at_least: bool = False
     difference_ns: int | None = Field(
-        description="None if unknown, because the baseline's figure or both figures are lower bounds"
+        description="None if unknown, because one or both figures are lower bounds"
     )
     bin_ns: int = Field(
         default=0,

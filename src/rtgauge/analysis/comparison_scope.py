@@ -45,7 +45,7 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
 
 
 def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
-    """Return one scope for each task of these task-set steps."""
+    """Return one scope for each task of these steps, which ran task sets."""
     if not steps:
         return []
     metrics = [known.name for known in probe_of(steps[0]).metrics if known.compared]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Computes exact bounds on the probability that an activation is too late, from the number of activations.
+"""Computes exact bounds on the probability that an activation is too late, from the numbers of violations and
+activations.
 
 Counts may be divided by a design effect (Kish, Survey Sampling, 1965): the number of dependent activations
 that are worth one independent activation. Without it, activations count as independent, which gives the
@@ -75,8 +76,8 @@ def activations_needed(
     `confidence`, accurate to 0.1 %.
 
     It assumes that violations continue at the observed rate (`violations` among `count`, by default none) and
-    with the same `design_effect`. Returns None if this rate is too high. Raises ValueError if `allowed` is
-    not between 0 and 1.
+    with the same `design_effect`, which does not matter without violations. Returns None if this rate is too
+    high. Raises ValueError if `allowed` is not between 0 and 1.
     """
     _check(violations, count, confidence)
     if not 0 < allowed < 1:
@@ -106,11 +107,11 @@ def design_effect(
 ) -> float:
     """Return the factor, at least 1, by which to divide counts so that one-sided bounds allow for bursts.
 
-    `violations`, `counts`: of each window of one run, in order. The factor is the variance of the sum of
-    violations, divided by the variance if they were independent. It is widened by Student's t because the
-    variance is estimated (Korn and Graubard, Confidence intervals for proportions with small expected number
-    of positive counts, 1998). The factor is 1 for fewer than LEAST_WINDOWS windows or no violation, which
-    cannot show bursts.
+    `violations`, `counts`: the numbers in each window of one run, in order; both have the shape (windows,).
+    The factor is the variance of the sum of violations, divided by the variance if they were independent. It
+    is widened by Student's t because the variance is estimated (Korn and Graubard, Confidence intervals for
+    proportions with small expected number of positive counts, 1998). The factor is 1 for fewer than
+    LEAST_WINDOWS windows or no violation, which cannot show bursts.
     """
     from scipy.special import ndtri, stdtrit
 

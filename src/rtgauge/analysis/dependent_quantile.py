@@ -41,7 +41,8 @@ ENDLESS_NS = 2**60
 class WindowCounts:
     """The windows of a run: `counts[i, j]` samples of window i have the value `values_ns[j]` (ascending).
 
-    Each lies between `low_ns[j]` and `high_ns[j]`, the ends of its bin (ENDLESS_NS if there is no upper end).
+    The value j lies between `low_ns[j]` and `high_ns[j]`, the ends of its bin (ENDLESS_NS if there is no
+    upper end). `counts` has the shape (windows, values), and the other arrays have the shape (values,).
     """
 
     values_ns: IntArray
@@ -51,7 +52,7 @@ class WindowCounts:
 
     @cached_property
     def cumulative(self) -> IntArray:
-        """The number of samples up to each value."""
+        """The number of samples up to each value, shape (values,)."""
         return np.cumsum(self.counts.sum(axis=0))
 
     @property
@@ -96,7 +97,7 @@ class SumError(NamedTuple):
 
 
 def error_of_sum(scores: npt.NDArray[np.float64]) -> SumError:
-    """Return the error of the sum of a serially dependent series."""
+    """Return the standard error of the sum of a serially dependent series, shape (windows,)."""
     number = len(scores)
     terms = cosine_terms(number)
     angles = np.pi * np.outer(np.arange(1, terms + 1), (np.arange(number) + 0.5) / number)
@@ -130,7 +131,9 @@ MOST_WINDOWS = 1_000
 
 
 def values_ns(bins: npt.NDArray[np.int64], resolution_ns: int) -> npt.NDArray[np.int64]:
-    """Return the largest value (ns) that each bin can hold, at the tool's resolution."""
+    """Return the largest value (ns) that each bin can hold, at the tool's resolution, in the shape of
+    `bins`.
+    """
     return upper_ns(bins) // resolution_ns * resolution_ns
 
 
@@ -140,7 +143,7 @@ def window_counts(
     """Count the samples of each window at each value, with missed activations filled in.
 
     `windows`: the windows of one phase. `stretch`: for each window, the number of its stretch of time, which
-    all CPUs share. `filled`: the figures of all windows together.
+    all CPUs share. `filled`: the figures of all windows together. Stretches without samples are left out.
     """
     number = int(stretch.max(initial=-1)) + 1
     together = max(1, -(-number // MOST_WINDOWS))

@@ -52,8 +52,8 @@ def _variance(runs: Sequence[Histogram]) -> float:
 def wasserstein_interval(
     side: Sequence[Histogram], baseline: Sequence[Histogram], *, alpha: float
 ) -> tuple[float, float]:
-    """Return the interval of the distance between two sides, at confidence 1 - alpha. Each side has at least
-    two runs, each given as (values, counts).
+    """Return both ends of the interval of the distance between two sides, in the unit of the values, at
+    confidence 1 - `alpha`. Each side has at least two runs, each given as (values, counts).
 
     By the triangle inequality, the error of the distance is at most the sum of both sides' distances from
     their true distributions. The lower end is at least 0.

@@ -27,8 +27,8 @@ FloatArray = npt.NDArray[np.float64]
 
 LEAST_BLOCKS = 50
 MOST_BLOCKS = 200
-"""Windows are merged into at most this many blocks. Longer blocks are closer to the limit distribution, and
-this many are enough to estimate its shape.
+"""Windows are merged into at most this many blocks. The maxima of longer blocks are closer to the limit
+distribution, and this many are enough to estimate its shape.
 """
 LEAST_A_BLOCK = 100
 """The smallest number of activations in a block; the maximum of fewer is not an extreme value."""
@@ -61,7 +61,9 @@ HEAVY = 1.0
 
 @dataclass(frozen=True)
 class Gev:
-    """A fitted distribution of block maxima, with its log-likelihood."""
+    """A fitted distribution of block maxima, with its log-likelihood. Location and scale are in the unit of
+    the maxima.
+    """
 
     location: float
     scale: float
@@ -165,8 +167,8 @@ def fit(maxima: npt.ArrayLike) -> Gev:
 def level_interval(
     maxima: npt.ArrayLike, fitted: Gev, p: float, confidence: float = 0.95
 ) -> tuple[float | None, float | None]:
-    """Return the profile-likelihood interval of the level that a maximum exceeds with probability `p` (Coles
-    2001, sec. 3.3.4); an end is None if unbounded.
+    """Return both ends of the profile-likelihood interval of the level that a maximum exceeds with
+    probability `p` (Coles 2001, sec. 3.3.4); an end is None if unbounded.
 
     For each supposed level, the other two parameters are fitted. The interval contains the levels at which
     twice the loss of log-likelihood stays below the chi-square quantile.
@@ -259,8 +261,8 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> Tai
 
 
 def drift(x: FloatArray) -> TailAssumption:
-    """Test Kendall's tau with time, two-sided, after Mann (1945) and Kendall (1975): normal approximation,
-    variance corrected for ties.
+    """Test Kendall's tau between `x`, shape (n,) in order of time, and time, two-sided, after Mann (1945) and
+    Kendall (1975): normal approximation, variance corrected for ties.
 
     scipy.stats.kendalltau gives the same values, but takes 0.5 s longer to import.
     """
@@ -360,7 +362,7 @@ def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int
 
 
 def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLevel]) -> str | None:
-    """Return how the sample contradicts the levels, or None: more windows exceed a level than it allows.
+    """Return a message if more windows exceed a level than the level allows, else None.
 
     `maxima_ns`: the maximum of every window; they have `total` activations in all. A window with a burst
     counts once. The Poisson probability of this many windows must not be below SEEN_ALPHA for a level, or

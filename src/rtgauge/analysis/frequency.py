@@ -47,7 +47,7 @@ class Options:
 def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | None:
     """Return the highest frequency (Hz) whose period, times `fraction`, is at least the lateness.
 
-    An unlimited lateness (None) gives 0.0. A lateness of 0 limits nothing and gives None.
+    An unlimited lateness (None) gives 0.0. A lateness of 0 or less limits nothing and gives None.
     """
     if lateness_ns is None:
         return 0.0
@@ -60,10 +60,10 @@ class Limit(Model):
     hardness: float = Field(description="the share of activations: 0.95 or 1")
     ns: int | None = Field(description="None if unlimited, because answers were lost")
     low_ns: int | None = Field(
-        description="lower bound at the given confidence; for all samples, the largest lateness seen"
+        description="lower bound at the given confidence; if hardness is 1, the largest lateness seen"
     )
     high_ns: int | None = Field(
-        description="upper bound at the given confidence; None for all samples, or a sample that is too small"
+        description="upper bound at the given confidence; None if hardness is 1 or the sample is too small"
     )
     hz: float | None = Field(description="None if nothing limits the frequency")
     at_most: bool = Field(
@@ -152,7 +152,7 @@ def _interval(side: Side) -> int | None:
     interval, period = parameters.get("interval_ns"), parameters.get("period_ns")
     if isinstance(interval, int) and interval > 0:
         return interval
-    return period // 2 if isinstance(period, int) and period > 1 else None  # acts twice per period
+    return period // 2 if isinstance(period, int) and period > 1 else None  # the task acts twice per period
 
 
 def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
@@ -286,7 +286,8 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
 
 
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
-    """Return one table for each quantity that can be compared with a period. Steps of searches are left out.
+    """Return one table for each quantity that can be compared with a period. A search over the period counts
+    only with its longest period.
 
     Raises RecordError for a damaged record.
     """

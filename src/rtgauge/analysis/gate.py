@@ -83,7 +83,9 @@ def looks(max_pairs: int) -> tuple[int, ...]:
 
 @cache
 def levels(max_pairs: int, error: float) -> tuple[float, ...]:
-    """Return the nominal one-sided level of each look, so that all looks together have this error."""
+    """Return the nominal one-sided level of each look of a gate of `max_pairs` pairs. All looks together have
+    this error.
+    """
     from scipy.special import ndtr
 
     fractions = np.array(looks(max_pairs)) / max_pairs

@@ -33,9 +33,10 @@ OF_RATIOS = ALARM / 2
 def decide_rate(events: Sequence[tuple[int, int]], *, larger_than: float, max_pairs: int) -> Decision:
     """Decide from the numbers of events (baseline, candidate) of each pair so far. All runs are equally long.
 
-    Changes are relative changes of the rate: 1 is twice as many events, and infinite if the baseline has
-    none. `larger_than`: the change that a pass rules out. The spread is that of the rates, or None below
-    LEAST_EVENTS. Raises InputError as `gate.looks` does.
+    Changes are relative changes of the rate: 1 is twice as many events. A change is infinite if the baseline
+    has no events. `larger_than`: the change that a pass rules out. `spread` in the result is the relative
+    standard deviation of one side's rates; None if a side has fewer than LEAST_EVENTS events per run. Raises
+    InputError as `gate.looks` does.
     """
     planned = looks(max_pairs)
     alarms, overlooks = levels(max_pairs, ALARM), levels(max_pairs, OVERLOOK)
@@ -85,7 +86,9 @@ def least_alarm(events: Sequence[tuple[int, int]], *, max_pairs: int) -> int:
 
 
 def dispersion(counts: npt.NDArray[np.float64], level: float) -> float:
-    """Return the divisor, at least 1, of counts (baseline, candidate) for a bound at this one-sided level."""
+    """Return the divisor, at least 1, of the counts for a bound at this one-sided level. `counts`: (baseline,
+    candidate) of each pair, shape (pairs, 2).
+    """
     from scipy.special import ndtri, stdtrit
 
     pairs = len(counts)

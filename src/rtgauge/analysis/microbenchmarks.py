@@ -24,7 +24,7 @@ class Cost(Model):
     steps: list[str]
     count: int
     mean_ns: float
-    p99_ns: int = Field(description="the largest value of all repeats")
+    p99_ns: int = Field(description="the largest p99 of the repeats")
     max_ns: int
     worst_mark: Severity | None
 
@@ -101,7 +101,7 @@ class Happened(Place):
 
 
 class Microbenchmarks(Model):
-    """The microbenchmarks of these records."""
+    """The results of the microbenchmarks in one or more records."""
 
     systems: list[System]
     happened: list[Happened] = Field(default_factory=list[Happened])
@@ -222,7 +222,9 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
-    """Return the microbenchmarks of these records, if any. Raises RecordError for a damaged step."""
+    """Return the results of the records' microbenchmarks; the lists are empty if there are none. Raises
+    RecordError for a damaged step.
+    """
     results = Microbenchmarks(systems=[], inversion=[])
     for record, names in zip(records, system_names(records), strict=True):
         results.systems.extend(_systems(record, names))

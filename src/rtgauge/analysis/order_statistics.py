@@ -21,13 +21,15 @@ IntArray = npt.NDArray[np.int64]
 
 
 def rank_below(share: float, count: int, confidence: float) -> int:
-    """Return the largest rank that the quantile reaches, at `confidence` (one-sided); 0 if there is none."""
+    """Return the largest rank whose sample bounds a quantile from below, at `confidence` (one-sided); 0 if
+    there is none. `share` and `count`: the quantile's share, and the number of samples.
+    """
     return _first_reaching(share, count, 1 - confidence)
 
 
 def rank_above(share: float, count: int, confidence: float) -> int:
-    """Return the smallest rank that bounds the quantile from above (one-sided); `count` + 1 if there is
-    none.
+    """Return the smallest rank whose sample bounds a quantile from above, at `confidence` (one-sided);
+    `count` + 1 if there is none. Parameters as in `rank_below`.
     """
     return _first_reaching(share, count, confidence) + 1
 
@@ -46,10 +48,12 @@ def _first_reaching(share: float, count: int, probability: float) -> int:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Groups of times in the order of `largest`. The `counts` times of a group lie between `smallest` and
-    `largest`. The last `endless` times are unlimited.
+    """Times (ns) in groups, in the order of `largest`; the arrays have the shape (groups,). The `counts`
+    times of a group lie between `smallest` and `largest`. After the groups come `endless` times without any
+    upper bound (lost answers).
 
-    `open_ended`: groups whose values have no known upper end.
+    `open_ended`: whether a group has no known upper end. `min_ns`, `max_ns`: the smallest and the largest
+    time in the groups; None if unknown.
     """
 
     smallest: IntArray
@@ -62,15 +66,17 @@ class Ranked:
 
     @property
     def count(self) -> int:
-        """The number of times."""
+        """The number of times, lost answers included."""
         return int(self.counts.sum()) + self.endless
 
     def later_than(self, bound_ns: int) -> int:
-        """Return how many times are certainly above the bound, unlimited times included."""
+        """Return how many times are certainly above the bound, lost answers included."""
         return int(self.counts[self.smallest > bound_ns].sum()) + self.endless
 
     def largest_at(self, rank: int) -> int | None:
-        """Return the largest value (ns) that the sample of this rank (from 1) can have; None if unknown."""
+        """Return the largest value (ns) that the sample of this rank (from 1) can have; None if it has no
+        known upper end.
+        """
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -83,7 +89,7 @@ class Ranked:
         return value if self.max_ns is None else min(value, self.max_ns)
 
     def smallest_at(self, rank: int) -> int | None:
-        """Return the smallest value (ns) that the sample of this rank can have; None if unlimited."""
+        """Return the smallest value (ns) that the sample of this rank can have; None for a lost answer."""
         if rank > int(self.counts.sum()):
             return None
         if rank == int(self.counts.sum()) and self.max_ns is not None:
@@ -94,14 +100,14 @@ class Ranked:
         return value if self.min_ns is None else max(value, self.min_ns)
 
     def is_known(self, rank: int) -> bool:
-        """Return whether both bounds of the sample lie in one bin, or the sample is unlimited."""
+        """Return whether both bounds of the sample lie in one bin, or the sample has no known upper end."""
         least, most = self.smallest_at(rank), self.largest_at(rank)
         return most is None or least is None or int(signed_bin_of(least)) == int(signed_bin_of(most))
 
 
 def ranked(merged: Merged, *, resolution_ns: int = 1, absolute: bool = False) -> Ranked:
     """Rank the samples of merged windows with missed activations filled in. A lost answer, which has no
-    latency, is unlimited.
+    latency, has no upper bound.
 
     `resolution_ns`: a recorded v means v ... v + resolution - 1, and is read as v. `absolute`: ignore signs.
     """
@@ -145,8 +151,9 @@ class Quantile:
 def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: float = 0.0) -> Quantile:
     """Return the value that a `share` of non-negative samples does not exceed (nearest rank), with bounds.
 
-    `rank_error`: the least distance of the bounds in ranks, for dependent samples. If `share` is 1, the lower
-    bound is the largest sample and there is no upper bound. Raises ValueError if there are no samples.
+    `rank_error`: the least distance (in ranks) between the quantile and each bound, for dependent samples. If
+    `share` is 1, the lower bound is the largest sample and there is no upper bound. Raises ValueError if
+    there are no samples.
     """
     count = values.count
     if count == 0:

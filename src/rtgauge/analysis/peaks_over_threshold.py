@@ -30,8 +30,10 @@ LEAST_SHAPE, LARGEST_SHAPE = -0.95, 3.0
 
 @dataclass(frozen=True)
 class Pareto:
-    """A distribution of the excesses over `threshold`, which a share `rate` of all activations exceeds.
-    `spread`: (scales, shapes, log-likelihood minus its maximum).
+    """A distribution of the excesses over `threshold` (ns), which a share `rate` of all activations exceeds.
+
+    `scale`: in ns. `spread`: scales, shapes, and the log-likelihood minus its maximum; each has the shape
+    (shapes, scales).
     """
 
     threshold: float
@@ -42,14 +44,14 @@ class Pareto:
     spread: tuple[FloatArray, FloatArray, FloatArray]
 
     def level(self, activations: int) -> float:
-        """Return the value exceeded once in `activations` (at least 1 / rate)."""
+        """Return the value (ns) exceeded once in `activations` (at least 1 / rate)."""
         return float(
             _level(self.threshold, self.rate * activations, np.float64(self.scale), np.float64(self.shape))
         )
 
     def interval(self, activations: int, confidence: float) -> tuple[float, float]:
-        """Return the profile-likelihood interval of the level: the range of levels over all parameters whose
-        loss of likelihood stays within the chi-square quantile.
+        """Return both ends (ns) of the profile-likelihood interval of the level: the range of levels over all
+        parameters whose loss of likelihood stays within the chi-square quantile.
         """
         scales, shapes, loss = self.spread
         levels = _level(self.threshold, self.rate * activations, scales, shapes)

@@ -68,11 +68,11 @@ class Difference:
         return float(stdtr(self.freedom, -low))
 
     def above(self, ns: float) -> float:
-        """Return the one-sided p-value of "the difference is above `ns`"."""
+        """Return the one-sided p-value against a difference of at most `ns`."""
         return self._p_of_limit(lambda limits: limits[0] > ns)
 
     def below(self, ns: float) -> float:
-        """Return the one-sided p-value of "the difference is below `ns`"."""
+        """Return the one-sided p-value against a difference of at least `ns`."""
         return self._p_of_limit(lambda limits: limits[1] < ns)
 
     def interval(self, *, alpha: float, within_ns: int) -> Interval:

@@ -55,7 +55,7 @@ def system_name(record: Record, step: Step) -> str:
 
 
 def system_names(records: Sequence[Record]) -> list[dict[str, str]]:
-    """Return for each record the name of each step's system, by step id. It is the user's name for the
+    """Return for each record the name of each step's system, by step id. The name is the user's name for the
     record, else `system_name`.
 
     If systems of several records have the same name, the record's name is added.

@@ -91,7 +91,7 @@ class SideRun:
     """A run of a side: a repeat or a whole record, with missed activations filled in."""
 
     number: int
-    """The number of the pair if the record measured both sides alternately."""
+    """The pair's number if the record measured both sides alternately, else the run's."""
     figures: Distribution
     bins: Integers
     counts: Integers
@@ -102,6 +102,7 @@ class Side:
     """One condition of one record, or of several records with the same label.
 
     `traits`: host, kernel, deployment, load, ...; `label`: the traits that differ between the sides.
+    `limits_ns`: series -> the end of its imported histogram.
     """
 
     label: str
@@ -151,7 +152,9 @@ class Side:
 
     @cached_property
     def histogram(self) -> Histogram:
-        """All activations, with missed ones. Samples in no bin count at the start of their range."""
+        """The bins and counts of all activations, missed ones included. Samples in no bin count at the start
+        of their range.
+        """
         return _histogram(self.merged)
 
     @cached_property
@@ -395,8 +398,9 @@ def sides_of(
     """Make one side for each condition in the scope, of each record or of all records with a label, idle
     first.
 
-    `force`: allow emulated and real machines together. `alike`: refuse different intervals; False for tables
-    that compare nothing. Raises InputError if two sides cannot be compared, RecordError for a damaged record.
+    `force`: allow emulated and real machines together. `alike`: refuse sides that differ in probe, quantity,
+    unit or interval; False for tables that compare nothing. Raises InputError if two sides cannot be
+    compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
         raise InputError("a record is named twice; name it once")
@@ -476,11 +480,12 @@ def _measured(step: Step) -> dict[str, str]:
 def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]]:
     """Return (side, its baseline) for every side that is not itself a baseline.
 
-    `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). The
-    default is the deployment Single if there is one, else the first record. In one record it is the first
-    machine; on one machine it is user space, else the first side. If it names several sides, each other side
-    is compared with the one under the same load, deployment and so on. Raises InputError unless exactly one
-    matches.
+    `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). By
+    default, the baseline is the deployment Single; else the first of two sides that were measured
+    alternately; else the first record. Within one record it is the first machine; on one machine it is user
+    space, else the first side. If several sides are baselines, each other side is compared with the baseline
+    that has the same load, deployment and so on. Raises InputError if no side or every side is a baseline, or
+    if several baselines suit a side equally well.
     """
     if not sides:
         raise InputError("no record has a finished step with latencies to compare")

@@ -10,8 +10,8 @@ from rtgauge.record.model import OVERFLOW_CYCLES, Outlier, Result, Step
 from rtgauge.units import plural
 
 FAR = 3
-"""Only latencies above this many times the p99 count. Smaller ones coincide anyway, because the CPUs' threads
-are released together.
+"""Only latencies above this many times the p99 are spikes. Smaller ones coincide anyway, because the CPUs'
+threads are released together.
 """
 
 
@@ -79,7 +79,8 @@ def step_words(step: Step) -> str | None:
     """Describe the joint spikes of a step; None if there are none.
 
     The spikes are the overflow cycles that cyclictest listed, or else the outliers far above the rest.
-    Because some outliers coincide by chance, at least half of them must be on several CPUs at once.
+    Because some outliers coincide by chance, at least half of the outliers must belong to events on several
+    CPUs.
     """
     listed = [result for result in step.results if result.name == OVERFLOW_CYCLES]
     if listed:

@@ -57,7 +57,8 @@ class RepeatResult(Model):
 
     repeat: int
     sustained_ns: int | None = Field(
-        description="the shortest period from which on nothing was lost or not sent; None if there is none"
+        description="the shortest period at which, as at all longer periods, nothing was lost and every "
+        "stimulus was sent; None if there is none"
     )
     failing_ns: int | None = Field(
         description="the next shorter period, at which a stimulus was lost or not sent; None if not measured"
@@ -176,7 +177,9 @@ def same_but_period(step: Step) -> str:
 
 
 def period_series(record: Record, least: int = LEAST_PERIODS) -> list[list[Step]]:
-    """Group the steps that differ only in period and repeat, if they have at least `least` periods."""
+    """Return groups of steps that differ only in period and repeat. A group has at least `least` different
+    periods.
+    """
     groups: dict[str, list[Step]] = {}
     for step in record.steps:
         if period_of(step) is not None:

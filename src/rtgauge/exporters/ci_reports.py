@@ -130,8 +130,8 @@ def tap(record: Record) -> bytes:
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The commit of the measured kernel, and who submits the report (`origin`). `url`: the repository's clone
-    address; empty if there is none.
+    """The commit of the measured kernel, and who submits the report (`origin`). `describe`: git's name for
+    the commit. `url`: the repository's clone address; empty if there is none.
     """
 
     origin: str
@@ -169,8 +169,8 @@ def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str,
 
 
 def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
-    """Return the report for KCIDB, kernel CI's database. It also has a test for each figure (in seconds) of
-    each step.
+    """Return the report for KCIDB, kernel CI's database. It has a test for each step, for each figure (in
+    seconds) of each series, and for each check of the run.
 
     With `source`, the report is a whole submission: the checkout, a build for each architecture, and the
     tests. Without `source`, the origin is `rtgauge` and the build is the kernel release, and the submitter

@@ -100,7 +100,8 @@ def cyclictest(record: Record) -> bytes:
 def lava(record: Record) -> bytes:
     """Return the lines for LAVA. If there are several steps, names begin with the step's id.
 
-    If a step fails its requirement, the lines of its maxima fail. Checks of the run have their own lines.
+    If a step fails its requirement, the lines of its maxima and of any missed activations fail. Checks of the
+    run have their own lines.
     """
     steps = _wakeups(record)
     lines: list[str] = []

@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A step, or one of its series (`part`)."""
+    """The row of a step or, if `part`, of one of its series."""
 
     name: str
     part: bool

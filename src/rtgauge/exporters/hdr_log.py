@@ -4,8 +4,8 @@ series.
 
 A bin counts as its largest value, as for quantiles, but at most as the window's maximum. The format has no
 values below 0, so early activations have their own unsigned series, tagged `early`. It also has no place for
-missed activations and for samples above an imported histogram, except the largest. Comments give the numbers
-of both.
+missed activations and for samples beyond the last bin of an imported histogram, except the largest. Comments
+give the numbers of both.
 """
 
 from __future__ import annotations

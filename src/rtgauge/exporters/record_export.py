@@ -42,7 +42,9 @@ The functions raise InputError if a record has nothing for the format, RecordErr
 """
 
 TRACES: dict[str, Callable[[Record], bytes]] = {"perfetto": perfetto, "trace.dat": trace_dat}
-"""The formats for the only explained step, with the kernel's events around its largest latencies."""
+"""The function that makes each trace format. A trace covers the only explained step, with the kernel's events
+around its largest latencies.
+"""
 BINARY = frozenset({"parquet", "trace.dat"})
 """Formats that are not text."""
 
@@ -145,7 +147,9 @@ def table(record: Record) -> pl.DataFrame:
 
 
 def windows_table(record: Record) -> pl.LazyFrame:
-    """Return the windows of all steps, with the step first. Raises RecordError for a damaged record."""
+    """Return the windows of all steps, with the step's id as the first column. Raises RecordError for a
+    damaged record.
+    """
     import polars as pl
 
     frames = [

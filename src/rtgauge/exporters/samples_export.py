@@ -38,7 +38,9 @@ def check_samples_path(path: Path, option: str = "--samples") -> None:
 
 
 def samples_table(source: Source) -> pl.DataFrame:
-    """Return a row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC), latency_ns; or time_ns, value_ns."""
+    """Return a row per sample: cpu, phase, release_ns (CLOCK_MONOTONIC) and latency_ns; or, if the samples
+    have times of their own, series, cpu, phase, time_ns and value_ns.
+    """
     header, values = read_samples(source)
     times = read_times(source) if header.timed else _releases(header, values)
     phase = np.where(times < header.start_ns + header.warm_up_ns, "warm-up", "measure")
@@ -52,7 +54,9 @@ def samples_table(source: Source) -> pl.DataFrame:
 def _releases(
     header: SamplesHeader, latencies: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the release time (ns) of every sample, with the activations missed before it counted in."""
+    """Return the release time (ns) of every sample, shape (n,). It is later by an interval for each
+    activation that was missed before.
+    """
     missed = np.where(latencies > header.interval_ns, (latencies - 1) // header.interval_ns, 0)
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(missed + 1)[:-1]]) if len(latencies) else missed
     return header.start_ns + before * header.interval_ns

@@ -54,7 +54,7 @@ def head(path: Path) -> bytes:
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line without its end) of a text. Screen control sequences also end a line.
 
-    Raises InputError if the file is not text.
+    Raises InputError if the file is not text, or if a line or the file is too long.
     """
     number = 0
     with open_file(path) as file:
@@ -114,7 +114,9 @@ Document = TypeVar("Document", bound=BaseModel)
 
 
 def validated(model: type[Document], raw: Mapping[str, Any], source: str, tool: str) -> Document:
-    """Return the document as a `model`. Raises InputError if it does not fit. `tool`: its program."""
+    """Return the document as a `model`. Raises InputError if it does not fit. `tool`: the program that wrote
+    it, for the error.
+    """
     try:
         return model.model_validate(raw)
     except (ValidationError, RecursionError) as error:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Imports a file of an oscilloscope or logic analyser as responses, or as half-periods of a toggled line."""
+"""Imports a file from an oscilloscope or logic analyser, as responses or as half-periods of a toggled
+line.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ class _Measured:
             self.table.add(window)
 
     def end(self, name: str) -> WindowBuilder:
-        """Finish and return the samples. Raises InputError if there are none."""
+        """Close the last window, and return the builder with the totals. Raises InputError if there are no
+        samples.
+        """
         builder = self._builder
         if builder is None:
             channels = "these channels" if self._options.answer else "this channel"
@@ -131,7 +135,7 @@ class _Measured:
         return builder
 
     def marks(self, unreadable: int) -> list[Mark]:
-        """Return a mark for each reason why figures are doubtful."""
+        """Return a mark for each reason to doubt the figures. `unreadable`: the number of rows left out."""
         marks: list[Mark] = []
         if unreadable:
             rows = f"rtgauge left out {plural(unreadable, 'row')} without numbers"

@@ -82,9 +82,10 @@ def import_file(
     """Make a record in the folder `out` with a step for each measurement in the file `source`. Return the
     folder.
 
-    `form`: the format's name, by default found from the file's beginning. `interval_ns` and `unit_ns` (1 with
-    cyclictest -N) are used if the file lacks them. Load and deployment are `unknown`. Raises InputError for a
-    foreign or damaged file or an impossible interval, and the errors of RecordWriter.
+    `form`: the format's name, by default found from the file's beginning. `interval_ns`: the interval of all
+    series, by default from the file. `unit_ns`: the unit of cyclictest's text (1 with -N), by default found
+    in the text. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file or an
+    impossible interval, and the errors of RecordWriter.
     """
     if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
         allowed = f"give one above 0 and at most {format_duration(MOST_INTERVAL_NS)}, e.g. 1ms"

@@ -85,7 +85,7 @@ class _Bins(NamedTuple):
 
 
 def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bins:
-    """Return the missed activations that follow from samples of known value."""
+    """Return the bins of the missed activations' latencies, which follow from the samples of known value."""
     values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     for latency, count in _known(series).items():
@@ -137,7 +137,9 @@ class _Moments(NamedTuple):
 
 
 def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
-    """Return the tool's own figures if they are finer than its histogram or cover more values."""
+    """Return the moments of the histogram, or the tool's own figures if they are finer than the histogram or
+    cover more values.
+    """
     total: int | None = None
     m2: float | None = None
     if _complete(series):

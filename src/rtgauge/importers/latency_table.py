@@ -73,7 +73,7 @@ class LatencyTable:
 
     @property
     def tool(self) -> tuple[str, str]:
-        """The names of the tool and of its program."""
+        """The name of the tool in a record, and the name of its program."""
         return ("evl latmus", "latmus") if self.evl else ("xenomai latency", "latency")
 
 
@@ -158,8 +158,9 @@ def with_unfinished_second(
     """Return the extremes of a histogram (start of a cell in ns -> samples), whose tool prints extremes only
     for whole seconds.
 
-    The histogram includes the last, unfinished second. For a value beyond the printed extremes, only the
-    start of its cell is known.
+    The histogram includes the last, unfinished second. For a value beyond the printed extremes, `low_ns` and
+    `high_ns`, only the start of its cell is known. `width_ns`: the width of a cell. `program`: the tool's
+    name in the mark.
     """
     first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
     # The histogram has no signs.

@@ -34,9 +34,9 @@ class ImportedSeries:
     """One measured quantity. Without samples, it has no extremes, average or deviation.
 
     Values are in ns. A value in the histogram may be too small by up to the resolution minus 1. `histogram`:
-    value -> samples, ascending; may be empty. `overflow`: the number of samples above it, at `limit_ns` or
-    more. `seconds`: the figures of each second, for a tool without a histogram. `absolute`: the histogram has
-    magnitudes without sign.
+    value -> samples, ascending; may be empty. `overflow`: the number of samples beyond its last bin, at
+    `limit_ns` or more. `seconds`: the figures of each second, for a tool without a histogram. `absolute`: the
+    histogram has magnitudes without sign.
     """
 
     labels: dict[str, str | int]
@@ -68,11 +68,11 @@ class Measurement:
     """One measurement by one tool.
 
     `probe`: rtgauge's probe of the same quantity, else the tool's name. `parameters`: the tool's parameters
-    that the file gives (policy, priority, dma_latency_us, context, ...). `resolution_ns`: 1000 if the tool
-    truncates to whole us. `average_is_cut`: the tool truncates averages instead of rounding them. `releases`:
-    the tool waits for absolute release times without counting missed activations, which then follow from the
-    latencies. `counts_missed`: the tool counts missed activations, and there were none. Times are UTC, ISO
-    8601.
+    that the file gives (policy, priority, dma_latency_us, context, ...). `resolution_ns`: the unit or bin
+    width to which the tool truncates values, such as 1000 for whole us. `average_is_cut`: the tool truncates
+    averages instead of rounding them. `releases`: the tool waits for absolute release times without counting
+    missed activations, which then follow from the latencies. `counts_missed`: the tool counts missed
+    activations, and there were none. Times are UTC, ISO 8601.
     """
 
     tool: str
@@ -125,7 +125,9 @@ def overruns_mark(program: str, overruns: int) -> Mark:
 
 @dataclass(frozen=True)
 class Hints:
-    """Facts that the user supplies if the file lacks them: `unit_ns` (1: cyclictest -N), `interval_ns`."""
+    """Facts that the user supplies, usually because the file lacks them: `unit_ns` (1: cyclictest -N),
+    `interval_ns`.
+    """
 
     unit_ns: int | None = None
     interval_ns: int | None = None

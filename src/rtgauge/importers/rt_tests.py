@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads the --json files of rt-tests (file_version 1).
 
-The keys `cmdline:` and `rt_test_version:` contain a colon. A `resolution_in_ns` of 0 means us. Overflows are
-cycles outside the bins, which are not listed. Each program has its own fields below `thread`.
+The keys `cmdline:` and `rt_test_version:` contain a colon. A `resolution_in_ns` of 0 means us. Cycles outside
+the bins are overflows, which the files do not list. Each program has its own fields below `thread`.
 """
 
 from __future__ import annotations

@@ -212,7 +212,9 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                 )
             )
     one_count = "rtla top prints one count per CPU, of its timer interrupts"
-    mark = MarkKind.COUNT_OF_IRQ.mark(f"{one_count}; threads have the same number unless rtla lost some")
+    mark = MarkKind.COUNT_OF_IRQ.mark(
+        f"{one_count}; the count of the thread's wake-ups is the same unless rtla lost some"
+    )
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 
 

@@ -3,7 +3,7 @@
 --cyclic-dist a histogram.
 
 Each line begins with `stress-ng: info:` and the stressor's name. A histogram has as many cells as its heading
-says. The number of samples above it is the number of all samples minus the sum of the cells.
+says. The number of samples above the histogram is the number of all samples minus the sum of the cells.
 """
 
 from __future__ import annotations

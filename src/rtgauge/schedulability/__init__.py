@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Task sets under fixed priorities: model, analysis, tables and figures."""
+"""Analyses task sets under fixed priorities, measures them, and shows both."""

@@ -186,7 +186,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
 
 def timeline_ns(task_set: TaskSet) -> int:
     """Return the length (ns) of the timeline to draw: two hyperperiods after the last offset, or one if two
-    are too long, or else as many activations as can be seen.
+    are too long, or else the time of about DRAWN activations.
     """
     hyperperiod = math.lcm(*(task.period_ns for task in task_set.tasks))
     offset = max(task.offset_ns for task in task_set.tasks)

@@ -141,8 +141,8 @@ def read_written(path: Path) -> dict[str, Any]:
 
 
 def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -> TaskSet:
-    """Check the content of a file or a plan. `what`: the content's name in errors. `name`: for a set without
-    one.
+    """Check the content of a file or a plan. `what`: the content's name in errors. `name`: the name for a set
+    without one.
 
     Raises InputError if it is not a task set.
     """

@@ -48,7 +48,9 @@ class Said:
 
 
 def folders_of(path: Path) -> list[Path]:
-    """Return the record at `path`, or if it is a folder of records, every record in it."""
+    """Return the folder of the record at `path` or, if `path` is a folder of records, the folders of all
+    records in it.
+    """
     return [path] if (path / RUN).exists() or not path.is_dir() else record_folders(path) or [path]
 
 

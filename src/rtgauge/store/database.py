@@ -37,7 +37,7 @@ Place = Path | Server
 
 
 def place_of(store: str | Path) -> Place:
-    """Return the file, or the server's database, that --store names. Raises InputError."""
+    """Return the file, or the server's database, that --store names. Raises InputError for any other URL."""
     text = str(store)
     if text.startswith(postgresql.SCHEMES):
         return postgresql.server_of(text)

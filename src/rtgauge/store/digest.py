@@ -103,7 +103,7 @@ def _step(record: Record, step: Step, labels: Labels) -> StepDigest:
     target = step.key.targets.get("self", "local")
     facts = record.system(target)
     peer = step.key.peer
-    # Without the boot of the step: the facts are from the boot in which the run began.
+    # The facts are from the boot in which the run began. A step that booted its deployment had another boot.
     booted = step.deployment is not None and step.deployment.by == "boot"
     row: Row = {
         "name": step.id,

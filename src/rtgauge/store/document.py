@@ -129,7 +129,9 @@ class Course(Model):
 
 
 class StoreListed(Model):
-    """The document of `store list --json`. `records`: how many the store has; the lists may have fewer."""
+    """The document of `store list --json`. A list is null if it was not asked for, and `records` may have
+    fewer records than the store.
+    """
 
     store: str
     total: int = Field(description="how many records the store has")

@@ -53,7 +53,7 @@ class HistoryGroup(Model):
     boots: int
     quantiles_ns: dict[str, int | None]
     low_ns: int | None = Field(
-        description="95 % interval of the quantile over the boots; null for fewer than two boots"
+        description="lower end of the quantile's 95 % interval over boots; null for fewer than two boots"
     )
     high_ns: int | None
     max_ns: int | None
@@ -68,7 +68,7 @@ class SuspectedChange(Model):
     started: str
     change: float = Field(description="change of the geometric mean, relative: 0.1 is +10 %")
     differs: dict[str, tuple[str | None, str | None]] = Field(
-        description="kernel, commit, labels and settings before and after it; empty if none differ"
+        description="kernel, commit, labels and settings that differ: name -> its values before and after"
     )
 
 
@@ -96,7 +96,7 @@ class History(Model):
         "boots; null for one machine, or if each has one boot"
     )
     detectable: float | None = Field(
-        description="smallest change that a gate of 12 pairs detects, given this spread"
+        description="smallest change that a gate of 12 pairs detects, given the spread between boots"
     )
     changes: list[SuspectedChange]
     enough: bool = Field(description="whether there are enough boots to look for changes")
@@ -180,7 +180,7 @@ class _Known:
         return {key: value for key, value in named.items() if value is not None} | labels | settings
 
     def group_of(self, by: str) -> Callable[[Point], str]:
-        """Return the group of a point."""
+        """Return the function that gives the name of a point's group."""
         if by.startswith((LABEL_OF, SETTING_OF)) or by in ("kernel", "commit"):
             return lambda point: self.of(point).get(by, "unknown")
         if by == "boot":

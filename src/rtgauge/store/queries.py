@@ -51,7 +51,7 @@ class Asked:
         return query
 
     def of_machine(self) -> Any:
-        """Return the condition on MACHINE."""
+        """Return the SQL condition that selects the machine in the table MACHINE."""
         return MACHINE.c.key.in_([str(self.machine), f"name:{self.machine}"]) | (
             MACHINE.c.host == self.machine
         )
@@ -137,8 +137,8 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def series(store: Store, asked: Asked, pattern: str | None = None) -> dict[int, SeriesRow]:
-    """Return each series by its id. `pattern`: a name or a pattern such as `wakeup/latency/*`; None: series
-    of whole steps.
+    """Return id -> series. `pattern`: a name or a pattern such as `wakeup/latency/*`; None: only the series
+    that stand for a whole step.
     """
     with clear_problems(store.path), store.engine.begin() as connection:
         named = connection.execute(select(SERIES.c.id, SERIES.c.name, SERIES.c.whole)).all()

@@ -43,7 +43,9 @@ LOOK = """cd "$1" 2>/dev/null || exit 10
 [ -e "$2" ] || exit 10
 cd "$2" && sha256sum -c >/dev/null 2>&1 || exit 11
 """
-"""A script that checks whether the record exists (10: no, 11: another one does), by sums from its input."""
+"""A script that checks whether the record exists (10: no, 11: another one does), by the sums on its standard
+input.
+"""
 PUT = """set -eu
 mkdir -p "$1"
 cd "$1"
@@ -132,7 +134,9 @@ def _add(archive: tarfile.TarFile, name: str, file: IO[bytes]) -> None:
 
 
 def _files(folder: RecordFolder) -> list[str]:
-    """Yield every file of a record. Raises OSError; InputError for a name or a kind that no record has."""
+    """Return the name of every file of a record. Raises OSError; InputError for a name or a kind that no
+    record has.
+    """
     found: list[str] = []
 
     def look(inside: str) -> None:
@@ -292,7 +296,7 @@ def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
 def destination(text: str) -> Destination:
     """Return the place that `--to` names: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or a place for rsync.
 
-    Raises InputError.
+    Raises InputError if the text names no place.
     """
     if not text.isprintable() or text.startswith("-") or not text.strip():
         raise InputError("name a folder, ssh://[USER@]HOST/PATH, rsync://HOST/MODULE or [USER@]HOST:PATH")

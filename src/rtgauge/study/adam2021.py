@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The study of Adam, Petrellis & Doulos (2021), sec. 7: response, a periodic task and the sustained
+"""Defines the study of Adam, Petrellis & Doulos (2021), sec. 7: response, a periodic task and the sustained
 frequency.
 """
 
@@ -22,7 +22,7 @@ LOADS = ("idle", "scheduler")
 CYCLES = 3_000
 """The paper measures 1 M cycles, which take 3 hours per step at 10 ms: --set cycles=1000000."""
 PERIODIC_CYCLES = 1_000
-"""Sec. 7.2: 10 000 half-periods of 15 ms."""
+"""The paper measures 10 000 half-periods of 15 ms (sec. 7.2)."""
 PLACES: tuple[dict[str, Any], ...] = ({}, {"path": "wire"}, {"path": "wire", "space": "kernel"})
 """User space within the machine (or over --set path=...), then user and kernel space over the wire of the
 kernel modules. Without modules, the steps that need them are left out.
@@ -67,7 +67,7 @@ class Adam2021:
 
     def begin(self, overrides: Overrides) -> Plan:
         """Return the paper's measurements at fixed periods, and then the first periods of the search. Raises
-        InputError.
+        InputError if an option sets the probe or a period.
         """
         given = {"probe", "interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
         if given:
@@ -87,8 +87,8 @@ class Adam2021:
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return the next period of each repeat whose search is not over: halfway between a lossless and a
-        lossy period.
+        """Return a step for each repeat whose search is not over. Its period is halfway, on a logarithmic
+        scale, between the longest period with losses and the next longer one.
         """
         return next_keys(record)
 

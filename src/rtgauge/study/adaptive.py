@@ -23,7 +23,7 @@ class Study(Protocol):
     """Whether the runner shows the deployment that the study has chosen."""
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Return the plan of the first steps. Raises InputError."""
+        """Return the plan of the first steps. Raises InputError if an override does not fit the study."""
         ...
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:
@@ -51,7 +51,9 @@ class AdaptiveStudy:
     overrides: Overrides
 
     def plan(self) -> Plan:
-        """Return the plan of the first steps, which names the study. Raises InputError."""
+        """Return the plan of the first steps, which names the study. Raises InputError as `Study.begin`
+        does.
+        """
         plan = replace(self.study.begin(self.overrides), name=self.study.name)
         return with_study(plan, StudyState(name=self.study.name, asked=self.overrides))
 

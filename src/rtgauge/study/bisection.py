@@ -69,7 +69,11 @@ class Commits(Protocol):
 
 @dataclass(frozen=True)
 class BisectResult:
-    """The first bad commit, or every commit that may be the first, with the decisions that led there."""
+    """The first bad commit, or every commit that may be the first, with the decisions that led there.
+
+    `ends`: the comparison of both ends. `placed`: commit -> the end that it behaves like. `skipped`: commit
+    -> why it was skipped.
+    """
 
     first_bad: Sequence[str]
     ends: Decision
@@ -78,12 +82,16 @@ class BisectResult:
 
 
 Measure = Callable[[str, str], BisectRun]
-"""Builds, boots and measures a commit; returns its run. The reason is for messages."""
+"""Builds, boots and measures a commit, and returns its run. The second argument names the commit's role in
+messages, such as "candidate".
+"""
 
 
 @dataclass
 class Search:
-    """A search. `measure` builds, boots and measures a commit. `tell` prints a line for each decision."""
+    """A search. `measure` builds, boots and measures a commit. `tell` prints a line for each decision.
+    `pairs`: (good, bad) in ns of each pair of runs of the ends.
+    """
 
     wish: BisectWish
     commits: Commits
@@ -94,8 +102,8 @@ class Search:
     def result(self) -> BisectResult:
         """Search for the first bad commit.
 
-        Raises RtgaugeError if an end gives no value. Its status is "cannot tell" if the ends do not differ,
-        or if a commit's value is between them.
+        Raises RtgaugeError if an end gives no value, and with the status of "cannot tell" if the ends do not
+        differ or a commit's value is between the values of the ends.
         """
         ends = self._ends()
         error = error_of_each(self.commits.count())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The study of Delgado & Choi (2020), sec. III to V: latency in every deployment, then in the best one under
-load.
+"""Defines the study of Delgado & Choi (2020), sec. III to V: latency in every deployment, then in the best
+one under load.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ def _plan(overrides: Overrides, **matrix: Any) -> Plan:
 
 
 def idle_plan(overrides: Overrides) -> Plan:
-    """Plan every deployment without load, in a random order.
-
-    Raises InputError.
+    """Plan every deployment without load, in a random order. Raises InputError if an override does not
+    fit.
     """
     return _plan(
         overrides,
@@ -50,7 +49,7 @@ def idle_plan(overrides: Overrides) -> Plan:
 
 
 def loaded_plan(deployment: str, overrides: Overrides) -> Plan:
-    """Plan one deployment under load. Raises InputError."""
+    """Plan one deployment under load. Raises InputError if an override does not fit."""
     return _plan(
         overrides, load=overrides.loads if overrides.loads is not None else [LOAD], deployment=deployment
     )
@@ -90,7 +89,9 @@ class Delgado2020:
         return loaded_plan(choice.deployment, replace(overrides, seed=record.run.seed)).steps
 
     def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:
-        """Return one deployment's steps under load: the chosen one will have as many."""
+        """Return the steps of one deployment under load, because the chosen one will have as many; empty if
+        the plan already has steps under load.
+        """
         return (
             []
             if any(key.load != IDLE for key in planned)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The study of Garre et al. (2014), sec. 4: the tire in both modes, its frontier and its cost model."""
+"""Defines the study of Garre et al. (2014), sec. 4: the tire in both modes, its frontier and cost model."""
 
 from __future__ import annotations
 
@@ -132,8 +132,8 @@ def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
 
 
 def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Return steps of the same fall with more and more time steps. The page shows the nodes at the end of
-    each.
+    """Return steps that repeat the same fall, each with more time steps than the one before. The page shows
+    the nodes at the end of each step.
     """
     solver = HALO if HALO in aims.solvers else aims.solvers[0]
     return [

@@ -23,7 +23,7 @@ from rtgauge.verdict.gate_result import GateResult
 def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish: GateWish) -> Plan:
     """Plan the first pair, which shows whether a gate can decide anything here.
 
-    Raises InputError if there are too few pairs, or if the plan lacks the series.
+    Raises InputError if the number of pairs is impossible, or if not exactly one series of the plan matches.
     """
     looks(wish.max_pairs)
     plan = alternating_plan(source, overrides, alternation, 1)

@@ -47,7 +47,9 @@ class GitRepository:
         return done.stdout.strip()
 
     def commit(self, name: str, option: str) -> str:
-        """Return the full hash of the commit `name`. Errors name `option`. Raises InputError."""
+        """Return the full hash of the commit `name`. Raises InputError, which names `option`, if there is no
+        such commit.
+        """
         try:
             return self.git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
         except GitError:
@@ -120,7 +122,7 @@ class BisectedCommits:
             self._git("bisect", word, commit)
         except GitError:
             if self.next() is not None:
-                raise  # it also fails if only skipped commits are left
+                raise  # git also fails if only skipped commits are left
 
     def first_bad(self) -> list[str]:
         """Return the first bad commit, or if that is unclear, all candidates."""

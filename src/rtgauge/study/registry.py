@@ -20,7 +20,7 @@ GROUP = "rtgauge.studies"
 
 @cache
 def studies() -> dict[str, EntryPoint]:
-    """Return the entry point of every study, sorted by name."""
+    """Return name -> entry point of every study, sorted by name."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 

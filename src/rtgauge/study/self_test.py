@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The steps of `rtgauge selftest`. They stall a CPU in known ways, and the latencies are then explained."""
+"""Plans the steps of `rtgauge selftest`, which stall a CPU in known ways and record the events that explain
+the latencies.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def stopped_guest(kinds: str | None, target: str) -> str | None:
 
 def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, target: str) -> Plan:
     """Plan about `count` stalls of these kinds (`hog,timers`; None: every kind that a load makes) on `cpu`
-    (None: the last one). Each lasts about `length` (`1ms`). Raises InputError.
+    (None: the last one). Each lasts about `length` (`1ms`). Raises InputError if these do not fit each other
+    or the target.
     """
     chosen = list(KINDS) if kinds is None else [kind.strip() for kind in kinds.split(",")]
     possible = [*KINDS, OUTSIDE]

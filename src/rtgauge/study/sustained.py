@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The study that searches for the highest sustained frequency (Adam et al. 2021, sec. 7.1 to 7.3).
+"""Defines the study that searches for the highest sustained frequency (Adam et al. 2021, sec. 7.1 to 7.3).
 
 It measures a coarse grid of periods. Then it halves the interval in which losses begin.
 """
@@ -31,8 +31,8 @@ PROBE = "response"
 
 
 def probe_of(overrides: Overrides) -> str:
-    """Return the probe whose period is searched. Raises InputError if it has no period, or if an option sets
-    it.
+    """Return the name of the probe whose period is searched. Raises InputError if the probe has no period, or
+    if an option sets the period.
     """
     name = str(overrides.parameters.get("probe", PROBE))
     paced = [probe.name for probe in probes.PROBES.values() if probe.pace is not None]
@@ -65,7 +65,9 @@ def _entry(probe: str, period_ns: int, load: str, cycles: int) -> dict[str, Any]
 
 
 def entries(probe: str, loads: Sequence[str], cycles: int = DEFAULT_CYCLES) -> list[dict[str, Any]]:
-    """Return the first steps of the search, for each load."""
+    """Return the plan's entries for the first steps of the search: one for each load and each period of the
+    grid.
+    """
     return [_entry(probe, parse_duration_ns(period), load, cycles) for load in loads for period in GRID]
 
 
@@ -122,7 +124,9 @@ class Sustained:
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Return the plan of the grid, from long to short periods in each repeat. Raises InputError."""
+        """Return the plan of the grid, from long to short periods in each repeat. Raises InputError as
+        `probe_of` does.
+        """
         probe = probe_of(overrides)
         parameters = {key: value for key, value in overrides.parameters.items() if key != "probe"}
         return plan_of(
@@ -130,8 +134,8 @@ class Sustained:
         )
 
     def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return the next period of each repeat whose search is not over: halfway between a lossless and a
-        lossy period.
+        """Return a step for each repeat whose search is not over. Its period is halfway, on a logarithmic
+        scale, between the longest period with losses and the next longer one.
         """
         return next_keys(record)
 

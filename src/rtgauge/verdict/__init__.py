@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Judges records: a requirement and its verdict, and a decision flowchart and its advice."""
+"""Judges records: finds the verdict on a requirement, and the advice of a decision flowchart."""

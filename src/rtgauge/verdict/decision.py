@@ -45,7 +45,7 @@ class _Case:
     step: Step
     violations: Violations
     close: Violations
-    """The violations of `margin` times the bound."""
+    """The violations of a bound of `margin` times the required bound."""
     maximum_ns: int | None
     series: int
     interval_ns: int | None
@@ -65,7 +65,9 @@ class _Case:
         )
 
     def at_most(self, violations: Violations) -> float:
-        """Return the largest share of these violations that this measurement does not rule out."""
+        """Return the largest share of violations that this measurement, with `violations`, does not rule
+        out.
+        """
         effect = self.design_effect(violations)
         return upper_bound(
             violations.possible / effect, violations.activations / effect, float(self.requirement.confidence)
@@ -234,7 +236,9 @@ def _for_a_share(case: _Case) -> Verdict:
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:
-    """Return the series of the metric to judge: no parts of a response, and only the first role."""
+    """Return the step's series of this metric that count for a verdict: whole responses instead of their
+    segments, and only the role of the first such series.
+    """
     main_series = [
         summary for summary in step.series if summary.metric == metric and SEGMENT not in summary.labels
     ]
@@ -289,14 +293,15 @@ def judge_metric(
     """Judge one step by the windows of the series with the requirement's metric.
 
     `facts`: the target's system.json. `done`: what the step's run measured, so that the advice does not
-    repeat it. The verdict is "cannot tell" if the step has an invalid mark, has no such series, or was
-    measured on an emulated machine. A doubtful mark allows at best "marginal" and is named, unless it is on a
-    series of another metric. With `activations-unknown` on a judged series the verdict is "fails" or "cannot
-    tell". Hardness 100 % fails on any violation, and holds for a sample of at least LEAST_FOR_EVERY; the
-    reason names the sample's size. A share holds if the exact upper bound (Clopper and Pearson, one-sided, at
-    the requirement's confidence) on the share of violations is within the allowed one, fails if the lower
-    bound is above it, and otherwise cannot tell. "Holds" becomes "marginal" if the requirement would not hold
-    at `margin` of the bound.
+    repeat it. The verdict is "cannot tell" if the step has an invalid mark, has no such series or no
+    activations, lost samples, or was measured on an emulated machine. A doubtful mark allows at best
+    "marginal" and is named, unless it is on a series of another metric. With `activations-unknown` on a
+    judged series the verdict is "fails" or "cannot tell". Hardness 100 % fails on any certain violation, and
+    holds for a sample of at least LEAST_FOR_EVERY without a possible violation; the reason names the sample's
+    size. A lower hardness holds if the exact upper bound on the share of violations (Clopper and Pearson,
+    one-sided, at the requirement's confidence) is at most the allowed share. It fails if the lower bound is
+    above the allowed share; otherwise the verdict is "cannot tell". "Holds" becomes "marginal" if the
+    requirement would not hold at `margin` of the bound.
     """
 
     facts, done = facts or Facts(), done or Done.of_step(step)

@@ -50,7 +50,7 @@ class Advice(Model):
     thresholds: dict[str, float]
     use: str | None = Field(description="the way to take; None: not yet known")
     use_name: str | None
-    measured: bool = Field(description="whether the way was measured under load")
+    measured: bool = Field(description="whether the way was measured under load and is good enough")
     answer: str
     walk: list[Stage]
     costs: list[str] = Field(description="what this way costs, according to the paper")
@@ -109,7 +109,7 @@ def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
 
 
 class _Sorted(NamedTuple):
-    """Maps each way to its evidence; also the steps that are not evidence."""
+    """The evidence for each way, and the steps that are not evidence."""
 
     by_way: dict[str, list[Evidence]]
     aside: list[Aside]

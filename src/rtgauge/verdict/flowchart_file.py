@@ -53,7 +53,7 @@ class Way(Strict):
     kernel: Literal["stock", "preempt-rt", "linux", "xenomai", "none"]
     """The kernel that the way needs. `linux` is stock or PREEMPT_RT; `none` ends the chart."""
     space: Literal["user", "kernel", "none"]
-    """The space of its task. With `kernel`, it tells which steps are evidence."""
+    """The space in which the task runs. `kernel` and `space` decide which steps are evidence."""
     costs: list[Line]
     """What the way costs, in sentences."""
     today: list[Line] = Field(default_factory=list)
@@ -61,7 +61,7 @@ class Way(Strict):
     published: dict[
         Literal["response", "periodic"], Annotated[list[int], Field(min_length=3, max_length=3)]
     ] = Field(default_factory=dict[Literal["response", "periodic"], list[int]])
-    """Median, 95 % and 100 % (us) of each of the paper's tasks."""
+    """The paper's median and its values at 95 % and 100 % (us), for each of its tasks."""
     get: Line | None = None
     """How to install it."""
     instead: Line | None = None
@@ -155,8 +155,8 @@ class Flowchart(Strict):
         return next(candidate for candidate in self.way if candidate.id == way)
 
     def measured_by(self, kernel: str, space: str) -> list[str]:
-        """Return the ways for which a step in this space, on this kernel (stock or preempt-rt), is
-        evidence.
+        """Return the ids of the ways for which a step in this space, on this kernel (stock, preempt-rt or
+        xenomai), is evidence.
         """
         return [way.id for way in self.way if way.kernel in (kernel, "linux") and way.space == space]
 

@@ -76,8 +76,8 @@ class GateSeries:
 
     @property
     def level(self) -> tuple[int, float]:
-        """The events and the mean logarithm of both sides together in the first pairs. It shows how high both
-        are, but not which is higher.
+        """How high the values of both sides together are in the first BLOCK pairs that count, which does not
+        show which side is higher: the number of events, and the mean of ln(ns).
         """
         first = self.counted[:BLOCK]
         logs = [math.log(ns) for pair in first for ns in pair.values_ns if ns and ns > 0]
@@ -129,7 +129,7 @@ def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
 
 
 def run_value(record: Record, wish: GateWish) -> RunValue:
-    """Return the value (ns) of a record with one run.
+    """Return the value of a record with one run, or why the run does not count.
 
     The series is the one that the wish names, or the only one. Raises CannotGate if it is missing or
     ambiguous.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The result of a gate, decided from its record, as one document."""
+"""Decides a gate from its record, and defines the document of the result."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ class PairFigures(Model):
 
     pair: int
     first: str = Field(description="which side was measured first: baseline or candidate")
-    baseline_ns: int | None = Field(description="its quantile; if a bound decides, its largest value")
+    baseline_ns: int | None = Field(
+        description="the baseline's quantile; if a bound decides, its largest value"
+    )
     candidate_ns: int | None
     change: float | None = Field(
         description="candidate / baseline - 1; None: the pair does not count, or a bound decides"
@@ -148,7 +150,7 @@ class GateResult(Model):
     )
     culprits: list[NewCulprit] = Field(
         default_factory=list[NewCulprit],
-        description="culprits in the explanations that the baseline never had",
+        description="culprits that delayed runs of the candidate and no run of the baseline",
     )
     left_out: list[str] = Field(default_factory=list[str], description="what could not be measured, and why")
     accepted: str | None = Field(
@@ -286,8 +288,9 @@ def _exposure(
 
 
 def _bound(series: GateSeries, steps: Sequence[Step], wish: GateWish) -> Requirement | None:
-    """Return the gate's bound or, without one, the side's largest value. Larger values are as certainly rare
-    as for any other bound (Wilks, Determination of sample sizes for setting tolerance limits, 1941).
+    """Return the gate's bound or, without one, the side's largest value. A sample limits the share of values
+    above its largest value as well as above a bound chosen in advance (Wilks, Determination of sample sizes
+    for setting tolerance limits, 1941).
     """
     if wish.require is not None:
         return parse_requirement(wish.require)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Changes for the worse that the user knows: accepted ones up to a size, and series muted until a date.
+"""Applies the changes for the worse that the user knows: accepted changes, and series muted until a date.
 
 They are in a TOML file, so that they can be reviewed, and kept with the change that caused them:
 

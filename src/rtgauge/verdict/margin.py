@@ -31,8 +31,8 @@ class Margin(StrEnum):
 
 
 ORDER = [Margin.BLACK, Margin.CANNOT_TELL, Margin.MARGINAL, Margin.TROUBLE, Margin.OFF]
-"""The order of margins. If several steps are evidence for a way, the last one decides: a failure stays a
-failure.
+"""The margins, the most decisive last. If several steps are evidence for a way, the most decisive margin
+counts: a failure stays a failure.
 """
 
 
@@ -55,7 +55,7 @@ class Evidence(Model):
 
 
 class _Lateness(NamedTuple):
-    """The lateness at the required hardness, and its ratio to the bound; None if it is unbounded."""
+    """The lateness at the required hardness, and its ratio to the bound; None if unbounded or unknown."""
 
     ns: int | None
     times_the_bound: float | None
@@ -96,7 +96,11 @@ def evidence(
     facts: Facts,
     thresholds: Thresholds,
 ) -> Evidence:
-    """Return one step as evidence. Raises RecordError for a damaged record."""
+    """Judge one step and return it as evidence. Raises RecordError for a damaged record.
+
+    `kernel`: the kernel's release. `facts`: the target's system.json. `thresholds`: ratios of lateness to
+    bound.
+    """
     judgement = judge(
         requirement,
         step,

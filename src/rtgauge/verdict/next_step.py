@@ -50,7 +50,7 @@ LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7
 
 @dataclass(frozen=True)
 class Blame:
-    """The culprit that took most of a step's explained latencies.
+    """The culprit that ranks first in a step's explained latencies.
 
     `name`: its name in lists. `time_share`: its share of their time (0 to 1). `worst_ns`: its longest time in
     one latency. `is_own_work`: whether the measured thread itself was the culprit. `remedy`: what to change;
@@ -68,7 +68,7 @@ class Blame:
 class Done:
     """The run's command and its steps' loads, which no advice should repeat.
 
-    `blame`: of the step to judge; None if its latencies were not explained.
+    `blame`: the culprit of the step to judge; None if the step's latencies were not explained.
     """
 
     command: tuple[str, ...]
@@ -138,7 +138,9 @@ def next_for_mark(mark: Mark) -> str:
 
 
 HUGE, HUGE_SHARE = 20, 4
-"""A value that is this many times the 99th percentile and every other value is a separate event."""
+"""The largest value is a separate event if it is above HUGE times the 99th percentile and at least HUGE_SHARE
+times every outlier at another time.
+"""
 
 
 def _is_one_event(step: Step) -> bool:
@@ -192,7 +194,7 @@ class NextStep:
         """Propose the next step if the requirement only just holds."""
         longer = _longer(self.step)
         if longer is None:
-            return "see which settings make it late: rtgauge audit"
+            return "see which settings could be improved: rtgauge audit"
         return f"see how the maximum grows with time: {self.again({'duration': longer})}"
 
     def when_held(self) -> str:
@@ -219,7 +221,10 @@ class NextStep:
         return f"{blame.remedy}, because {blame.name} took {share} of the largest latencies; then: {again}"
 
     def for_failure(self) -> str:
-        """Propose the first that applies: priority, main culprit, disturbances, C-states, kernel, a CPU."""
+        """Propose the first that applies: a real-time priority, the main culprit, the remedy of a mark,
+        C-states, an explanation of the largest value, the kernel, a real machine, an isolated CPU, or the
+        audit.
+        """
         step, blame = self.step, self.done.blame
         keys = key_names(probe_of(step))
         if step.parameters.get("policy") == "other" and "policy" in keys:

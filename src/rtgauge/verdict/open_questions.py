@@ -68,7 +68,9 @@ def _rare(
 def questions(
     requirement: Requirement, records: Sequence[Record], used: Sequence[Evidence], *, on_the_way: bool
 ) -> list[OpenQuestion]:
-    """Return the questions that `used` leaves open. `on_the_way`: after a failure, remedies count too."""
+    """Return the questions that `used` leaves open. `on_the_way`: whether no measured way is good enough yet;
+    isolation is then a question too.
+    """
     return list(_open(requirement, records, used, on_the_way=on_the_way)) if used else []
 
 

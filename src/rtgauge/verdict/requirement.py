@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A requirement on a machine, such as `period=1ms latency<=200us hardness=100%`."""
+"""Models and parses a requirement on a machine, such as `period=1ms latency<=200us hardness=100%`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _OTHERS = {
     VerdictWord.CANNOT_TELL: "cannot tell",
 }
 SHARE_METRICS = {"latency": "late", "response": "late"}
-"""What a violation does, in words, for these metrics; for others it is "beyond the bound"."""
+"""The word for a violation of these metrics; for others it is "beyond the bound"."""
 
 
 def _counted(judged: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
@@ -151,13 +151,14 @@ def judge_run(
     names: Mapping[str, str] | None = None,
     blame_of: Callable[[Record, Step], Blame | None] = nobody_to_blame,
 ) -> list[Verdict]:
-    """Return the verdict on the whole run (`step` None; it is the worst step's), and then one for each step
-    that measured the requirement's metric.
+    """Return the verdict on the whole run, and then one verdict for each step that measured the requirement's
+    metric.
 
-    If a part of the plan was left out and the rest holds, the verdict is "cannot tell", unless the run allows
-    it (`allow_left_out`). `names`: step id -> name. `blame_of`: finds the culprit with the largest part of a
-    step's latencies, for the advice. Steps of other metrics are ignored; without other steps, the verdict is
-    "cannot tell". Raises RecordError for a damaged record.
+    The verdict on the run is the worst step's, with `step` None. If a part of the plan was left out and no
+    step decides otherwise, "holds" and "marginal" become "cannot tell", unless the run allows it
+    (`allow_left_out`). `names`: step id -> name. `blame_of`: finds the culprit that ranks first in a step's
+    latencies, for the advice. Steps of other metrics are ignored; without other steps, the verdict is "cannot
+    tell". Raises RecordError for a damaged record.
     """
     measured = [
         step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)
@@ -202,8 +203,8 @@ def judge_run(
 
 
 def _with_left_out(whole: Verdict, run: Run) -> Verdict:
-    """Add the parts of the plan that were left out. Their result is unknown, so "holds" becomes "cannot
-    tell". If the user allows parts to be left out, they are only mentioned.
+    """Add the parts of the plan that were left out. Their result is unknown, so "holds" and "marginal" become
+    "cannot tell". If the user allows parts to be left out, they are only mentioned.
     """
     missing = left_out_of(run)
     if not missing:
@@ -269,7 +270,8 @@ RAREST = 1e-15
 def exposure_of(
     requirement: Requirement, judged: Sequence[tuple[Step, Verdict]], run: Run
 ) -> Exposure | None:
-    """Return the exposure of all judged steps together; None if they have no activations.
+    """Return how much all judged steps measured together, and which rate of violations this excludes; None if
+    they have no activations.
 
     Violations in bursts count less, according to each step's design effect. The excluded rate applies to this
     mix of loads.

@@ -16,7 +16,8 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
     """Return the sort key of a verdict; the largest decides.
 
     Of two failures, the worse has the larger lateness or, below hardness 100 %, the larger share of
-    violations. Of two verdicts "cannot tell", the worse takes longer to decide.
+    violations. Of two verdicts "cannot tell", the worse is the invalid one, else the one that takes longer to
+    decide.
     """
     evidence = verdict.evidence
     activations = int(evidence.get("activations") or 0)
@@ -37,8 +38,8 @@ def _badness(verdict: Verdict) -> tuple[int, float, float, float]:
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """Return the verdict that decides: fails, then cannot tell, marginal, holds; of equal ones, the worst.
-    None if there is none.
+    """Return the verdict that decides: "fails" comes before "cannot tell", "marginal" and "holds". Of equal
+    words, the verdict with the worst figures decides. None if there are no verdicts.
     """
     return max(verdicts, key=_badness, default=None)
 

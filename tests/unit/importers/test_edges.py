@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge import edges`: a file of an oscilloscope becomes a record like any other."""
+"""`rtgauge import edges`: a file from an oscilloscope becomes a record like any other."""
 
 from __future__ import annotations
 

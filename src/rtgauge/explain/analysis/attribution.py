@@ -85,7 +85,11 @@ class _Scene:
 
 
 def explain(moment: Moment, symbols: Symbols) -> Explanation:
-    """Attribute the latency of a moment to its causes. The parts add up exactly to the latency."""
+    """Attribute the latency of a moment to its causes. The parts add up exactly to the latency.
+
+    A wait for another thread, without a lock, is explained only from the time at which an interrupt woke the
+    first waker.
+    """
     table, missed = with_missed_switches(moment.table, _seen_running(moment))
     moment = replace(moment, table=table)
     apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
@@ -287,7 +291,7 @@ def _last_priorities(moment: Moment) -> dict[int, int]:
 
 
 def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
-    """Return the parts of one span: a single part, or three if the machine stood still in its middle."""
+    """Return the parts of one span: one part, or up to three if the machine stood still during the span."""
     line = scene.timelines[piece.cpu]
     if piece.phase is Phase.READY and scene.quota.covers(span.start_ns):
         return [Part(Culprit(Kind.QUOTA, scene.quota.group), span.end_ns - span.start_ns)]
@@ -325,8 +329,8 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
 
 
 def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
-    """Return the two tasks that may have run in a span with an untraced switch; None if there is no such
-    switch.
+    """Return a culprit that names both tasks that may have run in a span with an untraced switch; None if
+    there is no such switch.
     """
     if piece.phase in {Phase.BLOCKED, Phase.UNKNOWN}:
         return None
@@ -361,7 +365,9 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
 
 
 def _blocked(scene: _Scene, piece: Piece) -> Culprit:
-    """Find why the thread did not want to run (stopped, page fault or system call), and who ended it."""
+    """Find why the thread did not want to run (stopped, page fault or system call), and which task woke
+    it.
+    """
     waking = piece.woken_by
     by_task = waking is not None and not waking.flags & IN_INTERRUPT and waking.pid > 0
     until = scene.names.label(waking.pid) if waking is not None and by_task else ""
@@ -400,7 +406,9 @@ def _stop_signal(scene: _Scene, piece: Piece) -> str:
 
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:
-    """Return whether the thread went to sleep in a page fault: whether the CPU that it left was in one."""
+    """Return whether the thread went to sleep in a page fault, which is so if the CPU that it left was in
+    one.
+    """
     for before in reversed(scene.path.pieces):
         if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns:
             line = scene.timelines.get(before.cpu)

@@ -123,7 +123,8 @@ class RankedCulprit:
     """One culprit with its cost.
 
     `outliers`: the number of latencies in which it took the most time. `ns`: its total time. `worst_ns`: its
-    time in `worst`. The shares are relative to all latencies and their total time.
+    time in `worst`. `outlier_share` and `time_share`: `outliers` and `ns` as shares (0 to 1) of all latencies
+    and of their total time.
     """
 
     culprit: Culprit
@@ -141,7 +142,9 @@ class RankedCulprit:
 
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
-    """Rank the culprits of all latencies by their time, with the thread's own work last."""
+    """Rank the culprits of all latencies by their time. The thread's own work comes after the causes with at
+    least LEAST_SHARE of the time, and before all other causes.
+    """
     explained = list(explanations)
     total = sum(explanation.latency_ns for explanation in explained)
     led: dict[Culprit, int] = defaultdict(int)
@@ -295,7 +298,7 @@ def remedy_of(ranked: RankedCulprit, facts: Facts) -> Remedy | None:
 
 
 def blame_of(record: Record, step: Step) -> Blame | None:
-    """Return the culprit that took most of the step's explained latencies; None if none was explained.
+    """Return the culprit that ranks first in the step's explained latencies; None if none was explained.
 
     Raises RecordError for a damaged record.
     """

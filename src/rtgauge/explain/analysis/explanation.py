@@ -52,8 +52,7 @@ class Culprit:
     """A cause with its kind and name, equal in every latency that it lengthens.
 
     `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
-    mechanism, if the machine can have only one. `until`: the task that ended a sleep, or held the kernel's
-    lock.
+    mechanism, if it is known. `until`: the task that ended a sleep, or held the kernel's lock.
     """
 
     kind: Kind
@@ -97,8 +96,9 @@ class Explanation:
     parts: list[Part]
     doubts: list[str]
     owners: tuple[str, ...] = ()
-    """The chain of lock owners: the owner of the lock that a sleep waited for, then the owner of the lock
-    that this owner waited for, and so on.
+    """The names of the threads that a sleep waited for; for a lock, its chain of owners. The last name is the
+    owner of the lock that the thread waited for, and each earlier name is the owner of the lock that the next
+    one waited for.
     """
     lent: str = ""
     """The priority that the kernel lent the lock's owner during the sleep."""
@@ -167,7 +167,7 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.INTERRUPTS_OFF | Kind.PREEMPTION_OFF:
             return f"{culprit.kind} in {name}"
         case Kind.THROTTLED:
-            return culprit.mechanism or "throttling or a server of lower-priority tasks"
+            return culprit.mechanism or "throttling or a server for lower-priority tasks"
         case Kind.QUOTA:
             return f"CPU quota of {name}"
         case Kind.WAKER:
@@ -212,7 +212,7 @@ def _on(part: Part) -> str:
 
 
 def part_words(part: Part) -> str:
-    """Return the predicate of a sentence about the part, without its time."""
+    """Return a clause that says what took the part's time, without the time."""
     culprit, task = part.culprit, _task_words(part.culprit)
     where = f" in {', '.join(sorted(part.where))}" if part.where else ""
     match culprit.kind:
@@ -240,7 +240,7 @@ def part_words(part: Part) -> str:
             who = f"{task} ran" if culprit.name else "the CPU was idle"
             return (
                 f"{who} while the thread was ready: "
-                f"{culprit.mechanism or 'throttling, or a server of lower-priority tasks'}"
+                f"{culprit.mechanism or 'throttling, or a server for lower-priority tasks'}"
             )
         case Kind.QUOTA:
             return f"the CPU quota of its control group {culprit.name} was used up"

@@ -15,8 +15,8 @@ CHANCE = 0.05
 
 
 def new_culprits(record: Record) -> list[NewCulprit]:
-    """Return the culprits that took most of a latency in runs of the candidate but in no run of the baseline,
-    more often than by chance. The culprit with the most runs comes first.
+    """Return the culprits that took the largest part of a latency in runs of the candidate but in no run of
+    the baseline, more often than by chance. The culprit with the most runs comes first.
 
     If the sides are alike, the probability that a run with a culprit is the candidate's equals the
     candidate's share of the explained runs. Raises RecordError for a damaged record.

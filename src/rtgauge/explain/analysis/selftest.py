@@ -94,7 +94,9 @@ class JudgedStall:
 
 @dataclass(frozen=True)
 class KindResult:
-    """The results of all stalls of one kind. Sizes are None if no stall was found."""
+    """The results of all stalls of one kind. The sizes are None if no stall was named correctly, and the
+    unattributed time is None if no stall was found.
+    """
 
     kind: str
     injected: int

@@ -77,9 +77,9 @@ def stood_still(
 ) -> Stall | None:
     """Return the stall in a silent interval of `cpu`, or None. `due`: whether its timer was due all the time.
 
-    A stall is the longest interval without events on any CPU, if for most of it another CPU's timer was also
-    due, or another busy CPU missed its tick. It does not count if all these CPUs were idle and it is no
-    longer than an exit from an idle state.
+    A stall is the longest interval without events on any CPU, if another CPU confirms it: a timer of that CPU
+    was due for most of the interval, or that CPU was busy and missed its tick. If all these CPUs were idle,
+    the interval is a stall only if `due`, and if it is longer than any exit from an idle state.
     """
     times = {start_ns, end_ns}
     for line in lines.values():
@@ -190,8 +190,8 @@ def _others_that_stood(part: Part, silences: list[_Silence]) -> set[int]:
 
 
 def _stall(silence: _Silence, silences: list[_Silence]) -> list[tuple[int, int, set[int]]]:
-    """Return a list with the longest interval that a silence shares with another CPU, at least half of it,
-    and all CPUs that share so much; empty if there is none.
+    """Return [(start, end, CPUs)]: the longest interval that a silence shares with another CPU, at least half
+    of it, and all CPUs that share so much. The list is empty if there is no such interval.
     """
     length = silence.end_ns - silence.start_ns
     enough: list[tuple[int, int, int]] = []

@@ -258,7 +258,9 @@ def _name(table: EventTable, thread: int) -> str:
 
 
 def owners(links: Sequence[Link], thread: int) -> tuple[str, ...]:
-    """Return the names of the lock owners in order of time. The last owner in the chain comes first."""
+    """Return the names of the threads that `thread` waited for, in order of time. In a chain of lock owners,
+    the last owner comes first.
+    """
     return tuple(dict.fromkeys(link.path.name for link in links if link.thread != thread))
 
 

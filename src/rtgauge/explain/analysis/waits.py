@@ -185,7 +185,9 @@ def _name(flags: int) -> str:
 
 @dataclass
 class _MemoryLock:
-    """The state of a memory map's lock for `thread`: the last holder, and whether it still has the lock."""
+    """The state of a memory map's lock, as one thread sees it: the last other holder, and whether that holder
+    still has the lock.
+    """
 
     owner: int | None = None
     held: bool = False

@@ -37,7 +37,7 @@ class RankedEntry(CulpritEntry):
     ns: int
     time_share: float
     worst_ns: int
-    rules: list[str] = Field(description="audit rules that this machine does not meet")
+    rules: list[str] = Field(description="audit rules that concern this kind of culprit")
 
 
 class PartEntry(CulpritEntry):
@@ -65,7 +65,7 @@ class LatencyEntry(Model):
 
 
 class BlockedEntry(LatencyEntry):
-    """One sleep for a lock, explained like a latency."""
+    """One sleep that another thread ended, explained like a latency."""
 
     owners: list[str]
     lent: str = Field(description="the priority lent to the lock's owner; empty if none was lent")
@@ -77,7 +77,10 @@ class ExplainedStepEntry(Model):
     step: str = Field(description="the step's id")
     culprits: list[RankedEntry] = Field(description="the culprits, ranked by the time that they took")
     latencies: list[LatencyEntry]
-    blocked: list[BlockedEntry] = Field(description="sleeps for locks whose owners had a lower priority")
+    blocked: list[BlockedEntry] = Field(
+        description="sleeps that another thread ended: for locks whose owners had a lower priority, and the "
+        "longest others"
+    )
 
 
 class ExplainDocument(Model):

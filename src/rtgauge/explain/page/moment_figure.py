@@ -20,7 +20,7 @@ MOST_CPUS = 16
 MOST_COLOURS = 6
 """The number of colours, `other` included, without the first, which is grey like idle."""
 FINEST = 1500
-"""Pieces shorter than this fraction of the figure's width are joined with their neighbours."""
+"""Pieces shorter than the figure's width divided by this are joined with their neighbours."""
 MARKS, LATENCY = " ", "latency"
 """The lanes above the CPUs: the names of the marks, and the parts of the latency."""
 OTHER = "other"

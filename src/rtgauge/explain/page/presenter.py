@@ -220,7 +220,9 @@ class ExplainedPresenter(Presenter):
     """Presents the steps whose latencies were explained."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """Return a sentence with the culprit that took most of the time of the largest latencies."""
+        """Return a sentence with the culprit that took most of the time of the explained latencies; None if
+        none was explained.
+        """
         ranked = ranked_culprits(
             known for explained in explained_steps(view.record, steps) for known in explained.explanations
         )

@@ -91,7 +91,9 @@ class Span:
 
 
 class Interrupted(NamedTuple):
-    """What a timer interrupted, from a stack trace: a kernel function and its callers; None: a program."""
+    """What a timer interrupted, from a stack trace. `function`: a kernel function and its callers; None if a
+    program was interrupted.
+    """
 
     time_ns: int
     function: str | None
@@ -171,7 +173,7 @@ class Names:
 
 
 def timelines(table: EventTable, symbols: Symbols) -> dict[int, CpuTimeline]:
-    """Return the contexts of each CPU."""
+    """Return CPU -> its contexts over time."""
     names = Names(table.events)
     events: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:
@@ -332,7 +334,7 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
 
 
 def _caller(event: Event, symbols: Symbols) -> str:
-    """Return the function that a `preemptirq` event is about, or its offset from _stext without a name."""
+    """Return the function that a `preemptirq` event is about, or its offset from _stext if it has no name."""
     address = event.number("caller_offs")
     return symbols.from_text(address) or f"_stext+0x{address:x}"
 

@@ -220,7 +220,7 @@ class TraceFormats:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The sorted names of kernel addresses; empty if the target reported none."""
+    """The names of kernel addresses, sorted by address; empty if the target reported none."""
 
     addresses: tuple[int, ...]
     names: tuple[str, ...]
@@ -240,7 +240,7 @@ class Symbols:
         return cls(tuple(address for address, _ in pairs), tuple(name for _, name in pairs))
 
     def name(self, address: int) -> str | None:
-        """Return the name of the function that contains this address; None if unknown."""
+        """Return the function that contains this address; None if the target did not name this address."""
         at = bisect_left(self.addresses, address)
         if at == len(self.addresses) or self.addresses[at] != address:
             return None

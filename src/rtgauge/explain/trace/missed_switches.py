@@ -62,7 +62,7 @@ def with_missed_switches(table: EventTable, seen: Running | None = None) -> With
     missed.sort(key=lambda gap: gap.until_ns)
     tasks = _tasks(table.events)
     made = [_switch(gap, tasks, table.events) for gap in missed]
-    # It comes before the traced events of the same time, because the first of these shows the new task.
+    # An added switch comes before traced events of the same time, because the first shows the new task.
     merged = sorted(
         [
             *((event.time_ns, 0, event) for event in made),

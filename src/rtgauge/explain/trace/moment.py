@@ -103,7 +103,7 @@ NEED_RESCHED = 0x04
 class Event(NamedTuple):
     """One event of the kernel.
 
-    `pid`: the CPU's task. `flags`, `preempt_count`: the context; 0 if the kernel does not give it.
+    `pid`: the task that the CPU ran. `flags`, `preempt_count`: the context; 0 if the kernel does not give it.
     """
 
     time_ns: int

@@ -148,9 +148,9 @@ def measured_set(step: Step) -> MeasuredSet:
 
 
 def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
-    """Return the measured first hyperperiods of one CPU; None if none were measured.
+    """Return the measured timeline of one CPU, `timeline_ns` long; None if nothing was measured on the CPU.
 
-    Gaps shorter than a 2000th of its length are not shown, and the task counts as running. Such gaps come
+    Gaps shorter than a 2000th of the timeline are not shown, and the task counts as running. Such gaps come
     from the tick, other interrupts or a hypervisor.
     """
     task_set = PROBE.own(measured.step.key).task_set

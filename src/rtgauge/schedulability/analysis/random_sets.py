@@ -25,7 +25,7 @@ MAX_POINTS = 1_000
 
 @dataclass(frozen=True)
 class ManySets:
-    """Many task sets of one size on one CPU, as arrays of shape [task, set]. The first task has the highest
+    """Many task sets of one size on one CPU, as arrays of shape (tasks, sets). The first task has the highest
     priority; deadlines are equal to periods.
     """
 
@@ -34,11 +34,13 @@ class ManySets:
 
 
 def uunifast_discard(sets: int, tasks: int, utilisation: float, generator: np.random.Generator) -> Floats:
-    """Return uniformly distributed utilisations [task, set] that add up to `utilisation`; each is at most 1.
+    """Return uniformly distributed utilisations, shape (tasks, sets), that add up to `utilisation`; each is
+    at most 1.
 
     UUniFast: Bini and Buttazzo, Measuring the performance of schedulability tests, Real-Time Systems 30
     (2005); sets with a task above 1 are discarded: Davis and Burns, RTSS 2009. numpy's dirichlet has the same
-    distribution, but draws other sets from the same seed. Raises ValueError if nearly all would be discarded.
+    distribution, but draws other sets from the same seed. Raises ValueError unless 0 < `utilisation` <=
+    max(1, `tasks` / 2); above this, nearly all sets would be discarded.
     """
     if not 0 < utilisation <= max(1.0, tasks / 2):
         raise ValueError(f"a utilisation of {utilisation} is not between 0 and {max(1.0, tasks / 2)}")
@@ -117,8 +119,9 @@ AT_ONCE = 1_000
 
 
 def _check_range(period: Ints, execution: Ints, scale: int) -> None:
-    """Raise OverflowError if a demand could exceed int64. A window w is at most the longest period T, and no
-    C exceeds its T, so a demand is at most the sum of w + Tj.
+    """Raise OverflowError if a demand could exceed int64, and ValueError if an execution time is not between
+    1 ns and its period. A window w is at most the longest period T, and no C exceeds its T, so a demand is at
+    most the sum of w + Tj.
     """
     if (execution > period).any() or (execution < 1).any():
         raise ValueError("an execution time is not between 1 ns and its period")
@@ -169,7 +172,7 @@ def _meets(period: Ints, execution: Ints) -> Booleans:
 
 
 def schedulable(sets: ManySets) -> Booleans:
-    """Return whether each set meets every deadline, by exact response-time analysis.
+    """Return whether each set meets every deadline, shape (sets,), by exact response-time analysis.
 
     Raises OverflowError for periods too long for int64.
     """
@@ -183,8 +186,8 @@ def schedulable(sets: ManySets) -> Booleans:
 
 
 def largest_growth(sets: ManySets) -> Ints:
-    """Return the largest factor, in millionths, by which each set's execution times can grow. It is found by
-    bisection, exact from below, as in `rta.largest_growth`.
+    """Return the largest factor, in millionths, by which each set's execution times can grow, shape (sets,).
+    It is found by bisection, exact from below, as in `rta.largest_growth`.
     """
     _check_range(sets.period_ns, sets.execution_ns, PARTS)
     count = sets.period_ns.shape[1]
@@ -222,7 +225,9 @@ def _hyperbolic_growth(shares: Floats) -> Floats:
 
 
 def within_bounds(sets: ManySets) -> tuple[Booleans, Booleans]:
-    """Return (Liu-Layland, hyperbolic): whether each set is within the bound, in double precision."""
+    """Return (Liu-Layland, hyperbolic): whether each set is within the bound, both of shape (sets,), in
+    double precision.
+    """
     shares = sets.execution_ns / sets.period_ns
     count = len(shares)
     return shares.sum(axis=0) <= count * np.expm1(np.log(2) / count), np.log1p(shares).sum(axis=0) <= np.log(

@@ -73,9 +73,11 @@ class Budget:
 
 @dataclass(frozen=True)
 class Response:
-    """The worst-case response time from the start of the period, or why there is none.
+    """The worst-case response time from the start of the period; None if there is none, or if the search
+    ended early because a response exceeded `enough_ns`.
 
-    `seen_ns`: the largest response found, which is a lower bound if `worst_ns` is None.
+    `reason`: why there is none; empty if the search ended early. `seen_ns`: the largest response found, which
+    is a lower bound if `worst_ns` is None.
     """
 
     worst_ns: int | None
@@ -106,7 +108,7 @@ def exact_response(
     task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None
 ) -> Response:
     """Return the worst response of `task` over all activations of the busy period. `higher`: the
-    higher-priority tasks on its CPU.
+    higher-priority tasks on its CPU. `budget`: the limit for the work.
 
     w(q) = q C + B + sum of ceil((w(q) + Jj) / Tj) Cj, R = max of w(q) + J - (q - 1) T, q = 1, 2, ... until
     w(q) + J <= q T or a hyperperiod has passed. The search continues beyond the deadline, to show by how much
@@ -212,7 +214,8 @@ def _first_to_fail(ordered: Sequence[Task], millionths: int, budget: Budget) -> 
 
 
 def largest_growth(ordered: Sequence[Task], budget: Budget | None = None) -> Growth:
-    """Find the largest factor by bisection over whole millionthsand exact integer analysis.
+    """Find the largest factor for all execution times, by bisection over whole millionths and exact integer
+    analysis.
 
     `ordered`: one CPU's tasks, the highest priority first. Only execution times change. The result is exact
     to 1e-6, from below.

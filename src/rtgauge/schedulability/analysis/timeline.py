@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Simulates the schedule of one CPU from time 0 over one hyperperiod."""
+"""Simulates the schedule of one CPU from time 0 over one or more hyperperiods."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def time_unit(end_ns: int) -> tuple[int, str]:
 
 
 def timeline_figure(result: SetResult) -> Figure:
-    """Return a chart per CPU with a row per task. Raises InputError if a CPU's timeline is missing or too
-    long.
+    """Return a figure with a chart for each CPU, which has a row for each task. Raises InputError if a CPU's
+    timeline is missing or too long.
     """
     charts = [_chart(cpu) for cpu in result.cpus]
     titles = [f"CPU {cpu.cpu}, utilisation {cpu.utilisation:.2%}" for cpu in result.cpus]
@@ -122,9 +122,10 @@ class _Axes:
 
 
 def measured_figure(step: Step) -> Figure | None:
-    """Return a chart per CPU with a row per task: the measured schedule over the calculated one.
+    """Return a figure with a chart for each CPU, which has a row for each task: the measured schedule over
+    the calculated one.
 
-    None if the step has no timeline, or it is too long.
+    A CPU without a timeline, or with too many segments, has no chart. Returns None if there is no chart.
     """
     measured = measured_set(step)
     charts: dict[str, vega.Part] = {}
