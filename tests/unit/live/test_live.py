@@ -218,7 +218,9 @@ def test_several_browsers_follow_and_get_the_end(state):
         first, second = documents(server.url), documents(server.url)
         assert next(first)["series"] == next(second)["series"] == []
         state.window(window(0, 0, 1_500))
-        assert next(first)["series"] == next(second)["series"] != []
+        # The first browser may get another document before the window.
+        shown = [next(each["series"] for each in browser if each["series"]) for browser in (first, second)]
+        assert shown[0] == shown[1]
         state.run_ends()
         *_, last = first
         assert last["ended"]
@@ -456,7 +458,7 @@ def test_a_connection_that_becomes_no_page_is_closed(state, begun):
         assert next(shown)["ended"] is False
         time.sleep(0.3)
         state.window(window(0, 0, 1_500))
-        assert next(shown)["series"]
+        assert any(document["series"] for document in shown)
 
 
 def test_a_place_is_free_again_after_each_connection(state):
