@@ -64,7 +64,7 @@ def joint_events(spikes: Iterable[Spike]) -> list[JointEvent]:
 
 def joint_words(events: list[JointEvent], who: str = "CPU") -> str | None:
     """Describe the events ("19 outliers on 16 CPUs are 2 events"); None if no event is on several CPUs.
-    `who`: the word for a CPU.
+    `who`: the word for what the `cpu` of an event numbers.
     """
     spikes = [spike for event in events for spike in event.spikes]
     places = {spike.cpu for spike in spikes}

@@ -36,7 +36,7 @@ def export(
             "--out",
             "-o",
             metavar="FILE",
-            help="File to write; default: standard output (not for parquet and trace.dat).",
+            help="File to write (required for parquet and trace.dat); default: standard output.",
         ),
     ] = None,
     step: Annotated[

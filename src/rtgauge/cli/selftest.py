@@ -46,7 +46,7 @@ def selftest(
         typer.Option(
             metavar="TIME",
             help=(
-                "Approximate length of a stall, 100us to 20ms. Choose it longer than the machine's own "
+                "Approximate length of a stall, 100us to 20ms. It must be longer than the machine's own "
                 "delays."
             ),
         ),

@@ -230,7 +230,7 @@ def apply_kept(
         typer.Argument(metavar="RECORD|DIR", help="A tuning's record, or the folder that --files wrote."),
     ],
 ) -> None:
-    """Apply the settings that a tuning kept to this machine, now and at each boot.
+    """Put in force the settings that a tuning kept, now and at each boot.
 
     This writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it.
 

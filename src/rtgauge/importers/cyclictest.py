@@ -42,7 +42,7 @@ def interval_us(command: str, thread: int) -> int | None:
     """Return the interval (us) of a thread from the command line: the base interval or, without a histogram,
     the base interval plus `thread` times the distance.
 
-    None if cyclictest does not use absolute release times (-r, -s, -x) and so misses no activation.
+    None with -r, -s or -x: cyclictest then uses no absolute release times, so it misses no activation.
     """
     relative = (("r", "relative"), ("s", "system"), ("x", "posix_timers"))
     if any(_has(command, short, long) for short, long in relative):

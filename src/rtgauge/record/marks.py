@@ -386,8 +386,8 @@ class MarkKind(Enum):
     )
     MISSED_BY_OVERRUNS = Entry(
         (NOTE,),
-        "Periods passed while an answer was missing. rtgauge fills in one period for each, because the "
-        "latmon reports only their number.",
+        "Periods passed while an answer was missing. rtgauge assumes a latency of one period for "
+        "each, because the latmon reports only their number.",
     )
     ROWS_UNREADABLE = Entry(
         (DOUBTFUL,),

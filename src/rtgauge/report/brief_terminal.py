@@ -234,8 +234,8 @@ def _systems(view: RecordView, console: Console) -> list[Text]:
 
 
 def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) -> list[RenderableType]:
-    """Return the tables of all quantities in `most` lines. To fit, drop parts of a quantity first, then rows
-    with smaller maxima. If one row per load needs more lines, use up to `most_for_loads`.
+    """Return the tables of all quantities, in at most `most` lines. To fit, drop parts of a quantity first,
+    then rows with smaller maxima. If one row per load needs more lines, use up to `most_for_loads`.
     """
     each = {name: rows for name in view.quantities if (rows := _rows(view, name))}
     whole_ones = {name: [row for row in rows if not row.part] for name, rows in each.items()}

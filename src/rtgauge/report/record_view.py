@@ -133,7 +133,7 @@ class _Differences:
     spaces: bool
     runtimes: bool
     parameters: dict[str, list[str]]
-    """The parameters that differ among conditions that are otherwise alike."""
+    """`_coarse` of a condition -> the parameters that differ among all conditions with this `_coarse`."""
 
 
 def _differences(keys: Sequence[StepKey]) -> _Differences:

@@ -170,8 +170,8 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
     if missed:
         marks.append(
             MarkKind.MISSED_BY_OVERRUNS.mark(
-                f"{plural(missed, 'period')} passed while an answer was missing; rtgauge fills in one "
-                f"period for each, because the latmon reports only their number"
+                f"{plural(missed, 'period')} passed while an answer was missing; rtgauge assumes a "
+                f"latency of one period for each, because the latmon reports only their number"
             )
         )
     return marks

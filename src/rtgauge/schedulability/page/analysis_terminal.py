@@ -196,7 +196,7 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
         for line in timeline_lines(cpu.timeline, names, console.width, plain=plain):
             console.print(Text(line), soft_wrap=True)
         if any(task.jitter_ns or task.blocking_ns for task in cpu.tasks):
-            console.print(Text("The timeline shows neither jitter nor blocking."))
+            console.print(Text("The timeline leaves out jitter and blocking."))
     console.print()
 
 

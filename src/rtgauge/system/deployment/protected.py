@@ -31,7 +31,8 @@ PATHS = [
 LOOPBACK = "lo"
 NEITHER_DISK_NOR_NETWORK = ("0x03", "0x04", "0x09", "0x0b", "0x10", "0x11", "0x12")
 """Base classes of PCI devices (PCI Code and ID Assignment Specification): display, multimedia, input,
-processor, encryption, signal processing, accelerator. Bridges and USB controllers may carry either.
+processor, encryption, signal processing, accelerator. Bridges and USB controllers are missing, because
+a disk or a network interface may be behind them.
 """
 GPU_OR_MEMORY = re.compile(r"^OF_NAME=(gpu|mali|dmc|memory-controller)$", re.MULTILINE)
 """The nodes of the device tree; others, such as ufs and mmc, may carry the root disk."""

@@ -226,11 +226,7 @@ def cost_words(results: TireResults) -> list[str]:
             if spring is not None and mass is not None:
                 terms = f"{figure(spring.value)} ns for a spring and {figure(mass.value)} ns for a mass"
                 beside = f", compared with {terms}"
-            doubt = (
-                ""
-                if estimate.differs_from_zero or estimate.low is None
-                else " This cost does not differ from zero."
-            )
+            doubt = "" if estimate.differs_from_zero or estimate.low is None else " This cost may be zero."
             cost = f"a node's semaphore costs {interval(estimate)} ns for each uncontended take and give"
             sentences.append(f"Under {policy_name(policy)} {cost}{beside}.{doubt}")
     paragraphs = [" ".join(sentences)] if sentences else []

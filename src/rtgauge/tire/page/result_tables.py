@@ -127,7 +127,7 @@ def cost_grid(results: TireResults) -> Table | None:
             "the processor does both at once."
         ),
         (
-            "If an interval contains zero, the term does not differ from zero. paper: the value from sec. "
+            "If an interval contains zero, the term may be zero. paper: the value from sec. "
             "4.5, measured on an i7-3930K with gcc 4.4 -O2."
         ),
     ]
