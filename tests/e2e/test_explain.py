@@ -110,7 +110,7 @@ def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> Non
     done = rtgauge("probe", "wakeup", *words, before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
     (step,) = json.loads(good(done).stdout)["steps"]
     (mark,) = [mark for mark in step["marks"] if mark["name"] == "not-explained"]
-    assert "cannot be recorded here: tracefs: not allowed; run as root" in mark["detail"]
+    assert "cannot be recorded here (tracefs: not allowed; run as root)" in mark["detail"]
     assert "deployment-incomplete" not in {mark["name"] for mark in step["marks"]}
     assert step["explain"] is None
     assert step["total"]["count"] > 0
@@ -191,7 +191,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         finally:
             idle.kill()
     assert (
-        "Nothing was measured: no activation came in the measured time; watch the program while it works"
+        "Nothing was measured: no activation came in the measured time; watch the program while it is working"
         in " ".join(done.stdout.split())
     )
 

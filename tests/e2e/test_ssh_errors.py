@@ -96,7 +96,7 @@ def test_another_place_is_taken_where_tmp_will_not_do(tmp_path: Path, tmp: str) 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("size=64k", "no room"),
+        ("size=64k", "there is no room"),
         ("size=16m,noexec", "programs cannot be run"),
         ("size=16m,ro", "a folder cannot be made there"),
     ],

@@ -176,7 +176,7 @@ def test_what_was_kept_is_applied_drifts_and_is_removed(tmp_path: Path) -> None:
         MIGRATION.write_text(kept)
     finally:
         removed = rtgauge("tune", "remove")
-    assert "1 setting put back" in removed.stdout
+    assert "put back 1 setting" in removed.stdout
     assert MIGRATION.read_text() == before
     assert not SYSCTL.exists()
     assert "nothing is installed" in only_error(rtgauge("tune", "remove").stderr)
