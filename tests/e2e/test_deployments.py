@@ -188,7 +188,7 @@ def test_after_kill_9_of_the_guard_too_restore_puts_everything_back(
 
 @several_cpus
 def test_what_is_held_stays_until_it_is_taken_back(tmp_path: Path, unchanged: dict[str, Any]) -> None:
-    assert "MI is in force" in good(rtgauge("deploy", "apply", "MI")).stdout
+    assert "MI is applied" in good(rtgauge("deploy", "apply", "MI")).stdout
     held = state()
     assert "already applied" in error_line(rtgauge("deploy", "apply", "M"), 3)
     assert "MI is applied" in good(rtgauge("deploy", "show")).stdout

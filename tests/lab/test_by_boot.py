@@ -95,7 +95,7 @@ def test_a_matrix_of_deployments_and_loads(lab: Lab, measured: Measured) -> None
 
 def test_what_deploy_apply_holds_is_not_rebooted_away(lab: Lab) -> None:
     lab.boot("debian-rt")
-    assert "MI is in force" in lab.command("deploy", "apply", "MI").stdout
+    assert "MI is applied" in lab.command("deploy", "apply", "MI").stdout
     facts = json.loads(lab.command("system", "--json").stdout)
     assert (facts["deployment"]["name"], facts["deployment"]["held"]) == ("MI", "MI")
     refused = rtgauge(
