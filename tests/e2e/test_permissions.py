@@ -150,7 +150,7 @@ def test_a_user_namespace_is_named() -> None:
     """Root of a namespace has CAP_SYS_NICE, which counts nothing outside of it."""
     namespace = ("unshare", "--user", "--map-root-user")
     line = error_line(rtgauge(*PROBE, before=namespace, preexec_fn=limits(rtprio=0)), 3)
-    assert "in a user namespace, where CAP_SYS_NICE has no effect" in line
+    assert "in a user namespace, in which CAP_SYS_NICE has no effect" in line
     assert "start it in the host's user namespace" in line
 
 

@@ -75,7 +75,7 @@ def audit(
         bool, typer.Option("--details", help="Show each difference with its reasons and its remedy.")
     ] = False,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Show every rule, including those that pass or do not apply.")
+        bool, typer.Option("--all", help="Show every rule, also if it passes or does not apply.")
     ] = False,
     script: Annotated[
         bool, typer.Option("--script", help="Print the remedies as a shell script that you can read and run.")

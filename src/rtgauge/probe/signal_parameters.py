@@ -290,7 +290,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     def _check_space(self) -> Self:
         if self.space == "user" and self.path == NO_LINE:
             raise ValueError(
-                "path none works only with space kernel, where the task takes time stamps instead of "
+                "path none works only with space kernel: the task then takes time stamps instead of "
                 "driving a line"
             )
         if self.path == WIRE and (self.role != "both" or self.peer is not None):

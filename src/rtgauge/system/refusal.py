@@ -87,7 +87,7 @@ def _seccomp(what: str) -> str:
 
 def _user_namespace(what: str) -> str:
     return (
-        f"{what} is refused because this process is in a user namespace, where CAP_SYS_NICE has no effect "
+        f"{what} is refused because this process is in a user namespace, in which CAP_SYS_NICE has no effect "
         f"(rootless container, hostUsers: false); start it in the host's user namespace"
     )
 
