@@ -109,9 +109,9 @@ def guest() -> Generator[None]:
         headers_tree("x86_64", print).make(release, SOURCES / "deep_idle", overlay / "opt")
         files = ("--kernel", str(kernel), "--modules", str(folder), "--overlay", name)
         rtgauge("lab", "add", GUEST, *files)
-        rtgauge("lab", "boot", GUEST, "--smp", "2")
         server = subprocess.Popen(["iperf3", "-s", "-p", str(PORT)], stdout=subprocess.DEVNULL)
         try:
+            rtgauge("lab", "boot", GUEST, "--smp", "2")
             yield
         finally:
             server.kill()
