@@ -228,8 +228,8 @@ def frontier_grid(results: TireResults) -> Table | None:
     ]
     if sure is not None:
         notes.append(
-            "search: the largest n at which every run met every deadline. Near the frontier, where a bisection "
-            "ends is random; the median of many lies between the smallest and the largest end with "
+            "search: the largest n at which every run met every deadline. Near the frontier, the end of a "
+            "bisection is random; the median of many lies between the smallest and the largest end with "
             f"{sure * 100:.0f} % confidence. misses at most: the 95 % upper confidence bound on the share "
             "of missed deadlines."
         )
