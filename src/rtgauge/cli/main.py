@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import platform
 import re
 import signal
@@ -218,6 +219,7 @@ def main() -> None:
     gc.set_threshold(200_000)
     atexit.register(gc.freeze)
     make_patient()
+    os.umask(os.umask(0o077) | 0o002)  # what rtgauge writes is never writable by everyone
     try:
         with _clear_errors():
             for number in (signal.SIGTERM, signal.SIGHUP):

@@ -13,10 +13,13 @@ import zlib
 from pathlib import Path
 from typing import Literal
 
+from rtgauge.input_file import MIB, open_regular, read_regular
+
 Architecture = Literal["x86_64", "aarch64"]
 ELF = b"\x7fELF"
 SECTOR = 512
 ZBOOT_HEADER = 64
+MOST_KERNEL = 1024 * MIB
 ELF_X86_64 = b"\x3e\0"
 PHYS32_ENTRY = "18"
 """The ELF note of a kernel with a direct 32-bit entry point (xen/include/public/elfnote.h)."""
@@ -24,7 +27,7 @@ PHYS32_ENTRY = "18"
 
 def architecture_of(kernel: Path) -> Architecture | None:
     """Return the architecture of a kernel file that QEMU can boot; None for other files. Raises OSError."""
-    with kernel.open("rb") as file:
+    with open_regular(kernel) as file:
         head = file.read(2 * SECTOR)
     if head[0x202:0x206] == b"HdrS" or (head.startswith(ELF) and head[18:20] == ELF_X86_64):
         return "x86_64"
@@ -40,9 +43,9 @@ def architecture_of(kernel: Path) -> Architecture | None:
 
 def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:
     """Copy the kernel to `place`, unpacked if possible, because an emulated processor needs seconds to unpack
-    it at each boot.
+    it at each boot. Raises OSError.
     """
-    content = kernel.read_bytes()
+    content = read_regular(kernel, MOST_KERNEL)
     unpacked = _unpack_x86(content) if architecture == "x86_64" else _unpack_arm(content)
     place.write_bytes(content if unpacked is None else unpacked)
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import MeasureError
+from rtgauge.input_file import MIB, read_regular
 
+MOST_MODULE = 256 * MIB
 WANTED = (
     "virtio_pci",
     "virtio_mmio",
@@ -75,8 +77,13 @@ def _elf(content: bytes) -> Any:
 
 
 def module_content(path: Path) -> bytes:
-    """Read and unpack a kernel module. Raises MeasureError if it is damaged or its compression is unknown."""
-    content = path.read_bytes()
+    """Read and unpack a kernel module. Raises MeasureError if it is damaged, cannot be read, or has an
+    unknown compression.
+    """
+    try:
+        content = read_regular(path, MOST_MODULE)
+    except OSError as error:
+        raise MeasureError(f"{path} cannot be read: {error.strerror}") from None
     try:
         if path.suffix == ".xz":
             return lzma.decompress(content)

@@ -7,21 +7,29 @@ import os
 from pathlib import Path
 from typing import IO
 
-from rtgauge.user_cache import cache_folder
+from rtgauge.user_cache import cache_folder, check_private
 
 INITRD = "initrd"
 """The initial RAM disk, in the folder of an image or of a guest."""
 
 
+def _checked(folder: Path) -> Path:
+    """Return the folder, which may be missing. Raises MeasureError if another user can change it."""
+    return check_private(folder) if folder.exists() else folder
+
+
 def cache() -> Path:
-    """Return the folder of images and their parts."""
-    return cache_folder("lab")
+    """Return the folder of images and their parts. Raises MeasureError if another user can change it."""
+    return _checked(cache_folder("lab"))
 
 
 def home() -> Path:
-    """Return the folder of added guests, the lab's ssh key, and the guests' own folders."""
+    """Return the folder of added guests, the lab's ssh key, and the guests' own folders. Raises MeasureError
+    if another user can change it.
+    """
     folder = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(folder) if folder.startswith("/") else Path.home() / ".local/share") / "rtgauge" / "lab"
+    data = Path(folder) if folder.startswith("/") else Path.home() / ".local/share"
+    return _checked(data / "rtgauge" / "lab")
 
 
 def folder_of(name: str) -> Path:
