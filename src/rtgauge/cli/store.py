@@ -33,7 +33,6 @@ Examples:
   rtgauge store add rtgauge-runs
   rtgauge store list
   rtgauge store show wakeup/latency/idle/as-is
-  rtgauge store send rtgauge-runs --to ssh://lab@server/srv/records
 """
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 LAST = 50
@@ -475,52 +474,6 @@ def remove(
         return
     for name in names:
         typer.echo(f"removed: {name}")
-
-
-@app.command("send")
-def send(
-    records: Annotated[
-        list[Path],
-        typer.Argument(metavar="RECORD", help="Records, latest, or a folder: every record in it."),
-    ],
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="PLACE",
-            help="A folder, ssh://[USER@]HOST[:PORT]/PATH, rsync://HOST/MODULE/PATH or [USER@]HOST:PATH.",
-        ),
-    ],
-) -> None:
-    """Send records to another place. Each arrives whole and with its checksums, or not at all.
-
-    The records also stay here. Records that are already there are not sent again.
-
-    \b
-    Examples:
-      rtgauge store send latest --to /srv/records
-      rtgauge store send rtgauge-runs --to ssh://lab@server/srv/records
-      rtgauge store send rtgauge-runs --to rsync://server/records
-    """
-    from rtgauge.record.reader import find_record
-    from rtgauge.store import adding, sending
-
-    place = sending.destination(to)
-    folders = [folder for named in records for folder in adding.folders_of(find_record(named))]
-    failed: list[RtgaugeError] = []
-    for folder in folders:
-        try:
-            name, sent = sending.send(folder, place)
-            typer.echo(f"{sent}: {name}")
-        except RtgaugeError as error:
-            if len(folders) == 1:
-                raise
-            failed.append(error)
-            typer.echo(f"rtgauge: {error}", err=True)
-    if failed:
-        raise InputError(
-            f"{len(failed)} of {len(folders)} records could not be sent to {to} (see above)",
-            failed[-1].status,
-        )
 
 
 def _progress() -> Callable[[int, int], None]:

@@ -31,12 +31,12 @@ from rtgauge.errors import (
     EXIT_OK,
     RtgaugeError,
 )
+from rtgauge.fleet.archive import archive_of, send
 from rtgauge.fleet.plan import Board, FleetPlan, Image, Job, Task
 from rtgauge.record.files import write_whole
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import PARTIAL, Record, read_run, record_folders
 from rtgauge.store.adding import Said, add
-from rtgauge.store.sending import destination, send
 from rtgauge.store.store import Store
 from rtgauge.units import format_span, plural
 from rtgauge.verdict.coverage import left_out_of
@@ -233,7 +233,7 @@ class Fleet:
         if self.plan.archive is None:
             return
         for record in _complete(folder):
-            send(record, destination(self.plan.archive))
+            send(record, archive_of(self.plan.archive))
 
 
 def _complete(folder: Path) -> list[Path]:

@@ -11,9 +11,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
+from rtgauge.fleet.archive import archive_of
 from rtgauge.input_file import read_toml
 from rtgauge.store.database import place_of
-from rtgauge.store.sending import destination
 from rtgauge.validation import explain
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -118,7 +118,7 @@ class FleetPlan(_Part):
     """The contents of a plan. `tries`: the number of failures in a row after which a board is put aside.
     `site`: the folder of pages.
 
-    `archive`: where to send records.
+    `archive`: a folder, or one over SSH, to which records are sent.
     """
 
     boards: list[Board] = Field(min_length=1, max_length=10_000)
@@ -156,7 +156,7 @@ class FleetPlan(_Part):
         if plan.store is not None:
             place_of(plan.store)
         if plan.archive is not None:
-            destination(plan.archive)
+            archive_of(plan.archive)
         known = {image.name for image in plan.images}
         for who, named in (
             *((f"board {board.name}", [board.image] if board.image else []) for board in plan.boards),

@@ -20,6 +20,9 @@ from rtgauge.errors import InputError, MeasureError
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+LEFTOVER = re.compile(r"\.[0-9a-f]{32}\.tmp")
+"""The name of a file that `whole_file` has not renamed yet, or that it left when it was killed."""
+
 
 def check_name(path: Path) -> None:
     """Refuse a path that is not UTF-8, which JSON and Parquet's reader cannot handle. Raises InputError."""
@@ -87,6 +90,10 @@ def shown(path: Path) -> Path:
         return path
 
 
+def _aside() -> str:
+    return f".{secrets.token_hex(16)}.tmp"
+
+
 def check_own(folder: int) -> None:
     """Refuse a folder of another user, who could replace its content. Raises PermissionError.
 
@@ -96,7 +103,7 @@ def check_own(folder: int) -> None:
     owner = os.fstat(folder).st_uid
     if owner == os.geteuid():
         return
-    aside = f".{secrets.token_hex(16)}.tmp"
+    aside = _aside()
     handle = os.open(
         aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
     )
@@ -137,7 +144,7 @@ def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> G
             yield file
         return
     _check_replaceable(folder, path.name)
-    aside = f".{secrets.token_hex(16)}.tmp"
+    aside = _aside()
     handle = os.open(
         aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder
     )

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Sends a whole record to a folder, over SSH, or with rsync. The record arrives whole or not at all.
+"""Sends a record to a fleet's archive: a folder, or one over SSH. The record arrives whole or not at all.
 
-A folder or an SSH server gets a tar stream and the SHA-256 sums of its files. A shell unpacks the stream into
-a temporary folder, checks the sums and renames the folder. If the stream ends early, the shell removes the
-files. Not every rsync server lets a folder be renamed. So rsync checks all other files before it sends
-`run.json`, without which a folder is not a record.
+The archive gets a tar stream and the SHA-256 sums of its files. A shell there unpacks the stream into a new
+folder, checks the sums and renames the folder. If the stream ends early, the shell removes what it unpacked.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ import os
 import re
 import secrets
 import shlex
-import shutil
 import stat
 import subprocess
 import tarfile
@@ -26,46 +23,47 @@ from tempfile import TemporaryFile
 from typing import IO, Protocol
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.record.files import LEFTOVER
 from rtgauge.record.labels import LABELS
 from rtgauge.record.model import Run
 from rtgauge.record.reader import PAGE, PARTIAL, RUN, Record, opened_folder, read_model
 from rtgauge.record.record_folder import RecordFolder, damaged
-from rtgauge.target.address import HOST, USER, parse_address
+from rtgauge.target.address import parse_address
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}")
 PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}(?:/[A-Za-z0-9][A-Za-z0-9._+-]{0,200}){0,4}")
 SSH_PLACE = re.compile(r"(?P<target>ssh://[^/]+)/(?P<path>.+)")
-RSYNC_PLACE = re.compile(rf"rsync://.+|(?:{USER}@)?{HOST}:.+", re.ASCII)
 MOST_FILES = 100_000
-SENDS = 2 * 3600.0
-"""The longest time (s) that sending a record may take."""
 LOOK = """cd "$1" 2>/dev/null || exit 10
-[ -e "$2" ] || exit 10
+[ -e "$2" ] || [ -L "$2" ] || exit 10
+[ -d "$2" ] && [ ! -L "$2" ] && [ -z "$(find "$2" ! -type f ! -type d)" ] || exit 11
 cd "$2" && sha256sum -c >/dev/null 2>&1 || exit 11
 """
-"""A script that checks whether the record exists (10: no, 11: another one does), by the sums on its standard
+"""A script that checks whether the record exists (10: no, 11: the name is taken), by the sums on its standard
 input.
 """
 PUT = """set -eu
+umask 022
 mkdir -p "$1"
 cd "$1"
-find . -maxdepth 1 -name '.*.incoming' -mmin +1440 -exec rm -rf {} + 2>/dev/null || :
 aside=".$2.$3.incoming"
 mkdir "$aside"
 trap 'cd "$1" && rm -rf "$aside"' EXIT
 trap 'exit 1' HUP INT TERM
-tar -x -f - -C "$aside"
-cd "$aside"
+mkdir "$aside/$2"
+cd "$aside/$2"
+tar -x -f - -o
 sha256sum -c .sums >/dev/null
 rm .sums
 find . -exec sync {} +
-cd ..
+cd ../..
 [ ! -e "$2" ]
-mv "$aside" "$2"
+mv "$aside/$2" .
 sync .
 """
 """A shell script that reads a record as a tar stream from standard input and puts it into the folder $1 as
-$2. $3 is a random text.
+$2. $3 is a random text. If another sender puts a record there at the same time, the rename fails, because
+`mv` cannot replace a folder with content.
 """
 
 
@@ -134,13 +132,15 @@ def _add(archive: tarfile.TarFile, name: str, file: IO[bytes]) -> None:
 
 
 def _files(folder: RecordFolder) -> list[str]:
-    """Return the name of every file of a record. Raises OSError; InputError for a name or a kind that no
-    record has.
+    """Return the name of every file of a record, except what a killed writer left. Raises OSError; InputError
+    for a name or a kind that no record has.
     """
     found: list[str] = []
 
     def look(inside: str) -> None:
         for each in folder.names(inside or None):
+            if LEFTOVER.fullmatch(each):
+                continue
             name = f"{inside}/{each}" if inside else each
             kind = folder.about(name).st_mode
             if len(found) > MOST_FILES or PART.fullmatch(name) is None:
@@ -158,18 +158,8 @@ def _files(folder: RecordFolder) -> list[str]:
     return found
 
 
-class Destination(Protocol):
-    """A place to which records can be sent."""
-
-    def send(self, parcel: Parcel) -> Sent:
-        """Send the record. Raises InputError if another record with its name is there, MeasureError if
-        sending fails.
-        """
-        ...
-
-
 @dataclass(frozen=True)
-class ShellFolder:
+class Archive:
     """A folder on this machine or, if `before` is an ssh command in words, on another with a POSIX shell."""
 
     shown: str
@@ -177,7 +167,9 @@ class ShellFolder:
     before: Sequence[str] = ()
 
     def send(self, parcel: Parcel) -> Sent:
-        """Send the record. Raises InputError, MeasureError, RecordError."""
+        """Send the record. Raises InputError if another record with its name is there, MeasureError if
+        sending fails, RecordError.
+        """
         looked = self._run(LOOK, parcel, lambda file: file.write(parcel.list(parcel.measured)))
         if looked.returncode == 0:
             return Sent.UNCHANGED
@@ -220,66 +212,6 @@ class Writing(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Rsync:
-    """An rsync destination: `rsync://HOST/MODULE/PATH` or `[USER@]HOST:PATH`."""
-
-    shown: str
-
-    def send(self, parcel: Parcel) -> Sent:
-        """Send the record. Raises InputError, MeasureError, RecordError."""
-        to = f"{self.shown.rstrip('/')}/{parcel.name}/"
-        first = [name for name in parcel.sums if name != RUN]
-        there = self._run(parcel, ["--list-only", f"{to}{RUN}"])
-        if there.returncode == 0:
-            if self._differs(parcel, parcel.measured, to):
-                raise InputError(_other(parcel, self.shown))
-            return Sent.UNCHANGED
-        for names in (first, [RUN]):
-            self._send(parcel, names, to)
-            if self._differs(parcel, names, to):
-                raise MeasureError(
-                    _failed(parcel, self.shown, b"what arrived differs: it was changed meanwhile")
-                )
-        return Sent.SENT
-
-    def _send(self, parcel: Parcel, names: Sequence[str], to: str) -> None:
-        done = self._files(parcel, names, to)
-        if done.returncode:
-            raise MeasureError(_failed(parcel, self.shown, done.stderr))
-
-    def _differs(self, parcel: Parcel, names: Sequence[str], to: str) -> bool:
-        """Return whether the server's rsync finds another checksum for one of the files."""
-        done = self._files(parcel, names, to, "--dry-run", "--itemize-changes")
-        if done.returncode:
-            raise MeasureError(_failed(parcel, self.shown, done.stderr))
-        return any(line[:1] in b"<>" for line in done.stdout.splitlines())
-
-    def _files(
-        self, parcel: Parcel, names: Sequence[str], to: str, *more: str
-    ) -> subprocess.CompletedProcess[bytes]:
-        words = ["--checksum", "--chmod=D755,F644", "--files-from=-", "--fsync", *more]
-        return self._run(parcel, [*words, f"{parcel.folder.place}/", to], "\n".join(names).encode())
-
-    def _run(
-        self, parcel: Parcel, words: Sequence[str], given: bytes = b""
-    ) -> subprocess.CompletedProcess[bytes]:
-        program = shutil.which("rsync")
-        if program is None:
-            raise InputError("rsync is not installed: apt-get install rsync")
-        shell = [] if self.shown.startswith("rsync://") else ["-e", "ssh -o BatchMode=yes"]
-        try:
-            return subprocess.run(
-                [program, "--protect-args", "--timeout=120", *shell, *words],
-                input=given,
-                capture_output=True,
-                timeout=SENDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise MeasureError(_failed(parcel, self.shown, b"rsync does not end")) from None
-
-
 def _other(parcel: Parcel, shown: str) -> str:
     return (
         f"{parcel.folder.path} is not sent, because {shown} has another record {parcel.name}; remove one of "
@@ -293,14 +225,16 @@ def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
     return f"{parcel.name} could not be sent to {shown}{reason}, and no part of it is there; try again"
 
 
-def destination(text: str) -> Destination:
-    """Return the place that `--to` names: a folder, `ssh://[USER@]HOST[:PORT]/PATH`, or a place for rsync.
+def archive_of(text: str) -> Archive:
+    """Return the archive that a plan names: a folder, or `ssh://[USER@]HOST[:PORT]/PATH`.
 
     Raises InputError if the text names no place.
     """
-    if not text.isprintable() or text.startswith("-") or not text.strip():
-        raise InputError("name a folder, ssh://[USER@]HOST/PATH, rsync://HOST/MODULE or [USER@]HOST:PATH")
-    if text.startswith("ssh://"):
+    over_ssh = text.startswith("ssh://")
+    is_elsewhere = ":" in text.partition("/")[0] and not over_ssh
+    if not text.isprintable() or text.startswith("-") or not text.strip() or is_elsewhere:
+        raise InputError(f"archive: {text!r} cannot be used; name a folder, or ssh://[USER@]HOST/PATH")
+    if over_ssh:
         found = SSH_PLACE.fullmatch(text)
         address = parse_address(found["target"]) if found else None
         if found is None or address is None:
@@ -310,17 +244,14 @@ def destination(text: str) -> Destination:
         words += ["-l", address.user] if address.user is not None else []
         path = found["path"]
         folder = f"./{path[2:]}" if path.startswith("~/") else f"/{path}"
-        return ShellFolder(text, folder, [*words, "--", address.host])
-    if RSYNC_PLACE.fullmatch(text):
-        return Rsync(text)
-    return ShellFolder(text, str(Path(text).absolute()))
+        return Archive(text, folder, [*words, "--", address.host])
+    return Archive(text, str(Path(text).absolute()))
 
 
-def send(path: Path, to: Destination) -> tuple[str, Sent]:
-    """Send the record in a folder; return its name and the outcome.
+def send(path: Path, to: Archive) -> Sent:
+    """Send the record in a folder.
 
     Raises RecordError for a damaged record, InputError for an incomplete one or if another record has its
     name, MeasureError if sending fails.
     """
-    parcel = Parcel.of(path)
-    return parcel.name, to.send(parcel)
+    return to.send(Parcel.of(path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Records that are sent to a folder, over SSH to a board that has only BusyBox, and by rsync."""
+"""Records that a fleet sends to a folder, and over SSH to a board that has only BusyBox."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from rtgauge.errors import InputError, RtgaugeError
+from rtgauge.errors import InputError, MeasureError, RecordError, RtgaugeError
+from rtgauge.fleet.archive import PUT, Parcel, Sent, archive_of, send
 from rtgauge.record.reader import read_run
 from rtgauge.record.writer import RecordWriter
-from rtgauge.store.sending import PUT, Parcel, Sent, destination, send
-from tests.e2e.cli import COMMAND, environment, wait_until
-from tests.support.machine import Machine, client, free_port
+from tests.e2e.cli import wait_until
+from tests.support.machine import Machine, free_port
 from tests.support.records import Shape, write_record
 from tests.unit.store.stored import run
 
@@ -64,7 +65,7 @@ def record(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
-    """An rtgauge destination over SSH, its environment's PATH, and the same folder seen from here."""
+    """An archive over SSH, its environment's PATH, and the same folder seen from here."""
     folder = tmp_path_factory.mktemp("server")
     with Machine(folder, "archive") as machine:
         yield (
@@ -74,51 +75,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str,
         )
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """An rsync server: its URL and its folder."""
-    folder = tmp_path_factory.mktemp("rsync")
-    (folder / "records").mkdir(mode=0o777)
-    port = free_port()
-    (folder / "conf").write_text(
-        f"port = {port}\naddress = 127.0.0.1\nuse chroot = no\nuid = {os.getuid()}\ngid = {os.getgid()}\n"
-        f"[records]\npath = {folder}/records\nread only = no\n"
-    )
-    running = subprocess.Popen(
-        ["rsync", "--daemon", "--no-detach", f"--config={folder}/conf"], stdin=subprocess.DEVNULL
-    )
-    url = f"rsync://127.0.0.1:{port}/records"
-    wait_until(
-        lambda: subprocess.run(["rsync", url], capture_output=True, check=False).returncode == 0,
-        "the rsync server",
-    )
-    yield url, folder / "records"
-    running.kill()
-    running.wait()
-
-
-@pytest.fixture(scope="module")
-def over_ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
-    """A destination of rsync over SSH, the environment's PATH, and the same folder seen from here."""
-    folder = tmp_path_factory.mktemp("over-ssh")
-    (folder / "records").mkdir()
-    with Machine(folder, "archive", busybox=False) as machine:
-        alias = f"Host archive\nHostName 127.0.0.1\nPort {machine.port}\nHost *\n"
-        path = f"{client(machine.folder, [machine], alias)}:{os.environ['PATH']}"
-        yield f"root@archive:{folder}/records", path, folder / "records"
-
-
-@pytest.fixture(params=["folder", "ssh", "rsync", "rsync over ssh"])
+@pytest.fixture(params=["folder", "ssh"])
 def place(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, Path]:
-    """A destination, and its folder seen from here."""
-    if "ssh" in request.param:
-        name = "server" if request.param == "ssh" else "over_ssh"
-        url, path, folder = request.getfixturevalue(name)
+    """An archive, and its folder seen from here."""
+    if request.param == "ssh":
+        url, path, folder = request.getfixturevalue("server")
         monkeypatch.setenv("PATH", path)
-    elif request.param == "rsync":
-        url, folder = request.getfixturevalue("daemon")
     else:
         url, folder = str(tmp_path / "kept"), tmp_path / "kept"
     for each in folder.iterdir() if folder.exists() else []:
@@ -132,24 +96,24 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 def test_a_record_arrives_whole_once(place: tuple[str, Path], record: Path) -> None:
     url, folder = place
-    assert said("send", record, "--to", url) == f"sent: {record.name}\n"
+    assert send(record, archive_of(url)) is Sent.SENT
     assert [path.name for path in folder.iterdir()] == [record.name]
     assert tree(folder / record.name) == tree(record)
-    assert said("send", record, "--to", url) == f"unchanged: {record.name}\n"
+    assert send(record, archive_of(url)) is Sent.UNCHANGED
     store = folder.parent / "store.sqlite"
     assert said("add", folder, "--label", "a=b", "--store", store).startswith("added: ")
-    assert send(record, destination(url))[1] is Sent.UNCHANGED, "a label is no other record"
+    assert send(record, archive_of(url)) is Sent.UNCHANGED, "a label is no other record"
     store.unlink()
 
 
 def test_another_record_of_the_name_is_refused(place: tuple[str, Path], record: Path, tmp_path: Path) -> None:
     url, folder = place
-    send(record, destination(url))
+    send(record, archive_of(url))
     before = tree(folder)
     other = small(tmp_path / "other", median_ns={"idle": 50_000.0})
     assert other.name == record.name
     with pytest.raises(InputError, match="has another record"):
-        send(other, destination(url))
+        send(other, archive_of(url))
     assert tree(folder) == before
 
 
@@ -169,7 +133,7 @@ def test_a_damaged_record_is_not_sent_and_not_added(
         else:
             (bad / "a b").touch()
         with pytest.raises(RtgaugeError):
-            send(bad, destination(url))
+            send(bad, archive_of(url))
     assert not folder.exists() or list(folder.iterdir()) == []
     refused = run("store", "add", tmp_path / "windows" / record.name, "--store", tmp_path / "s.sqlite")
     assert "checksum" in str(refused.exception)
@@ -195,9 +159,10 @@ def test_a_changed_file_is_found_on_the_way_in(record: Path, tmp_path: Path, nam
     (file,) = record.rglob(name)
     file.write_text(file.read_text() + "\n")
     store = tmp_path / "s.sqlite"
-    for words in (("add", record, "--store", store), ("send", record, "--to", tmp_path / "kept")):
-        refused = run("store", *words)
-        assert str(refused.exception).endswith(f"{name} does not match its checksum: the record is damaged")
+    why = f"{name} does not match its checksum: the record is damaged"
+    assert str(run("store", "add", record, "--store", store).exception).endswith(why)
+    with pytest.raises(RecordError, match=f"{why}$"):
+        send(record, archive_of(str(tmp_path / "kept")))
     (record / "SHA256SUMS").unlink()
     assert said("add", record, "--store", store).startswith("added: "), "an older record has no checksums"
 
@@ -228,6 +193,10 @@ def test_a_cut_stream_leaves_nothing(record: Path, tmp_path: Path) -> None:
 
 def test_a_killed_sender_leaves_nothing(server: tuple[str, str, Path], record: Path, tmp_path: Path) -> None:
     """It is killed while the server waits for the rest: its program for ssh passes only the first bytes on."""
+    program = (
+        "import sys; from pathlib import Path; from rtgauge.fleet.archive import archive_of, send; "
+        "send(Path(sys.argv[1]), archive_of(sys.argv[2]))"
+    )
     url, path, folder = server
     for each in folder.iterdir() if folder.exists() else []:
         shutil.rmtree(each)
@@ -239,8 +208,8 @@ def test_a_killed_sender_leaves_nothing(server: tuple[str, str, Path], record: P
     (slow / "ssh").chmod(0o755)
     (record / "held.bin").write_bytes(bytes(64 << 20))
     sender = subprocess.Popen(
-        [*COMMAND, "store", "send", str(record), "--to", url],
-        env=environment(PATH=f"{slow}:{path}"),
+        [sys.executable, "-c", program, str(record), url],
+        env={**os.environ, "PATH": f"{slow}:{path}", "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -252,15 +221,67 @@ def test_a_killed_sender_leaves_nothing(server: tuple[str, str, Path], record: P
     wait_until(lambda: folder.exists() and list(folder.iterdir()) == [], "the server to clean up")
 
 
-@pytest.mark.parametrize("to", ["", "-x", "ssh://host", "ssh://a:b@host/x", "ssh://-oX=y/x", "a\nb"])
-def test_a_wrong_place_is_refused(record: Path, to: str) -> None:
+@pytest.mark.parametrize(
+    "to",
+    [
+        "", "-x", "ssh://host", "ssh://a:b@host/x", "ssh://-oX=y/x", "a\nb", "rsync://host/records",
+        "lab@host:/srv", "host:records",
+    ],
+)  # fmt: skip
+def test_a_wrong_place_is_refused(to: str) -> None:
     with pytest.raises(InputError):
-        destination(to)
+        archive_of(to)
 
 
 def test_a_server_that_is_away_is_named(record: Path) -> None:
-    port = free_port()
-    away = f"ssh://root@127.0.0.1:{port}/srv", f"rsync://127.0.0.1:{port}/records", "nobody.invalid:/srv"
-    for to in away:
-        refused = run("store", "send", record, "--to", to)
-        assert "try again" in str(refused.exception)
+    with pytest.raises(MeasureError, match="try again"):
+        send(record, archive_of(f"ssh://root@127.0.0.1:{free_port()}/srv"))
+
+
+def test_what_is_not_of_the_sender_stays(record: Path, tmp_path: Path) -> None:
+    """Another program's folder with the name of an unfinished one, however old; and what a link leads to."""
+    kept = tmp_path / "kept"
+    other = kept / ".backup.incoming"
+    other.mkdir(parents=True)
+    (other / "file").touch()
+    os.utime(other, (0, 0))
+    assert send(record, archive_of(str(kept))) is Sent.SENT
+    assert (other / "file").exists()
+    shutil.rmtree(kept / record.name)
+    elsewhere = tmp_path / "elsewhere"
+    for target in (elsewhere, tmp_path / "gone"):
+        elsewhere.mkdir(exist_ok=True)
+        (kept / record.name).symlink_to(target)
+        with pytest.raises(InputError, match="has another record"):
+            send(record, archive_of(str(kept)))
+        assert list(elsewhere.iterdir()) == []
+        (kept / record.name).unlink()
+    (kept / record.name).mkdir()
+    os.mkfifo(kept / record.name / "run.json")
+    with pytest.raises(InputError, match="has another record"):
+        send(record, archive_of(str(kept)))
+
+
+def test_the_faster_of_two_senders_wins(
+    record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another record of the name comes between the last look and the rename."""
+    (tmp_path / "bin").mkdir()
+    move = tmp_path / "bin/mv"
+    kept = tmp_path / "kept"
+    move.write_text(
+        f"#!/bin/sh\nmkdir -p {kept}/{record.name} && touch {kept}/{record.name}/run.json\n"
+        f'exec {shutil.which("mv")} "$@"\n'
+    )
+    move.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{move.parent}:{os.environ['PATH']}")
+    with pytest.raises(MeasureError, match="could not be sent"):
+        send(record, archive_of(str(kept)))
+    assert tree(kept) == {f"{record.name}/run.json": b""}
+
+
+def test_what_a_killed_writer_left_is_not_sent(record: Path, tmp_path: Path) -> None:
+    before = tree(record)
+    (record / f".{'0a' * 16}.tmp").write_text("half")
+    assert send(record, archive_of(str(tmp_path / "kept"))) is Sent.SENT
+    assert tree(tmp_path / "kept" / record.name) == before
