@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -565,6 +566,24 @@ static void write_held(const struct explained *who, struct json *j)
 	json_close(j, ']');
 }
 
+/* Returns the process of a thread; 0: the thread has ended. A signal for a program names its process. */
+static pid_t process_of(pid_t tid)
+{
+	char path[64], line[256];
+	long process = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	file = fopen(path, "re");
+	while (file && !process && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "Tgid:", strlen("Tgid:")))
+			process = strtol(line + strlen("Tgid:"), NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return (pid_t)process;
+}
+
 static void write_moment(const struct candidate *c, const struct ring_page *pages, unsigned int count,
 			 int64_t copy_ns, struct json *j)
 {
@@ -574,6 +593,7 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_int(j, "cpu", c->who.cpu);
 	json_uint(j, "series", c->series);
 	json_int(j, "thread", c->who.tid);
+	json_int(j, "process", process_of(c->who.tid));
 	json_str(j, "kind", kinds[c->kind]);
 	json_int(j, "release_ns", c->release_ns);
 	json_int(j, "end_ns", c->release_ns + c->latency_ns);

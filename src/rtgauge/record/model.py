@@ -484,12 +484,12 @@ class ExplainCost(Model):
 
     @property
     def words(self) -> str:
-        """The cost in words: "costs 0.41 us at the median (0.30 to 0.52)", or "has no measurable cost (...)"
-        if the interval includes 0.
+        """The cost in words: "costs 0.41 us at the median (0.30 to 0.52)", or "has an unknown cost: ..." if
+        the interval includes 0.
         """
         between = f"{self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f}"
         if self.low_ns <= 0:
-            return f"has no measurable cost ({between} us at the median)"
+            return f"has an unknown cost: {between} us at the median"
         return f"costs {self.median_ns / 1000:.2f} us at the median ({between})"
 
 

@@ -203,6 +203,7 @@ class MomentLine(Line):
     cpu: int = Field(ge=0)
     series: int = Field(ge=0)
     thread: int
+    process: int = Field(default=0, description="the thread's process; 0: unknown")
     kind: Literal["maximum", "above", "blocked", "waited"]
     release_ns: int
     end_ns: int

@@ -159,7 +159,7 @@ def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
     if len(costs) == 1:
         return [f"recording the kernel's events {worst.words}"]
     if worst.low_ns <= 0:
-        return [f"recording the kernel's events has no measurable cost in {len(costs)} steps"]
+        return [f"recording the kernel's events has an unknown cost in all {len(costs)} steps"]
     return [
         f"recording the kernel's events {worst.words} in {names[step.id]}, the most of {len(costs)} steps"
     ]

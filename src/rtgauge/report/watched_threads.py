@@ -128,7 +128,7 @@ class WatchedThreads(Presenter):
                 lines.append(f"watching costs {cost_us} ({between}); explaining costs extra")
             else:  # the program's own times vary by more
                 lines.append(
-                    f"watching has no measurable cost ({between} us of CPU time each time that a thread runs)"
+                    f"watching has an unknown cost: {between} us of CPU time each time that a thread runs"
                 )
         return lines
 

@@ -97,6 +97,17 @@ def test_the_measured_threads_own_switch_from_idle_may_be_missing() -> None:
     assert not explanation.doubts
 
 
+def test_a_switch_that_ends_a_watched_latency_is_not_missing_although_this_instance_records_it_later() -> (
+    None
+):
+    story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(2, 1)
+    story.switch(401, 1, HIGHER, MEASURED)  # `watch` records the same switch 1 us earlier
+    explanation, found = parts(story, 400)
+    assert found[Kind.TASK, "hog"] == pytest.approx(394)
+    assert not explanation.doubts
+    assert not explanation.missed
+
+
 def test_work_after_a_missing_switch_is_the_threads_own() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(10, 1)
     story = (

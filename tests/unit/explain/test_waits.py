@@ -50,6 +50,15 @@ def test_a_stop_by_a_signal_names_the_signal_and_its_sender() -> None:
     assert "850.000 us it was stopped by SIGSTOP from bash, until bash continued it" in sentence(explanation)
 
 
+def test_a_stop_signal_for_the_program_is_the_signal_of_each_of_its_threads() -> None:
+    main = THREAD - 1
+    story = held(STOPPED).at(20, 0, "signal_generate", sig=19, comm="main", pid=main, group=1)
+    _, found = explained(replace(story.moment(1000), process=main))
+    assert found[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(850)
+    _, found = explained(replace(story.moment(1000), process=main - 1))
+    assert found[Kind.STOPPED, "a signal"] == pytest.approx(850)
+
+
 def test_a_debugger_that_stops_the_thread_is_named() -> None:
     explanation, found = explained(held(TRACED, waker=("gdb", 400, 120)).moment(1000))
     assert found[Kind.STOPPED, "a debugger"] == pytest.approx(850)

@@ -163,4 +163,4 @@ def test_what_watching_costs_is_not_a_number_where_the_program_differs_by_more()
         )
         for number in range(16)
     ]
-    assert lines(THREAD, *costs)[-1].startswith("watching has no measurable cost (-")
+    assert lines(THREAD, *costs)[-1].startswith("watching has an unknown cost: -")

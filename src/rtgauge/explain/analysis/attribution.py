@@ -38,15 +38,17 @@ from rtgauge.explain.trace.missed_switches import MissedSwitch, Running, with_mi
 from rtgauge.explain.trace.moment import NEED_RESCHED, Lost, Moment
 from rtgauge.units import format_cpu_list
 
-LONGEST_FAULT_NS = 20_000
-"""A longer page fault is in doubt, because the kernel records its beginning but not its end.
+QUICK_FAULT_NS, USUAL_FAULT_NS, LONGEST_FAULT_NS = 2_000, 5_000, 20_000
+"""The kernel records the beginning of a page fault but not its end. A fault takes 0.3 to 5 us for a small
+page that needs no reading, and up to some 100 us for a huge page.
 
-A fault takes 0.3 to 5 us for a small page that needs no reading, and up to some 100 us for a huge page. A
-longer time without an event may also be the program's own work.
+So up to QUICK_FAULT_NS without another event are the fault. Up to LONGEST_FAULT_NS, the fault is at most
+USUAL_FAULT_NS, which is uncertain, and the rest is the program's own work. A longer time may be either.
 """
+LEAST_FAULT_NS = 300
 INSTANCES_APART_NS = 20_000
-"""The largest difference between the times of one event in two instances of tracefs. The sleep for a lock is
-recorded in a second instance.
+"""The largest difference between the times of one event in two instances of tracefs. `watch` takes the ends
+of its latencies and sleeps from an instance of its own.
 """
 LEAST_STEAL_NS = 5_000_000
 """The shortest silence that steal can explain, because the kernel counts steal in ticks of 10 ms."""
@@ -128,6 +130,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
                         culprit = _owner(link, piece, culprit, locked=moment.is_blocked)
                     known = parts.setdefault(culprit, Part(culprit))
                     known.ns += part.ns
+                    known.uncertain_ns += part.uncertain_ns
                     known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
                     known.where |= part.where
                     known.cpus |= part.cpus
@@ -146,6 +149,12 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
             f"the kernel did not trace every switch, so {either_ns / 1000:,.3f} us may belong to either of "
             f"two tasks"
         )
+    uncertain_ns = sum(part.uncertain_ns for part in parts.values())
+    if uncertain_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
+        doubts.append(
+            f"the kernel does not trace the end of a page fault, so up to {uncertain_ns / 1000:,.3f} us of "
+            f"the page faults may be the program's own work"
+        )
     if scene.quota.doubt:
         doubts.append(scene.quota.doubt)
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
@@ -162,17 +171,23 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
 def _seen_running(moment: Moment) -> Running | None:
     """Return the thread that measured a latency, which was running at the end.
 
-    Return None unless the thread was woken and no later switch shows it running.
+    Return None unless the thread was woken and no later switch shows it running. A switch to the thread up to
+    INSTANCES_APART_NS after the end is the end itself.
     """
     if moment.is_wait or moment.thread <= 0:
         return None
     woken = False
     for event in moment.table.events:
-        if event.time_ns > moment.end_ns:
+        if event.time_ns > moment.end_ns + INSTANCES_APART_NS:
             break
         pids = {event.number("prev_pid"), event.number("next_pid")}
         if event.name == "sched_switch" and moment.thread in pids:
+            if event.time_ns > moment.end_ns:
+                woken &= event.number("next_pid") != moment.thread
+                break
             woken = False
+        elif event.time_ns > moment.end_ns:
+            continue
         elif event.name in {"sched_waking", "sched_wakeup"} and event.number("pid") == moment.thread:
             woken = woken or event.pid != moment.thread
     return Running(moment.end_ns, moment.cpu, moment.thread) if woken else None
@@ -298,7 +313,10 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     either = _either(scene, piece, span)
     if either is not None:
         return [Part(either, span.end_ns - span.start_ns)]
-    part = Part(_culprit(scene, piece, span), span.end_ns - span.start_ns)
+    culprit = _culprit(scene, piece, span)
+    if culprit.kind is Kind.FAULT_OR_OWN:
+        return _after_fault(piece, span, culprit)
+    part = Part(culprit, span.end_ns - span.start_ns)
     found: Interrupted | None = None
     if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None:
         found = _found_by_timer(scene, piece)
@@ -361,7 +379,7 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         case Phase.READY:
             return _ready(scene, piece, span)
         case _:
-            return _running(scene, span)
+            return _running(scene, piece, span)
 
 
 def _blocked(scene: _Scene, piece: Piece) -> Culprit:
@@ -398,8 +416,9 @@ def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
 
 def _stop_signal(scene: _Scene, piece: Piece) -> str:
     """Return words such as "SIGSTOP from bash", or "a signal" if the trace does not show the signal."""
+    stopped = {scene.moment.thread, scene.moment.process}
     for event in reversed(scene.moment.table.events):
-        sent = event.name == "signal_generate" and event.number("pid") == scene.moment.thread
+        sent = event.name == "signal_generate" and event.number("pid") in stopped
         if sent and event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns:
             return f"{STOP_SIGNALS[event.number('sig')]} from {scene.names.label(event.pid)}"
     return "a signal"
@@ -412,7 +431,7 @@ def _faulted(scene: _Scene, piece: Piece) -> bool:
     for before in reversed(scene.path.pieces):
         if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns:
             line = scene.timelines.get(before.cpu)
-            return line is not None and line.before(before.end_ns).fault
+            return line is not None and line.before(before.end_ns).fault_since_ns is not None
     return False
 
 
@@ -514,14 +533,37 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     return _idle(span.context) if task.idle else _of_task(Kind.PREEMPTION_OFF, task)
 
 
-def _running(scene: _Scene, span: Span) -> Culprit:
+def _ends_in_fault(scene: _Scene, piece: Piece, span: Span) -> bool:
+    """Return whether the fault lasts until the span's end, because the thread then waits in it for a lock or
+    for the page.
+    """
+    if span.end_ns < piece.end_ns:
+        return scene.timelines[piece.cpu].at(span.end_ns).fault_since_ns == span.context.fault_since_ns
+    after = next((other for other in scene.path.pieces if other.start_ns == piece.end_ns), None)
+    return after is not None and after.phase is Phase.BLOCKED and after.is_held
+
+
+def _after_fault(piece: Piece, span: Span, either: Culprit) -> list[Part]:
+    """Return the parts of a time without an event after a page fault began."""
+    ns = span.end_ns - span.start_ns
+    if ns > LONGEST_FAULT_NS:
+        return [Part(either, ns)]
+    fault_ns = min(ns, USUAL_FAULT_NS)
+    middle_ns = span.start_ns + fault_ns
+    fault = Part(Culprit(Kind.PAGE_FAULT), fault_ns, [(span.start_ns, middle_ns, piece.cpu)])
+    if ns > QUICK_FAULT_NS:
+        fault.uncertain_ns = fault_ns - LEAST_FAULT_NS
+    own = Part(Culprit(Kind.OWN), ns - fault_ns, [(middle_ns, span.end_ns, piece.cpu)])
+    return [fault, own] if own.ns else [fault]
+
+
+def _running(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     context = span.context
     lock = _kernel_lock(scene, span.start_ns)
     if lock is not None:
         return lock
-    if context.fault:
-        short = span.end_ns - span.start_ns <= LONGEST_FAULT_NS
-        return Culprit(Kind.PAGE_FAULT if short else Kind.FAULT_OR_OWN)
+    if context.fault_since_ns is not None:
+        return Culprit(Kind.PAGE_FAULT if _ends_in_fault(scene, piece, span) else Kind.FAULT_OR_OWN)
     if context.task is not None and context.task.pid not in {scene.moment.thread, 0}:
         return _of_task(Kind.TASK, context.task)
     return Culprit(Kind.OWN)

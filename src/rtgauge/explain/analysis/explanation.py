@@ -77,6 +77,8 @@ class Part:
     where: set[str] = field(default_factory=set[str])
     cpus: set[int] = field(default_factory=set[int])
     """The CPUs on which nothing ran, for `no software ran`."""
+    uncertain_ns: int = 0
+    """How much of the time may be the thread's own work instead."""
 
     @property
     def begin_ns(self) -> int:

@@ -64,7 +64,8 @@ class Context:
     """The activity of a CPU at one time.
 
     `frames`: the innermost frame is last. `idle_state`: None if the CPU is not asleep. `irqs_off`: the
-    function that turned interrupts off, if this is traced.
+    function that turned interrupts off, if this is traced. `fault_since_ns`: when the latest page fault
+    began; None after another event.
     """
 
     task: Task | None
@@ -72,7 +73,7 @@ class Context:
     idle_state: int | None = None
     irqs_off: str | None = None
     preemption_off: str | None = None
-    fault: bool = False
+    fault_since_ns: int | None = None
 
     @property
     def interrupt(self) -> Frame | None:
@@ -234,11 +235,16 @@ class _State:
     idle_state: int | None = None
     irqs_off: str | None = None
     preemption_off: str | None = None
-    fault: bool = False
+    fault_since_ns: int | None = None
 
     def context(self) -> Context:
         return Context(
-            self.task, tuple(self.frames), self.idle_state, self.irqs_off, self.preemption_off, self.fault
+            self.task,
+            tuple(self.frames),
+            self.idle_state,
+            self.irqs_off,
+            self.preemption_off,
+            self.fault_since_ns,
         )
 
 
@@ -288,7 +294,7 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
     `kept`: the softirqs and works in which tasks were preempted.
     """
     if not event.name.startswith(LOCK_EVENTS):
-        state.fault = event.name.startswith("page_fault")
+        state.fault_since_ns = event.time_ns if event.name.startswith("page_fault") else None
     edge = _frame(event, symbols)
     match event.name:
         case "sched_switch":
