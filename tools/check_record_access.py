@@ -91,8 +91,6 @@ ALLOWED = {
     "cli/bisect_search.py": {"mkdir", "open", "read_bytes", "write_whole"},
     "cli/fleet.py": {"unlink"},
     "fleet/fleet.py": {"mkdir", "open", "read_bytes", "read_text", "write_whole"},
-    # A temporary file.
-    "store/sending.py": {"open"},
     # Fixed places below /etc.
     "tune/installing.py": {"mkdir", "read_text", "symlink_to", "unlink", "write_whole"},
     # In the lab's folders, which lab/paths.py checks, and what is made there.

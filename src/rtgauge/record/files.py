@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
@@ -16,12 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.input_file import READING
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 LEFTOVER = re.compile(r"\.[0-9a-f]{32}\.tmp")
 """The name of a file that `whole_file` has not renamed yet, or that it left when it was killed."""
+NEW_S = 60.0
+"""How long (s) an empty file may still belong to a writer that has not locked it yet."""
 
 
 def check_name(path: Path) -> None:
@@ -94,6 +99,24 @@ def _aside() -> str:
     return f".{secrets.token_hex(16)}.tmp"
 
 
+def remove_leftovers(folder: int) -> None:
+    """Remove from an open folder what writers left when they were killed. Files that a writer still holds
+    stay.
+    """
+    for name in filter(LEFTOVER.fullmatch, os.listdir(folder)):
+        with suppress(OSError):
+            handle = os.open(name, READING | os.O_NOFOLLOW, dir_fd=folder)
+            try:
+                about = os.fstat(handle)
+                # A writer creates the file before it locks it.
+                is_new = not about.st_size and time.time() - about.st_mtime < NEW_S
+                if stat.S_ISREG(about.st_mode) and not is_new:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(name, dir_fd=folder)
+            finally:
+                os.close(handle)
+
+
 def check_own(folder: int) -> None:
     """Refuse a folder of another user, who could replace its content. Raises PermissionError.
 
@@ -150,6 +173,8 @@ def whole_file(path: Path, *, folder: int | None = None, mode: int = 0o666) -> G
     )
     try:
         with open(handle, "wb") as file:  # noqa: PTH123 - a descriptor
+            with suppress(OSError):  # not every file system has locks
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield file
             file.flush()
             os.fsync(handle)

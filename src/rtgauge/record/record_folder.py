@@ -10,11 +10,13 @@ records from accessing files in another way.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import resource
 import shutil
 import stat
+import time
 import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -25,16 +27,32 @@ from typing import Any, BinaryIO
 
 from rtgauge.errors import RecordError
 from rtgauge.input_file import READING, open_regular, read_at_most, regular
-from rtgauge.record.files import below_descriptor, new_file, sync_tree, whole_file
+from rtgauge.record.files import below_descriptor, new_file, remove_leftovers, sync_tree, whole_file
 
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size, and the times of the last changes (ns): the same as long as the file is unchanged."""
+LOCK_S, RETRY_S = 30.0, 0.02
+"""How long, and how often (s), a program tries to get a folder's lock. Any user who can read the folder can
+hold it.
+"""
 
 
 def identity_of(file: BinaryIO) -> Identity:
     """Identify an open file. Raises OSError."""
     about = os.fstat(file.fileno())
     return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
+
+def _is_locked(handle: int) -> bool:
+    """Try to lock an open folder; return whether it is locked, or cannot be."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}:
+            raise
+    return True
 
 
 def _open_folder(path: Path, flags: int) -> int:
@@ -127,12 +145,31 @@ class RecordFolder:
 
     @contextmanager
     def whole_file(self, name: str) -> Generator[BinaryIO]:
-        """Open a new file for writing that replaces `name`, as `files.whole_file` does."""
-        with (
-            parent_of(self.descriptor, name) as (parent, last),
-            whole_file(Path(last), folder=parent) as file,
-        ):
-            yield file
+        """Open a new file for writing that replaces `name`, as `files.whole_file` does. Files that killed
+        writers left there are removed.
+        """
+        with parent_of(self.descriptor, name) as (parent, last):
+            remove_leftovers(parent)
+            with whole_file(Path(last), folder=parent) as file:
+                yield file
+
+    @contextmanager
+    def locked(self) -> Generator[None]:
+        """Hold the folder's lock, so that no other program changes a file between reading and writing it.
+
+        Raises TimeoutError if another program holds the lock for LOCK_S. A file system without locks for
+        folders (NFS) goes without.
+        """
+        handle = os.open(".", FOLDER, dir_fd=self.descriptor)
+        try:
+            end = time.monotonic() + LOCK_S
+            while not _is_locked(handle):
+                if time.monotonic() > end:
+                    raise TimeoutError(errno.ETIMEDOUT, f"another program has locked it for {LOCK_S:g} s")
+                time.sleep(RETRY_S)
+            yield
+        finally:
+            os.close(handle)
 
     def new_file(self, name: str) -> BufferedWriter:
         """Open a new file for data that arrives during a step."""

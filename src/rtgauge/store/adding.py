@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rtgauge.errors import InputError, RtgaugeError
+from rtgauge.errors import InputError, MeasureError, RtgaugeError
 from rtgauge.record.files import clear_errors
 from rtgauge.record.labels import Labels, read_labels, write_labels
 from rtgauge.record.model import Run
@@ -68,6 +68,14 @@ def add(store: Store, path: Path, said: Said | None = None, *, again: bool = Fal
     MeasureError if a file or the store cannot be written.
     """
     folder = opened_folder(path)
+    try:
+        with folder.locked():  # the store gets what another program writes into the record last
+            return _add(store, folder, path, said, again=again)
+    except TimeoutError as error:
+        raise MeasureError(f"{path} is not added ({error.strerror}): try again") from None
+
+
+def _add(store: Store, folder: RecordFolder, path: Path, said: Said | None, *, again: bool) -> Added:
     run = read_model(folder.file(RUN), Run)
     if said is not None:
         _say(folder, run, said)

@@ -10,6 +10,7 @@ import errno
 import os
 import resource
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from rtgauge.lab.running_guests import keep
 from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.reader import Record
+from rtgauge.record.record_folder import RecordFolder
 from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.page import html as comparison_html
@@ -250,6 +252,28 @@ def test_a_record_of_another_user_is_not_resumed(tmp_path, name):
     os.chown(path / name, 65534, 65534)
     with pytest.raises(InputError, match="another user"):
         RecordWriter.open_partial(path)
+
+
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
+    program = (
+        "import os, signal, sys; from rtgauge.record.record_folder import RecordFolder; from pathlib import Path\n"
+        "with RecordFolder.open(Path(sys.argv[1])).whole_file('x') as file:\n"
+        "    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, tmp_path],
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    (left,) = tmp_path.iterdir()
+    (tmp_path / ".other.tmp").write_text("of the user")
+    folder = RecordFolder.open(tmp_path)
+    with folder.whole_file("y") as file:
+        file.write(b"y")
+        file.flush()
+        assert not left.exists()
+        folder.write("z", b"z")  # the first writer is not killed
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.tmp", "y", "z"]
 
 
 WAYS_TO_WRITE = {

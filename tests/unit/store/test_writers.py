@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
@@ -14,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.store.stored import asked, contents, small
+from rtgauge.record.record_folder import RecordFolder
+from tests.unit.store.stored import asked, contents, run, small
 
 ROOT = Path(__file__).parents[3]
 WRITERS = 4
@@ -78,6 +80,34 @@ def test_writers_at_the_same_time_lose_nothing(records: list[Path], expected: li
     assert [process.returncode for process in writers] == [0] * WRITERS
     assert is_sound(store)
     assert every_row(store) == expected
+
+
+def test_labels_written_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    record = small(tmp_path, 1, cpus=(0,))
+    store = tmp_path / "labels.sqlite"
+    names = [f"key{number}" for number in range(2 * WRITERS)]
+    writers = [writer(f"label:{name}", store, [record]) for name in names]
+    for process in writers:
+        assert line(process) == "ready"
+    for process in writers:
+        go(process)
+    for process in writers:
+        process.communicate()
+    assert [process.returncode for process in writers] == [0] * len(writers)
+    expected = dict.fromkeys(names, "x")
+    assert json.loads((record / "labels.json").read_text())["labels"] == expected
+    assert contents(store)["records"][0]["labels"] == expected
+
+
+def test_a_record_that_another_program_holds_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = small(tmp_path, 1, cpus=(0,))
+    monkeypatch.setattr("rtgauge.record.record_folder.LOCK_S", 0.05)
+    with RecordFolder.open(record).locked():
+        refused = run("store", "add", record, "--store", tmp_path / "s.sqlite", "--label", "a=b")
+    assert "another program has locked it" in str(refused.exception)
+    assert not (record / "labels.json").exists()
 
 
 @pytest.mark.parametrize("after", range(2))

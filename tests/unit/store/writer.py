@@ -2,6 +2,7 @@
 """A process that writes to a store, and may be killed: `python -m tests.unit.store.writer HOW STORE RECORD...`.
 
 `rows`: as `add`, but each RECORD is only the name of a record with two steps, whose rows are made here.
+`label:KEY`: as `add`, and gives each record this label.
 `add`: waits for a line on standard input, adds the records one by one and prints the name of each.
 `killed`: adds the records to stores STORE-0, STORE-1, ...; the n-th is killed before what is the n-th thing that
 its database is asked to do. Ends when one was not killed.
@@ -22,10 +23,10 @@ from rtgauge.store.digest import Digest, Machine, StepDigest
 from rtgauge.store.store import Store
 
 
-def add(store: str, records: list[Path]) -> None:
+def add(store: str, records: list[Path], said: adding.Said | None = None) -> None:
     opened = Store.open(store, make=True)
     for record in records:
-        print(adding.add(opened, record)[0], flush=True)
+        print(adding.add(opened, record, said)[0], flush=True)
 
 
 def digest(name: str) -> Digest:
@@ -83,11 +84,14 @@ def add_and_be_killed(store: str, records: list[Path], at: int) -> None:
 def main() -> None:
     how, store, *records = sys.argv[1:]
     folders = list(map(Path, records))
-    if how in {"add", "rows"}:
+    how, _, label = how.partition(":")
+    if how in {"add", "label", "rows"}:
         print("ready", flush=True)
         sys.stdin.readline()
         if how == "add":
             add(store, folders)
+        elif how == "label":
+            add(store, folders, adding.Said(labels={label: "x"}))
         else:
             put_rows(store, records)
         return
