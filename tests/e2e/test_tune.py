@@ -165,7 +165,8 @@ def test_what_was_kept_is_applied_drifts_and_is_removed(tmp_path: Path) -> None:
         applied = rtgauge("tune", "apply", tmp_path)
         assert applied.returncode == 0, applied.stderr
         assert MIGRATION.read_text().strip() == kept
-        assert SYSCTL.read_text() == text
+        assert SYSCTL.read_text().endswith(text)
+        assert f"applied  {MIGRATION} = {kept} (before: {before.strip()})" in applied.stdout
         assert rtgauge("audit", "--profile", tmp_path).returncode == 0
         again = rtgauge("tune", "apply", tmp_path)
         assert "remove it first" in only_error(again.stderr)

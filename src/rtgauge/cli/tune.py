@@ -229,35 +229,35 @@ def apply_kept(
         Path,
         typer.Argument(metavar="RECORD|DIR", help="A tuning's record, or the folder that --files wrote."),
     ],
+    wait: WaitForLock = "0",
 ) -> None:
     """Put in force the settings that a tuning kept, now and at each boot.
 
-    This writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it.
+    This writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it. Only
+    settings that rtgauge itself tries can be applied, from a folder that no other user can change.
 
     \b
     Examples:
       rtgauge tune apply latest
       rtgauge tune apply keep
     """
-    from rtgauge.tune.drift import kept_values
+    from rtgauge.tune.drift import own_values
     from rtgauge.tune.installing import install
 
-    values = kept_values(kept)
-    if not values:
-        raise InputError(
-            f"{kept} kept no setting that can be applied at each boot; to see what it kept: "
-            f"rtgauge tune --resume {kept}"
-        )
+    values, waits_s = own_values(kept), wait_s(wait)
     _check_root()
-    for line in (refused := install(values)):
+    installed = install(values, waits_s, _say)
+    for line in installed.refused:
         typer.echo(f"refused  {line}")
+    for each in installed.values:
+        typer.echo(f"applied  {each}")
     count = plural(len(values), "setting")
-    typer.echo(f"applied {len(values) - len(refused)} of {count}, now and at each boot")
+    typer.echo(f"applied {len(installed.values)} of {count}, now and at each boot")
     typer.echo(f"undo this with: rtgauge tune remove; look for drift with: rtgauge audit --profile {kept}")
 
 
 @app.command("remove")
-def remove_kept() -> None:
+def remove_kept(wait: WaitForLock = "0") -> None:
     """Undo `rtgauge tune apply`: put the old values back and remove its files.
 
     \b
@@ -267,10 +267,14 @@ def remove_kept() -> None:
     from rtgauge.tune.installing import uninstall
 
     _check_root()
-    back, left = uninstall()
+    back, left = uninstall(wait_s(wait), _say)
     for line in left:
         typer.echo(f"left as it is: {line}")
     typer.echo(f"put back {plural(back, 'setting')} and removed the files")
+
+
+def _say(reason: str) -> None:
+    typer.echo(reason, err=True)
 
 
 def _check_root() -> None:

@@ -2,7 +2,8 @@
 """Opens folders whose files decide what rtgauge later runs, writes or deletes, such as a search or a fleet.
 
 Only this user may have made such a folder and its files. The folder is opened once. Every file in it is
-opened through no link, and must be regular, of limited size and this user's, without a second name.
+opened through no link, and must be regular, of limited size and this user's; one that is written has no
+second name.
 tools/check_record_access.py keeps the packages that use such folders from accessing them in another way.
 """
 
@@ -22,10 +23,10 @@ from rtgauge.input_file import READING, read_at_most, regular
 from rtgauge.record.files import check_own, whole_file
 from rtgauge.record.record_folder import RecordFolder, open_beneath, parent_of
 
-OTHERS_CAN_WRITE = "others can write to it (remove that with: chmod go-w)"
+OTHERS_CAN_WRITE = "others can write to it (chmod go-w removes that)"
 
 
-def _check_others_cannot_write(about: os.stat_result) -> None:
+def _check_others_cannot_write(about: os.stat_result, path: str) -> None:
     """Refuse what other users can change. A file system without owners has no permissions either.
 
     A user's own group may have the permission, because many systems give each user such a group.
@@ -34,7 +35,7 @@ def _check_others_cannot_write(about: os.stat_result) -> None:
         return
     shared = stat.S_IWOTH if about.st_gid == os.getegid() else stat.S_IWOTH | stat.S_IWGRP
     if about.st_mode & shared:
-        raise PermissionError(errno.EPERM, OTHERS_CAN_WRITE)
+        raise PermissionError(errno.EPERM, OTHERS_CAN_WRITE, path)
 
 
 class OwnFolder(RecordFolder):
@@ -49,7 +50,7 @@ class OwnFolder(RecordFolder):
         super().__init__(path, descriptor)
         try:
             check_own(descriptor)
-            _check_others_cannot_write(os.fstat(descriptor))
+            _check_others_cannot_write(os.fstat(descriptor), str(path))
         except OSError:
             self.close()
             raise
@@ -75,19 +76,26 @@ class OwnFolder(RecordFolder):
         self.make_folder(name, 0o755, exist_ok=True)
         return OwnFolder(self.path / name, open_beneath(self.descriptor, name, os.O_RDONLY | os.O_DIRECTORY))
 
-    def _check_file(self, handle: int) -> None:
-        about = os.fstat(handle)
+    def check_content(self) -> None:
+        """Check everything inside, for a reader that opens files in other ways. Refuses links and pipes."""
+        for inside, folders, files, descriptor in os.fwalk(dir_fd=self.descriptor, follow_symlinks=False):
+            for name in (*folders, *files):
+                path = str(self.path / inside / name)
+                about = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+                    raise OSError(errno.EINVAL, "it is not a regular file", path)
+                self._check(about, path)
+
+    def _check(self, about: os.stat_result, path: str) -> None:
         if about.st_uid != os.fstat(self.descriptor).st_uid:
-            raise PermissionError(errno.EPERM, "it belongs to another user")
-        if about.st_nlink > 1:
-            raise PermissionError(errno.EPERM, "it has a second name (a hard link)")
-        _check_others_cannot_write(about)
+            raise PermissionError(errno.EPERM, "it belongs to another user", path)
+        _check_others_cannot_write(about, path)
 
     def open_own(self, name: str, most_bytes: int) -> BufferedReader:
         """Open a file of this user of at most `most_bytes`."""
         file = regular(open_beneath(self.descriptor, name, READING), self.path / name, most_bytes)
         try:
-            self._check_file(file.fileno())
+            self._check(os.fstat(file.fileno()), str(self.path / name))
         except OSError:
             file.close()
             raise
@@ -107,9 +115,14 @@ class OwnFolder(RecordFolder):
         with parent_of(self.descriptor, name) as (parent, last):
             handle = os.open(last, flags | (os.O_APPEND if append else 0), 0o644, dir_fd=parent)
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            about = os.fstat(handle)
+            if not stat.S_ISREG(about.st_mode):
                 raise OSError(errno.EINVAL, "it is not a regular file", str(self.path / name))
-            self._check_file(handle)
+            if about.st_nlink > 1:
+                raise PermissionError(
+                    errno.EPERM, "it has a second name (a hard link)", str(self.path / name)
+                )
+            self._check(about, str(self.path / name))
             if not append:
                 os.ftruncate(handle, 0)
         except OSError:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Finds the values on a machine that differ from the settings that a tuning kept."""
+"""Reads the settings that a tuning kept, and finds the values on a machine that differ from them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rtgauge.record.reader import Record, find_record
+from rtgauge.errors import InputError
+from rtgauge.record.own_folder import OwnFolder
+from rtgauge.record.reader import RUN, Record, find_record, opened_folder
+from rtgauge.record.record_folder import RecordFolder
 from rtgauge.target.open_target import reader
 from rtgauge.tune.installing import read_files, same, values_of
 from rtgauge.tune.keep_files import Value, keep_files
@@ -13,14 +16,43 @@ from rtgauge.tune.result import TuneResult
 
 
 def kept_values(named: Path) -> list[Value]:
-    """Return the values that a tuning kept, from the folder that `--files` wrote or from its record. Raises
+    """Return the values that a tuning kept, from the folder that `--files` wrote or from its record. Anybody
+    may have made it. Raises InputError, RecordError.
+    """
+    return _values(opened_folder(find_record(named)), named)
+
+
+def own_values(named: Path) -> list[Value]:
+    """Return the values as `kept_values` does, from a folder that no other user can change. Raises
     InputError, RecordError.
     """
     found = find_record(named)
-    if found.is_dir() and not (found / "run.json").exists():
-        return values_of(read_files(found))
-    record = Record.open(found)
-    return values_of(keep_files(TuneResult.of(record), record))
+    opened_folder(found).close()
+    try:
+        folder = OwnFolder.existing(found.resolve())
+        folder.check_content()
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or found} cannot be applied: {error.strerror}; read what it sets, and apply a "
+            f"copy that belongs to you"
+        ) from None
+    return _values(folder, named)
+
+
+def _values(folder: RecordFolder, named: Path) -> list[Value]:
+    if not folder.has(RUN):
+        return values_of(read_files(folder))
+    record = Record.of(folder)
+    result = TuneResult.of(record)
+    if not result.helps:
+        raise InputError(f"{named} keeps no setting, because it ended with: {result.outcome}")
+    values = values_of(keep_files(result, record))
+    if not values:
+        raise InputError(
+            f"{named} kept no setting that can be applied at each boot; to see what it kept: "
+            f"rtgauge tune --resume {named}"
+        )
+    return values
 
 
 def drifted(named: Path, target: str) -> dict[Value, str | None]:

@@ -7,21 +7,37 @@ restores them too. The files contain the old values, so that these can be restor
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
 from rtgauge.record.files import write_whole
+from rtgauge.record.model import SettingMade
+from rtgauge.system.deployment.apply import explain_refusal
 from rtgauge.system.deployment.current import read_held
+from rtgauge.target.address import LOCAL
 from rtgauge.target.file_batch import chosen, cpu_list
-from rtgauge.target.open_target import open_target
-from rtgauge.tune.keep_files import NAME, SYSCTL, SYSCTL_FILE, UNIT_FILE, Value, files_with
+from rtgauge.target.guard import LEASE_NS
+from rtgauge.target.open_target import TargetOpener
+from rtgauge.tune.keep_files import (
+    NAME,
+    SYSCTL,
+    SYSCTL_FILE,
+    UNIT_FILE,
+    Value,
+    files_with,
+    is_unchanged,
+)
 from rtgauge.units import parse_cpu_mask
+
+if TYPE_CHECKING:
+    from rtgauge.record.record_folder import RecordFolder
+    from rtgauge.target.target import Target
 
 RUN = f"deploy-{NAME}"
 """The name of the run in the journal."""
@@ -34,24 +50,38 @@ PLACES = {SYSCTL_FILE: Path("/etc/sysctl.d") / SYSCTL_FILE, UNIT_FILE: UNITS / U
 """Where each file is installed, by its name."""
 LINK = UNITS / "multi-user.target.wants" / UNIT_FILE
 """The link that makes systemd start the unit at each boot."""
+LINK_TO = f"../{UNIT_FILE}"
 
 
-def read_files(folder: Path) -> dict[str, str]:
+def read_files(folder: RecordFolder) -> dict[str, str]:
     """Read the files of a folder that `--files` wrote. Raises InputError."""
     found: dict[str, str] = {}
     for name in PLACES:
-        with suppress(FileNotFoundError):
-            found[name] = read_regular(folder / name, MOST_TOML).decode(errors="replace")
+        try:
+            if folder.has(name):
+                found[name] = folder.file(name).read(MOST_TOML).decode(errors="replace")
+        except OSError as error:
+            raise InputError(f"{folder.path / name} cannot be read: {error.strerror}") from None
     if not found:
         files = f"neither {SYSCTL_FILE} nor {UNIT_FILE}"
-        raise InputError(f"{folder} has {files}; write these files with: rtgauge tune --files")
+        raise InputError(f"{folder.path} has {files}; write these files with: rtgauge tune --files")
     return found
 
 
 def values_of(files: Mapping[str, str]) -> list[Value]:
-    """Return the values that the files set. Raises InputError for a line that sets anything but a file in
-    /proc or /sys.
+    """Return the values that the files set. Raises InputError for one that no rule or deployment of rtgauge
+    would write.
     """
+    found = _values(files)
+    for each in found:
+        if not each.can_be_kept:
+            raise InputError(
+                f"{each} is not a setting that rtgauge tune keeps, so nothing of this folder is used"
+            )
+    return found
+
+
+def _values(files: Mapping[str, str]) -> list[Value]:
     sysctls = [
         Value(SYSCTL + name.replace(".", "/"), wanted, old)
         for old, name, wanted in SYSCTL_LINES.findall(files.get(SYSCTL_FILE, ""))
@@ -59,75 +89,114 @@ def values_of(files: Mapping[str, str]) -> list[Value]:
     lines: list[tuple[str, str, str]] = UNIT_LINE.findall(files.get(UNIT_FILE, ""))
     before = {path: value for verb, value, path in lines if verb == "Stop"}
     others = [Value(path, value, before.get(path, "")) for verb, value, path in lines if verb == "Start"]
-    found = [*sysctls, *others]
-    for each in found:
-        if not each.is_plain:
-            raise InputError(
-                f"{each.path} is not in /proc or /sys, so a tune file cannot set it to {each.wanted}"
-            )
-    return found
+    return [*sysctls, *others]
 
 
-def install(values: Sequence[Value]) -> list[str]:
-    """Put values into force, and install files for the next boots. Return a line for each refusal by the
-    machine.
+class Installed(NamedTuple):
+    """The values in force now and at each boot, and a line for each value that the machine refused."""
 
-    Raises MeasureError; then nothing is installed.
+    values: list[Value]
+    refused: list[str]
+
+
+def install(values: Sequence[Value], wait_s: float, say: Callable[[str], None]) -> Installed:
+    """Put values into force, and install files with the accepted values for the next boots.
+
+    `wait_s`: how long to wait for the machine if another run holds it; `say` prints the reason for waiting.
+    Raises MeasureError; then nothing is installed, and the values are restored.
     """
-    files = files_with(values)  # made again from the values, so that root's files get nothing else
-    there = [str(place) for place in PLACES.values() if place.exists()]
+    there = [str(place) for place in (*PLACES.values(), LINK) if os.path.lexists(place)]
     if there:
         raise MeasureError(f"{there[0]} already exists; remove it first: rtgauge tune remove")
-    try:
-        for name, text in files.items():
-            PLACES[name].parent.mkdir(parents=True, exist_ok=True)
-            write_whole(PLACES[name], text.encode())
-        if UNIT_FILE in files:
-            LINK.parent.mkdir(parents=True, exist_ok=True)
-            LINK.symlink_to(Path("..") / UNIT_FILE)
-        refused = _write(values)
-    except BaseException as error:
-        _delete()
-        if isinstance(error, OSError):
-            raise MeasureError(f"nothing was installed: {error}") from None
-        raise
-    _reload()
-    return refused
-
-
-def _write(values: Iterable[Value]) -> list[str]:
-    """Write the values through the journal. Raises MeasureError."""
-    pairs = [word for each in values for word in (each.path, each.wanted)]
-    with open_target("local", RUN, "rtgauge tune apply") as target:
+    with _opened("rtgauge tune apply", wait_s, say) as target:
         held = read_held(target.read)
         if held is not None:
             raise MeasureError(f"{held.name} is already applied; undo it first: rtgauge restore --applied")
-        answers = target.agent("set", "--held", "--", *pairs) if pairs else []
-    return [f"{answer['path']}: {answer['error']}" for answer in answers if answer.get("error") is not None]
+        try:
+            installed = _written(values, target)
+            if not installed.values:
+                reasons = "; ".join(installed.refused)
+                raise MeasureError(f"nothing was installed, because the machine refused it: {reasons}")
+            _put_files(files_with(installed.values))
+        except BaseException as error:
+            target.agent("restore", "--held")
+            if isinstance(error, OSError):
+                raise MeasureError(f"nothing was installed: {error}") from None
+            raise
+    _reload()
+    return installed
+
+
+def _opened(label: str, wait_s: float, say: Callable[[str], None]) -> Target:
+    opener = TargetOpener(wait_s, say)
+    return opener.open(LOCAL, RUN, label, LEASE_NS)
+
+
+def _written(values: Sequence[Value], target: Target) -> Installed:
+    """Write the values through the journal."""
+    pairs = [word for each in values for word in (each.path, each.wanted)]
+    answers = target.agent("set", "--held", "--", *pairs)
+    accepted = [each for each, answer in zip(values, answers, strict=True) if answer.get("error") is None]
+    refused = [
+        explain_refusal(
+            SettingMade(
+                path=each.path,
+                old=answer.get("old"),
+                wanted=each.wanted,
+                now=answer.get("now"),
+                error=answer["error"],
+            )
+        )
+        for each, answer in zip(values, answers, strict=True)
+        if answer.get("error") is not None
+    ]
+    return Installed(accepted, refused)
+
+
+def _put_files(files: Mapping[str, str]) -> None:
+    """Install the files, all of them or none. Raises OSError."""
+    made: list[Path] = []
+    try:
+        for name, text in files.items():
+            PLACES[name].parent.mkdir(mode=0o755, exist_ok=True)
+            write_whole(PLACES[name], text.encode(), mode=0o644)
+            made.append(PLACES[name])
+        if UNIT_FILE in files:
+            LINK.parent.mkdir(mode=0o755, exist_ok=True)
+            LINK.symlink_to(LINK_TO)
+            made.append(LINK)
+    except BaseException:
+        for place in made:
+            place.unlink(missing_ok=True)
+        raise
 
 
 class Uninstalled(NamedTuple):
-    """How many values were restored, and a line for each value that was not."""
+    """How many values were restored, and a line for each value or file that was left."""
 
     restored: int
     left: list[str]
 
 
-def uninstall() -> Uninstalled:
-    """Restore the old values and remove the files. A value that somebody has changed since then is left
-    alone.
+def uninstall(wait_s: float, say: Callable[[str], None]) -> Uninstalled:
+    """Restore the old values and remove the files that rtgauge wrote. A value or file that somebody has
+    changed since then is left alone.
 
-    Raises InputError if nothing is installed, MeasureError.
+    `wait_s`, `say`: as for `install`. Raises InputError if nothing is installed, MeasureError.
     """
-    files = {name: place.read_text() for name, place in PLACES.items() if place.exists()}
-    if not files:
-        raise InputError("nothing is installed; install files with: rtgauge tune apply")
-    values = values_of(files)
+    files = {name: text for name, place in PLACES.items() if (text := _own_text(place)) is not None}
+    foreign = [place for name, place in PLACES.items() if name not in files and os.path.lexists(place)]
+    left = [f"{place}, which rtgauge did not write or somebody has changed" for place in foreign]
+    values = [each for each in _values(files) if each.can_be_kept]
     paths = [each.path for each in values]
-    with open_target("local", RUN, "rtgauge tune remove") as target:
+    with _opened("rtgauge tune remove", wait_s, say) as target:
         held = read_held(target.read)
-        if held is not None and held.name == NAME:
-            target.agent("restore", "--stale", "--held")
+        is_held = held is not None and held.name == NAME
+        if not files and not is_held:
+            also = f" ({left[0]}, stays)" if left else ""
+            raise InputError(f"nothing is installed{also}; install files with: rtgauge tune apply")
+        if is_held:
+            target.agent("restore", "--held")
         # After a boot, the journal does not have the values that the files set.
         now = target.read(paths)
         stale = [each for each in values if same(now.text(each.path) or "", each.wanted)]
@@ -135,19 +204,28 @@ def uninstall() -> Uninstalled:
             target.agent("set", "--", *(word for each in stale for word in (each.path, each.old)))
             target.agent("set", "--keep", "--", *(each.path for each in stale))
         now = target.read(paths)
-    left = [
+    differing = [
         f"{each.path} is now {text or now.error(each.path)}; it was {each.old} before"
         for each in values
         if not same(text := now.text(each.path) or "", each.old)
     ]
-    _delete()
+    if UNIT_FILE in files and LINK.is_symlink() and str(LINK.readlink()) == LINK_TO:
+        LINK.unlink()
+    for name in files:
+        PLACES[name].unlink()
     _reload()
-    return Uninstalled(len(values) - len(left), left)
+    return Uninstalled(len(values) - len(differing), [*differing, *left])
 
 
-def _delete() -> None:
-    for place in (*PLACES.values(), LINK):
-        place.unlink(missing_ok=True)
+def _own_text(place: Path) -> str | None:
+    """Return the text of an installed file; None if it is missing, or not as rtgauge wrote it."""
+    if place.is_symlink():
+        return None
+    try:
+        text = read_regular(place, MOST_TOML).decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if is_unchanged(text) else None
 
 
 def _reload() -> None:

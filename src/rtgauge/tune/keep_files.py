@@ -6,12 +6,13 @@ They are made from the values that were written, according to the record, and th
 
 from __future__ import annotations
 
-import re
-from pathlib import PurePosixPath
+import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.system.deployment.definition import parse_deployment
+from rtgauge.system.deployment.writable import is_writable
 from rtgauge.system.rules import tried_rules
+from rtgauge.target.file_batch import shortest_cpu_list
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
@@ -26,9 +27,8 @@ NAME = "rtgauge-tune"
 SYSCTL_FILE, UNIT_FILE = f"{NAME}.conf", f"{NAME}.service"
 TUNED_FILE, RT_CONF_FILE = "tuned.conf", "rt-conf.yaml"
 SYSCTL = "/proc/sys/"
-PATH = re.compile(r"/(?:proc|sys)/[A-Za-z0-9_.:/-]{1,255}")
-VALUE = re.compile(r"[A-Za-z0-9_.,-]{1,255}")
-"""Only such values go into a file that root executes, because anybody may have written the record."""
+SUM = "# rtgauge tune wrote the lines below. Their SHA-256: "
+"""Begins the first line of a file. `rtgauge tune remove` removes only a file whose sum is right."""
 
 
 class Value(NamedTuple):
@@ -39,27 +39,26 @@ class Value(NamedTuple):
     old: str
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it is a kernel file that exists after the next boot too, and a value without spaces."""
-        path = PurePosixPath(self.path)
-        return (
-            PATH.fullmatch(self.path) is not None
-            and ".." not in path.parts
-            and "cgroup" not in path.parts
-            and VALUE.fullmatch(self.wanted) is not None
-            and VALUE.fullmatch(self.old) is not None
-        )
+    def can_be_kept(self) -> bool:
+        """Whether rtgauge itself can write this value to a file that exists after the next boot too. Anybody
+        may have written the record.
+        """
+        return is_writable(self.path, self.wanted, self.old)
+
+    def __str__(self) -> str:
+        """Return the setting for the user."""
+        return f"{self.path} = {self.wanted} (before: {self.old})"
 
 
 def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
-    """Return the text of each file by name; empty if nothing is kept."""
-    if not result.kept:
+    """Return the text of each file by name; empty if the tuning did not show that its settings help."""
+    if not result.helps:
         return {}
     made = [Value(each.path, each.wanted, each.old or "") for each in _made(result, record)]
-    lasting = [each for each in made if each.is_plain]
+    lasting = [each for each in made if each.can_be_kept]
     files = {**files_with(lasting), TUNED_FILE: _profile(lasting)} if lasting else {}
     cpus = next((facts.cpu.online for facts in record.systems.values()), None)
-    rt_conf = _rt_conf(parse_deployment(result.deployment), lasting, cpus or "0")
+    rt_conf = _rt_conf(parse_deployment(result.deployment), lasting, shortest_cpu_list(cpus) or "0")
     files |= {RT_CONF_FILE: rt_conf} if rt_conf else {}
     return {"README.txt": _readme(result, made, files), **files}
 
@@ -69,12 +68,21 @@ def files_with(values: Sequence[Value]) -> dict[str, str]:
     files: dict[str, str] = {}
     sysctls, others = _parted(values)
     if sysctls:
-        files[SYSCTL_FILE] = "".join(
-            f"# before: {each.old}\n{_sysctl(each.path)} = {each.wanted}\n" for each in sysctls
+        files[SYSCTL_FILE] = _summed(
+            "".join(f"# before: {each.old}\n{_sysctl(each.path)} = {each.wanted}\n" for each in sysctls)
         )
     if others:
-        files[UNIT_FILE] = _unit(others)
+        files[UNIT_FILE] = _summed(_unit(others))
     return files
+
+
+def _summed(lines: str) -> str:
+    return f"{SUM}{hashlib.sha256(lines.encode()).hexdigest()}\n{lines}"
+
+
+def is_unchanged(text: str) -> bool:
+    """Return whether rtgauge wrote this file and nobody has changed it since."""
+    return text == _summed(text.partition("\n")[2])
 
 
 def _parted(values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
@@ -144,7 +152,7 @@ def _rt_conf(deployment: Deployment, values: Sequence[Value], cpus: str) -> str:
 
 
 def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str]) -> str:
-    rest = [each for each in made if not each.is_plain]
+    rest = [each for each in made if not each.can_be_kept]
     boots = [
         f"  {rule.boot}  ({rule.id})"
         for each in result.kept

@@ -105,6 +105,11 @@ class TuneResult(Model):
     left_out: list[str]
     next: str | None = None
 
+    @property
+    def helps(self) -> bool:
+        """Whether the tuning ended, and showed that the kept settings help."""
+        return bool(self.kept) and self.outcome in {TuneOutcome.FIXED, TuneOutcome.BETTER}
+
     @staticmethod
     def of(record: Record) -> TuneResult:
         """Return the result of a record, finished or not. Raises InputError if it is not of a tuning."""

@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""What files set, and whether a machine has it."""
+"""What files set, whether a machine has it, and how files are installed and removed."""
 
 from __future__ import annotations
 
+import os
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtgauge.errors import InputError
-from rtgauge.tune.drift import kept_values
-from rtgauge.tune.installing import same, values_of
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.system.deployment.writable import is_writable
+from rtgauge.target.file_batch import Files
+from rtgauge.tune import installing
+from rtgauge.tune.drift import kept_values, own_values
+from rtgauge.tune.installing import install, same, uninstall, values_of
 from rtgauge.tune.keep_files import SYSCTL_FILE, UNIT_FILE, Value, files_with
 from rtgauge.tune.known import advice, measured, rule_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
 
 KEPT = [
     Value("/proc/sys/kernel/timer_migration", "0", "1"),
@@ -30,22 +41,79 @@ def test_a_folder_of_files_is_read(tmp_path: Path) -> None:
     for name, text in files_with(KEPT).items():
         (tmp_path / name).write_text(text)
     assert kept_values(tmp_path) == KEPT
+    assert own_values(tmp_path) == KEPT
+    (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has neither"):
-        kept_values(tmp_path / "..")
+        kept_values(tmp_path / "empty")
+
+
+HOSTILE = [
+    "/etc/passwd",
+    "/proc/../etc/passwd",
+    "/proc/self/root/etc/shadow",
+    "/proc/1/root/etc/shadow",
+    "/proc/1/cwd/x",
+    "/proc/self/fd/3",
+    "/proc/1234/timerslack_ns",
+    "/proc/sysrq-trigger",
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/modprobe",
+    "/proc/irq/../sys/kernel/core_pattern",
+    "/sys/power/state",
+    "/sys/kernel/uevent_helper",
+    "/sys/fs/cgroup/x",
+    "/sys/block/../power/state/queue/scheduler",
+    "/sys/kernel/mm/transparent_hugepage/enabled/x",
+]
+
+
+@pytest.mark.parametrize("path", HOSTILE)
+def test_files_that_set_anything_else_are_refused(path: str, tmp_path: Path) -> None:
+    unit = f"ExecStart=/bin/sh -c 'echo 1 > {path}'\nExecStop=/bin/sh -c 'echo 0 > {path}'\n"
+    (tmp_path / UNIT_FILE).write_text(unit)
+    for read in (kept_values, own_values):
+        with pytest.raises(InputError, match=re.escape(f"{path} = 1")):
+            read(tmp_path)
+    name = path.removeprefix("/proc/sys/").replace("/", ".")
+    with pytest.raises(InputError, match="is not a setting that rtgauge tune keeps"):
+        values_of({SYSCTL_FILE: f"# before: 0\n{name} = 1\n"})
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("path", "wanted", "old"),
     [
-        "ExecStart=/bin/sh -c 'echo 1 > /etc/passwd'",
-        "ExecStart=/bin/sh -c 'echo 1 > /proc/../etc/passwd'",
-        "ExecStart=/bin/sh -c 'echo $(reboot) > /proc/x'",
-        "ExecStart=/bin/sh -c 'echo 1 > /sys/fs/cgroup/x'",
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "always", "never"),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "never", "$(reboot)"),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "never", ""),
+        ("/proc/sys/vm/swappiness", "100", "60"),
+        ("/proc/irq/8/smp_affinity_list", "0;reboot", "0-3"),
+        ("/sys/devices/system/cpu/cpu1/online", "2", "1"),
     ],
 )
-def test_files_that_set_anything_else_are_refused(line: str) -> None:
-    with pytest.raises(InputError, match="is not in /proc or /sys"):
-        values_of({UNIT_FILE: line})
+def test_a_value_that_rtgauge_would_not_write_is_refused(path: str, wanted: str, old: str) -> None:
+    assert not is_writable(path, wanted, old)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted", "old"),
+    [
+        *KEPT,
+        ("/sys/devices/system/cpu/cpu1/online", "0", "1"),
+        ("/sys/devices/system/cpu/cpu12/cpuidle/state3/disable", "1", "0"),
+        ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance", "schedutil"),
+        ("/proc/sys/kernel/sched_rt_runtime_us", "-1", "950000"),
+        ("/sys/devices/virtual/workqueue/cpumask", "0000000d,ffffffff", "f,ffffffff"),
+        ("/sys/bus/pci/devices/0000:00:1f.2/power/control", "on", "auto"),
+        ("/sys/class/net/enp0s31f6/queues/tx-0/xps_cpus", "2", "3"),
+        (
+            "/sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/min_freq_khz",
+            "2400000",
+            "800000",
+        ),
+    ],
+)
+def test_what_rules_and_deployments_write_is_accepted(path: str, wanted: str, old: str) -> None:
+    assert is_writable(path, wanted, old)
 
 
 def test_other_lines_of_a_unit_are_not_installed() -> None:
@@ -77,3 +145,172 @@ def test_a_setting_is_explained_with_both_sides(tmp_path: Path) -> None:
     assert measured(rule_of("thp"), tmp_path) is None
     with pytest.raises(InputError, match="did you mean 'thp'"):
         rule_of("thpp")
+
+
+@dataclass
+class FakeTarget:
+    """A machine with these files. It refuses to write some, with an errno's name."""
+
+    files: dict[str, str]
+    refuses: dict[str, str] = field(default_factory=dict[str, str])
+    journal: dict[str, str] = field(default_factory=dict[str, str])
+
+    def read(self, paths: Iterable[str]) -> Files:
+        return Files({path: {"text": self.files[path]} for path in paths if path in self.files})
+
+    def agent(self, verb: str, *words: str) -> list[dict[str, Any]]:
+        if verb == "restore":
+            self.files |= self.journal
+            self.journal = {}
+            return []
+        if "--keep" in words:
+            return []
+        pairs = words[words.index("--") + 1 :]
+        answers: list[dict[str, Any]] = []
+        for path, wanted in zip(pairs[::2], pairs[1::2], strict=True):
+            error = self.refuses.get(path)
+            if error is None:
+                self.journal.setdefault(path, self.files[path])
+                self.files[path] = wanted
+            answers.append(
+                {"path": path, "old": self.files.get(path), "now": self.files.get(path), "error": error}
+            )
+        return answers
+
+
+@pytest.fixture
+def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands for /etc: a folder for sysctl files, and one for units."""
+    (tmp_path / "etc").mkdir()
+    places = {name: tmp_path / "etc" / name / name for name in installing.PLACES}
+    monkeypatch.setattr(installing, "PLACES", places)
+    monkeypatch.setattr(installing, "LINK", tmp_path / "etc" / "wants" / UNIT_FILE)
+    monkeypatch.setattr(installing, "SYSTEMD", tmp_path / "no systemd")
+    return tmp_path / "etc"
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
+    target = FakeTarget({each.path: each.old for each in KEPT})
+
+    @contextmanager
+    def opened(*_: object) -> Generator[FakeTarget]:
+        yield target
+
+    monkeypatch.setattr(installing, "_opened", opened)
+    return target
+
+
+def say(_reason: str) -> None:
+    """Ignore a reason for waiting."""
+
+
+def test_what_was_installed_is_removed(etc: Path, machine: FakeTarget) -> None:
+    before = dict(machine.files)
+    assert install(KEPT, 0, say).values == KEPT
+    assert machine.files == {each.path: each.wanted for each in KEPT}
+    assert {path.name for path in etc.rglob("*") if not path.is_dir()} == {SYSCTL_FILE, UNIT_FILE}
+    machine.journal = {}  # as after a boot
+    removed = uninstall(0, say)
+    assert (removed.restored, removed.left) == (3, [])
+    assert machine.files == before
+    assert not [path for path in etc.rglob("*") if not path.is_dir()]
+    with pytest.raises(InputError, match="nothing is installed"):
+        uninstall(0, say)
+
+
+def test_a_setting_that_the_machine_refuses_is_not_installed(etc: Path, machine: FakeTarget) -> None:
+    machine.refuses = {KEPT[0].path: "ENOENT"}
+    installed = install(KEPT, 0, say)
+    assert installed.values == KEPT[1:]
+    assert installed.refused == [f"{KEPT[0].path} = 0: it does not exist"]
+    assert not (etc / SYSCTL_FILE).exists()
+    assert KEPT[0].path not in (etc / UNIT_FILE / UNIT_FILE).read_text()
+
+
+def test_if_every_setting_is_refused_nothing_is_installed(etc: Path, machine: FakeTarget) -> None:
+    machine.refuses = {each.path: "EROFS" for each in KEPT}
+    with pytest.raises(MeasureError, match="refused it"):
+        install(KEPT, 0, say)
+    assert not list(etc.iterdir())
+
+
+def test_if_a_file_cannot_be_installed_everything_is_restored(etc: Path, machine: FakeTarget) -> None:
+    before = dict(machine.files)
+    (etc / "wants").write_text("no folder")
+    with pytest.raises(MeasureError, match="nothing was installed"):
+        install(KEPT, 0, say)
+    assert machine.files == before
+    assert not [path for path in etc.rglob("rtgauge*") if not path.is_dir()]
+
+
+@pytest.mark.usefixtures("machine")
+def test_no_file_or_link_of_the_administrators_is_replaced_or_removed(etc: Path) -> None:
+    link = etc / "wants" / UNIT_FILE
+    link.parent.mkdir()
+    link.symlink_to("/lib/systemd/system/other.service")
+    with pytest.raises(MeasureError, match="already exists"):
+        install(KEPT, 0, say)
+    assert link.is_symlink()
+    link.unlink()
+    install(KEPT, 0, say)
+    link.unlink()
+    link.symlink_to("/lib/systemd/system/other.service")
+    changed = etc / SYSCTL_FILE / SYSCTL_FILE
+    changed.write_text(changed.read_text() + "kernel.panic = 10\n")
+    removed = uninstall(0, say)
+    assert f"{changed}, which rtgauge did not write or somebody has changed" in removed.left
+    assert changed.exists()
+    assert link.is_symlink()
+    assert not (etc / UNIT_FILE / UNIT_FILE).exists()
+
+
+@pytest.mark.parametrize("content", [b"# mine\n", b"\xff\xfe", b""])
+@pytest.mark.usefixtures("machine")
+def test_a_file_that_rtgauge_did_not_write_stays(etc: Path, content: bytes) -> None:
+    place = etc / SYSCTL_FILE / SYSCTL_FILE
+    place.parent.mkdir()
+    place.write_bytes(content)
+    with pytest.raises(InputError, match="nothing is installed"):
+        uninstall(0, say)
+    assert place.read_bytes() == content
+
+
+@pytest.mark.usefixtures("machine")
+def test_without_a_umask_only_root_can_write_to_the_files(etc: Path) -> None:
+    before = os.umask(0)
+    try:
+        install(KEPT, 0, say)
+    finally:
+        os.umask(before)
+    made = [path for path in etc.rglob("*") if not path.is_symlink()]
+    assert len(made) == 5
+    assert not [path for path in made if path.stat().st_mode & 0o022]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_folder_that_another_user_can_change_is_not_applied(tmp_path: Path) -> None:
+    folder = tmp_path / "keep"
+    folder.mkdir()
+    for name, text in files_with(KEPT).items():
+        (folder / name).write_text(text)
+    assert own_values(folder) == KEPT
+    (folder / UNIT_FILE).chmod(0o666)
+    with pytest.raises(InputError, match="others can write"):
+        own_values(folder)
+    (folder / UNIT_FILE).chmod(0o644)
+    os.chown(folder / SYSCTL_FILE, 65534, 65534)
+    with pytest.raises(InputError, match="belongs to another user"):
+        own_values(folder)
+    os.chown(folder / SYSCTL_FILE, 0, 0)
+    os.chown(folder, 65534, 65534)
+    with pytest.raises(InputError, match="belongs to another user"):
+        own_values(folder)
+    assert kept_values(folder) == KEPT, "reading such settings is harmless"
+
+
+def test_a_pipe_in_the_folder_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / UNIT_FILE)
+    for read in (kept_values, own_values):
+        with pytest.raises(InputError, match="not a regular file"):
+            read(tmp_path)

@@ -7,10 +7,12 @@ import configparser
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.record.reader import Record
-from rtgauge.tune.keep_files import keep_files
-from rtgauge.tune.result import KeptSetting, TuneResult
+from rtgauge.tune.keep_files import SUM, is_unchanged, keep_files
+from rtgauge.tune.result import KeptSetting, TuneOutcome, TuneResult
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -19,21 +21,28 @@ def made(path: str, old: str, wanted: str, error: str | None = None) -> SettingM
     return SettingMade(path=path, old=old, wanted=wanted, now=wanted, error=error)
 
 
-def files_of(*settings: SettingMade, rules: tuple[str, ...] = ("thp",)) -> dict[str, str]:
+def files_of(
+    *settings: SettingMade,
+    rules: tuple[str, ...] = ("thp",),
+    outcome: TuneOutcome = TuneOutcome.FIXED,
+    online: str = "0-3",
+) -> dict[str, str]:
     report = DeploymentReport(name="settings=thp", words="settings=thp", settings=list(settings))
     step = SimpleNamespace(key=SimpleNamespace(deployment="settings=thp"), deployment=report)
     kept = [
         KeptSetting(rule=rule, title="a title", found="x", cost="y", against=None, test=None)
         for rule in rules
     ]
-    result = TuneResult.model_construct(deployment="settings=thp", requirement="latency<=1ms", kept=kept)
+    result = TuneResult.model_construct(
+        deployment="settings=thp", requirement="latency<=1ms", kept=kept, outcome=outcome
+    )
     return dict(
         keep_files(
             result,
             cast(
                 "Record",
                 SimpleNamespace(
-                    steps=[step], systems={"self": SimpleNamespace(cpu=SimpleNamespace(online="0-3"))}
+                    steps=[step], systems={"self": SimpleNamespace(cpu=SimpleNamespace(online=online))}
                 ),
             ),
         )
@@ -56,7 +65,8 @@ def parsed(text: str) -> Any:
 def test_each_kind_of_setting_has_its_file_and_its_undo() -> None:
     files = files_of(made("/proc/sys/kernel/timer_migration", "1", "0"), made(THP, "madvise", "never"))
     assert set(files) == {"README.txt", "rtgauge-tune.conf", "rtgauge-tune.service", "tuned.conf"}
-    assert files["rtgauge-tune.conf"] == "# before: 1\nkernel.timer_migration = 0\n"
+    assert files["rtgauge-tune.conf"].startswith(SUM)
+    assert files["rtgauge-tune.conf"].endswith("\n# before: 1\nkernel.timer_migration = 0\n")
     unit = files["rtgauge-tune.service"].splitlines()
     assert f"ExecStart=/bin/sh -c 'echo never > {THP}'" in unit
     assert f"ExecStop=/bin/sh -c 'echo madvise > {THP}'" in unit
@@ -83,6 +93,20 @@ def test_a_record_of_somebody_else_puts_nothing_else_into_a_unit() -> None:
     assert set(files) == {"README.txt"}
     assert "reboot" not in files["README.txt"]
     assert "Install" not in files["README.txt"], "there is no file to install"
+
+
+def test_only_a_file_that_nobody_changed_is_recognised() -> None:
+    files = files_of(made("/proc/sys/kernel/timer_migration", "1", "0"), made(THP, "madvise", "never"))
+    for name in ("rtgauge-tune.conf", "rtgauge-tune.service"):
+        assert is_unchanged(files[name])
+        assert not is_unchanged(files[name] + "# mine\n")
+        assert not is_unchanged(files[name].partition("\n")[2])
+    assert not is_unchanged("")
+
+
+@pytest.mark.parametrize("outcome", [TuneOutcome.NOT_MEASURED, TuneOutcome.NOTHING, TuneOutcome.UNFINISHED])
+def test_a_tuning_that_did_not_show_a_gain_keeps_nothing(outcome: TuneOutcome) -> None:
+    assert files_of(made(THP, "madvise", "never"), outcome=outcome) == {}
 
 
 def test_refused_settings_and_nothing_kept() -> None:
