@@ -97,7 +97,6 @@ ALLOWED = {
     "cli/gate.py": {"write_whole"},
     "cli/tune.py": {"mkdir", "write_whole"},
     # In folders of this user.
-    "cli/bisect_search.py": {"mkdir", "open", "read_bytes", "write_whole"},
     "cli/fleet.py": {"unlink"},
     # A file of an open record.
     "fleet/archive.py": {"open"},

@@ -18,8 +18,10 @@ from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.cli.options import Measured
 from rtgauge.cli.progress import make_display
 from rtgauge.errors import InputError, MeasureError, RecordError
+from rtgauge.input_file import MOST_JSON, parse_json
 from rtgauge.plan.plan import Overrides, Plan, load_plan
-from rtgauge.record.files import clear_errors, write_whole
+from rtgauge.record.files import clear_errors
+from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.report.text import printable
@@ -72,9 +74,10 @@ def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool,
     if fresh:
         clone.check(wish.good, wish.bad)
     chosen = _plan(state)
-    folder.mkdir(parents=True, exist_ok=True)
-    _keep(folder, state)
-    runs = _Runs(folder, state, clone, chosen, waits_s)
+    with clear_errors(folder):
+        own = OwnFolder.made(folder)
+    _keep(own, state)
+    runs = _Runs(own, state, clone, chosen, waits_s)
     search = Search(wish, BisectedCommits(clone, wish.good, wish.bad), runs.run, _say)
     try:
         result = search.result()
@@ -164,7 +167,7 @@ class _Runs:
     """Builds, boots and measures commits. Runs that the folder already has are not repeated."""
 
     def __init__(
-        self, folder: Path, state: BisectState, clone: GitRepository, plan: Plan, waits_s: float
+        self, folder: OwnFolder, state: BisectState, clone: GitRepository, plan: Plan, waits_s: float
     ) -> None:
         self._folder, self._state, self._clone, self._plan = folder, state, clone, plan
         self._waits_s, self._made = waits_s, 0
@@ -178,7 +181,7 @@ class _Runs:
         if self._made <= len(self._state.runs):
             kept = self._state.runs[self._made - 1]
             if kept.commit != commit:
-                raise RecordError(f"{self._folder / STATE} belongs to another search; start a new one")
+                raise RecordError(f"{self._folder.path / STATE} belongs to another search; start a new one")
             return kept
         found = self._measured(commit, why)
         self._state.runs.append(found)
@@ -191,7 +194,10 @@ class _Runs:
             self._clone.check_out(commit)
         except GitError as error:
             return BisectRun(commit=commit, value_ns=None, why_not=str(error))
-        with (self._folder / LOG).open("ab") as log:
+        log_path = self._folder.path / LOG
+        with clear_errors(log_path, kind="file"):
+            log = self._folder.open_log(LOG, append=True)
+        with log:
             status = subprocess.run(
                 self._state.wish.command,
                 cwd=self._clone.folder,
@@ -201,7 +207,7 @@ class _Runs:
                 check=False,
             ).returncode
         if status != 0:
-            why_not = f"{self._state.wish.command[0]} ended with status {status} (see {self._folder / LOG})"
+            why_not = f"{self._state.wish.command[0]} ended with status {status} (see {log_path})"
             return BisectRun(commit=commit, value_ns=None, why_not=why_not)
         return self._value(commit)
 
@@ -222,7 +228,7 @@ class _Runs:
         )
 
     def _record(self) -> Path:
-        options = RunOptions(out=self._folder, command=["rtgauge", *sys.argv[1:]], wait_s=self._waits_s)
+        options = RunOptions(out=self._folder.path, command=["rtgauge", *sys.argv[1:]], wait_s=self._waits_s)
         display = make_display()
         with Interrupt(display.stopping) as interrupt, display as progress:
             outcome = start_run(self._plan, options, progress, interrupt)
@@ -231,19 +237,30 @@ class _Runs:
         return outcome.path
 
 
-def _keep(folder: Path, state: BisectState) -> None:
-    with clear_errors(folder / STATE, option="--out", kind="file"):
-        write_whole(folder / STATE, state.model_dump_json(indent=1).encode())
+def _keep(folder: OwnFolder, state: BisectState) -> None:
+    with clear_errors(folder.path / STATE, option="--out", kind="file"):
+        folder.write(STATE, state.model_dump_json(indent=1).encode())
 
 
 def kept_search(folder: Path) -> BisectState:
-    """Return the search in a folder. Raises InputError if there is none, RecordError for a damaged one."""
+    """Return the search in a folder, whose command will be run. Raises InputError if there is none or another
+    user could have changed it, RecordError for a damaged one.
+    """
     try:
-        return BisectState.model_validate_json((folder / STATE).read_bytes())
-    except OSError:
+        data = OwnFolder.existing(folder.resolve()).read_own(STATE, MOST_JSON)
+        parse_json(data)
+        return BisectState.model_validate_json(data)
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"there is no search in {folder}: it has no {STATE}") from None
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or folder} is not used, because {error.strerror}; a search names a command to "
+            f"run, so continue only your own, or start a new one"
+        ) from None
     except ValidationError as error:
         raise RecordError(f"{folder / STATE} is damaged: {error.errors()[0]['msg']}") from None
+    except ValueError as error:
+        raise RecordError(f"{folder / STATE} is damaged: {error}") from None
 
 
 def _out(line: str, *, err: bool = False) -> None:

@@ -112,8 +112,13 @@ class OwnFolder(RecordFolder):
         `append`: whether to keep its content.
         """
         flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
-        with parent_of(self.descriptor, name) as (parent, last):
-            handle = os.open(last, flags | (os.O_APPEND if append else 0), 0o644, dir_fd=parent)
+        try:
+            with parent_of(self.descriptor, name) as (parent, last):
+                handle = os.open(last, flags | (os.O_APPEND if append else 0), 0o644, dir_fd=parent)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise OSError(errno.ELOOP, "it is a link", str(self.path / name)) from None
+            raise
         try:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode):

@@ -33,8 +33,8 @@ def own_values(named: Path) -> list[Value]:
         folder.check_content()
     except OSError as error:
         raise InputError(
-            f"{error.filename or found} cannot be applied: {error.strerror}; read what it sets, and apply a "
-            f"copy that belongs to you"
+            f"{error.filename or found} is not applied, because {error.strerror}; read what it sets, and "
+            f"apply a copy that belongs to you"
         ) from None
     return _values(folder, named)
 

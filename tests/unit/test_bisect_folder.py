@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""A search is continued only in a folder that nobody else could have changed, because it names a command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.cli.bisect_search import LOG, STATE, BisectState, kept_search, run_search
+from rtgauge.errors import InputError, RecordError, RtgaugeError
+from rtgauge.plan.plan import Overrides
+from rtgauge.study.bisection import BisectWish
+from rtgauge.study.git_commits import GitRepository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A repository with two commits."""
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    for words in (
+        ["init", "--quiet", "--initial-branch=main"],
+        ["config", "user.email", "a@b"],
+        ["config", "user.name", "a"],
+        ["commit", "--quiet", "--allow-empty", "-m", "one"],
+        ["commit", "--quiet", "--allow-empty", "-m", "two"],
+    ):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def search(clone: Path, command: list[str]) -> BisectState:
+    repository = GitRepository(clone)
+    good, bad = repository.git("rev-parse", "main~1"), repository.git("rev-parse", "main")
+    return BisectState(
+        wish=BisectWish(repository=str(clone), before="main", good=good, bad=bad, command=command, seed=1),
+        decides=GateWish(larger_than=0.1, max_pairs=12),
+        plan="quick",
+        overrides=Overrides(loads=["idle"]),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, clone: Path) -> Path:
+    """A folder with a search, whose command leaves a file behind."""
+    place = tmp_path / "search"
+    place.mkdir(0o755)
+    state = search(clone, ["touch", str(tmp_path / "was-run")])
+    (place / STATE).write_text(state.model_dump_json())
+    return place
+
+
+def test_ones_own_search_is_read(folder: Path) -> None:
+    assert kept_search(folder).plan == "quick"
+
+
+@as_root
+@pytest.mark.parametrize("name", ["", STATE])
+def test_a_search_of_another_user_is_refused(folder: Path, name: str) -> None:
+    os.chown(folder / name, 65534, 65534)
+    with pytest.raises(InputError, match="belongs to another user; a search names a command"):
+        kept_search(folder)
+
+
+@pytest.mark.parametrize("name", ["", STATE])
+def test_a_search_that_others_can_change_is_refused(folder: Path, name: str) -> None:
+    (folder / name).chmod(0o777)
+    with pytest.raises(InputError, match="others can write to it"):
+        kept_search(folder)
+
+
+def test_a_pipe_a_link_and_too_much_are_refused_at_once(folder: Path) -> None:
+    state = folder / STATE
+    state.unlink()
+    os.mkfifo(state)
+    with pytest.raises(InputError, match="not a regular file"):
+        kept_search(folder)
+    state.unlink()
+    state.symlink_to("/etc/passwd")
+    with pytest.raises(InputError, match="it is a link"):
+        kept_search(folder)
+    state.unlink()
+    with state.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(InputError, match="larger than"):
+        kept_search(folder)
+    state.write_bytes(b"[" * 100_000)
+    with pytest.raises(RecordError, match="is damaged"):
+        kept_search(folder)
+
+
+def test_the_log_follows_no_link(folder: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (folder / LOG).symlink_to(victim)
+    with pytest.raises(RtgaugeError, match="it is a link"):
+        run_search(folder, kept_search(folder), 0, fresh=False, json=False)
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "was-run").exists()
