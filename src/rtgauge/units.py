@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 
@@ -106,11 +107,20 @@ def format_change(change: float) -> str:
     return f"{change * 100:+.1f} %"
 
 
-def format_share(share: float) -> str:
-    """Format a probability for people: `1 in 33,400`, `2.3%`."""
+def round_up(value: float, digits: int = 3) -> float:
+    """Round a positive number up to this many significant digits, as an upper bound."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return math.ceil(value / unit - 1e-9) * unit
+
+
+def format_share(share: float, *, up: bool = False) -> str:
+    """Format a probability for people: `1 in 33,400`, `2.3%`. `up`: round it up, as an upper bound."""
     if share <= 0:
         return "0"
-    return f"{share * 100:.3g}%" if share >= 0.001 else f"1 in {1 / share:,.0f}"
+    if share < 0.001:
+        one_in = 1 / share
+        return f"1 in {math.floor(one_in) if up else round(one_in):,}"
+    return f"{round_up(share * 100) if up else share * 100:.3g}%"
 
 
 def parse_cpu_list(text: str) -> list[int]:

@@ -131,7 +131,8 @@ def test_a_share_is_judged_by_exact_bounds(good, late, word):
         assert result.evidence["activations_needed"] > good
         assert "too short for 99.999%" in result.reason
     if late == 12:
-        assert result.evidence["activations_needed"] is None
+        assert result.evidence["activations_needed"] > 10 * good
+        assert "too close to tell from so few activations; to tell takes about" in result.reason
     if late == 0 and word == VerdictWord.CANNOT_TELL:
         assert result.evidence["duration_needed_ns"] == 299_572 * 10**6
         assert "--duration 5min" in result.next
@@ -367,7 +368,7 @@ def test_a_run_that_holds_names_the_step_nearest_to_the_bound(tmp_path):
     whole = judge_run(parse_requirement(HARD), make(tmp_path, *steps_of(60_000, 120_000, 90_000)))[0]
     expected = (
         "all 3 loads hold; nearest to the bound: 01-wakeup-cpu, 120 us on CPU 0 of 200us allowed, at "
-        "most 1 in 3,339 late, at 95% confidence"
+        "most 1 in 3,338 late, at 95% confidence if independent"
     )
     assert whole.reason == expected
 

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""Computes exact bounds on the probability that an activation is too late, from the numbers of violations and
-activations.
+"""Bounds the probability that an activation is too late, from the numbers of violations and activations.
 
 Counts may be divided by a design effect (Kish, Survey Sampling, 1965): the number of dependent activations
 that are worth one independent activation. Without it, activations count as independent, which gives the
-tightest bounds.
+tightest bounds. `bench/bounds.py` measures how often the bounds hold.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS, error_of_sum
+from rtgauge.analysis.dependent_quantile import error_of_sum
 
 DEFAULT_CONFIDENCE = 0.95
+POWER = 0.8
+"""A number of activations that is named as enough decides with this probability."""
+MOST_TERMS = 4
+"""Design effects use at most this many cosine terms, so that they see changes as slow as half of the run."""
 
 
 def _check(violations: float, count: float, confidence: float) -> None:
@@ -72,12 +77,12 @@ def activations_needed(
     count: int = 0,
     design_effect: float = 1.0,
 ) -> int | None:
-    """Return the total number of activations needed to show a violation probability of at most `allowed` at
-    `confidence`, accurate to 0.1 %.
+    """Return the total number of activations that show, with probability POWER, a violation probability of at
+    most `allowed` at `confidence`, accurate to 0.1 %.
 
-    It assumes that violations continue at the observed rate (`violations` among `count`, by default none) and
-    with the same `design_effect`, which does not matter without violations. Returns None if this rate is too
-    high. Raises ValueError if `allowed` is not between 0 and 1.
+    It assumes that violations continue at the observed rate (`violations` among `count`, by default none, in
+    which case the number is exact) and with the same `design_effect`. Returns None if this rate is too high.
+    Raises ValueError if `allowed` is not between 0 and 1.
     """
     _check(violations, count, confidence)
     if not 0 < allowed < 1:
@@ -88,37 +93,125 @@ def activations_needed(
     if rate >= allowed:
         return None
 
-    def supports(total: int) -> bool:
-        late = min(total, math.ceil(rate * total))
-        return upper_bound(late / design_effect, total / design_effect, confidence) <= allowed
+    def shows(total: float) -> bool:
+        return upper_bound(_likely(POWER, total, rate), total, confidence) <= allowed
 
-    high = max(count, 1)
-    while not supports(high):
+    return _first(shows, count, design_effect)
+
+
+def activations_to_refute(
+    allowed: float,
+    confidence: float = DEFAULT_CONFIDENCE,
+    *,
+    violations: int,
+    count: int,
+    design_effect: float = 1.0,
+) -> int | None:
+    """Return the total number of activations that show, with probability POWER, a violation probability above
+    `allowed`. Parameters and assumptions as in `activations_needed`. Returns None if the observed rate is not
+    above `allowed`.
+    """
+    _check(violations, count, confidence)
+    rate = violations / count if count else 0.0
+    if rate <= allowed:
+        return None
+
+    def shows(total: float) -> bool:
+        return lower_bound(_likely(1 - POWER, total, rate), total, confidence) > allowed
+
+    return _first(shows, count, design_effect)
+
+
+def _likely(probability: float, total: float, rate: float) -> float:
+    """Return the number of violations that is not exceeded with `probability`, between 0 and `total`."""
+    from scipy.special import ndtri
+
+    # Normal: bdtrik takes no fractions of activations, and does not work beyond 32 bits.
+    number = rate * total + float(ndtri(probability)) * math.sqrt(total * rate * (1 - rate))
+    return min(max(number, 0.0), total)
+
+
+def _first(shows: Callable[[float], bool], least: int, design_effect: float) -> int | None:
+    """Return the smallest number of activations from `least` on, accurate to 0.1 %, of which `shows` is true
+    after division by `design_effect`. None if more than 2^60 are needed.
+    """
+    high = max(least, 1)
+    while not shows(high / design_effect):
         if high > 2**60:
             return None
         high *= 2
     totals = range(high // 2, high, max(1, high // 2000))
-    index = bisect_left(totals, True, key=supports)
+    index = bisect_left(totals, True, key=lambda total: shows(total / design_effect))
     return totals[index] if index < len(totals) else high
 
 
-def design_effect(
-    violations: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
-) -> float:
+@dataclass(frozen=True)
+class Counted:
+    """The `violations` among the `activations` of one run. `variance` is the variance of this number, and
+    `freedom` its degrees of freedom; None if the run cannot show dependence, because it has one window.
+    """
+
+    violations: int
+    activations: int
+    variance: float
+    freedom: float | None
+
+    @classmethod
+    def of_windows(cls, violations: npt.ArrayLike, counts: npt.ArrayLike) -> Counted:
+        """Count the windows of a run. `violations`, `counts`: the numbers in each window, in order; both have
+        the shape (windows,).
+
+        The variance is at least that of independent violations, and that of independent windows. The slowest
+        cosine transforms show the variance of dependent windows (see `dependent_quantile`).
+        """
+        late, every = np.asarray(violations, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+        total, broken, number = float(every.sum()), float(late.sum()), len(late)
+        share = broken / total if total else 0.0
+        variance, freedom = total * share * (1 - share), None
+        if number > 1:
+            scores = late - share * every
+            error, freedom = error_of_sum(scores, MOST_TERMS)
+            variance = max(variance, error**2, number / (number - 1) * float(scores @ scores))
+        return cls(int(broken), int(total), variance, freedom)
+
+
+def design_effect(conditions: Sequence[Sequence[Counted]], confidence: float = DEFAULT_CONFIDENCE) -> float:
     """Return the factor, at least 1, by which to divide counts so that one-sided bounds allow for bursts.
 
-    `violations`, `counts`: the numbers in each window of one run, in order; both have the shape (windows,).
-    The factor is the variance of the sum of violations, divided by the variance if they were independent. It
-    is widened by Student's t because the variance is estimated (Korn and Graubard, Confidence intervals for
-    proportions with small expected number of positive counts, 1998). The factor is 1 for fewer than
-    LEAST_WINDOWS windows or no violation, which cannot show bursts.
+    `conditions`: the runs of each condition, whose counts are added up. The factor is the variance of the sum
+    of violations, divided by the variance if they were independent. Several runs of one condition show the
+    spread between runs, which then replaces the spread within them if it is larger. What exceeds 1 is widened
+    by Student's t, because the variance is estimated (Korn and Graubard, Confidence intervals for proportions
+    with small expected number of positive counts, 1998). The t is two-sided, because the numbers of
+    violations in bursts are skewed. The factor is 1 without a violation, which cannot show bursts.
     """
     from scipy.special import ndtri, stdtrit
 
-    late, every = np.asarray(violations, dtype=np.float64), np.asarray(counts, dtype=np.float64)
-    share = float(late.sum() / every.sum()) if every.sum() else 0.0
-    if len(late) < LEAST_WINDOWS or not 0 < share < 1:
+    every = [run for runs in conditions for run in runs]
+    total, broken = sum(run.activations for run in every), sum(run.violations for run in every)
+    if not 0 < broken < total or confidence <= 0.5:
         return 1.0
-    error, freedom = error_of_sum(late - share * every)
-    widened = float(stdtrit(freedom, confidence) / ndtri(confidence)) if confidence > 0.5 else 1.0
-    return max(1.0, error**2 / (float(every.sum()) * share * (1 - share)) * widened**2)
+    parts = [part for runs in conditions for part in _variances(runs)]
+    variance = sum(part for part, _ in parts)
+    effect = variance / (broken * (1 - broken / total))
+    if effect <= 1:
+        return 1.0
+    below = sum(part**2 / freedom for part, freedom in parts if freedom is not None)
+    if not below:
+        return effect
+    freedom = variance**2 / below  # Satterthwaite, Biometrics Bulletin 2 (1946)
+    return 1 + (effect - 1) * float(stdtrit(freedom, (1 + confidence) / 2) / ndtri(confidence)) ** 2
+
+
+def _variances(runs: Sequence[Counted]) -> list[tuple[float, float | None]]:
+    """Return (variance, degrees of freedom) of the violations of one condition: of each run, or between the
+    runs if that is larger.
+    """
+    within = [(run.variance, run.freedom) for run in runs]
+    total = sum(run.activations for run in runs)
+    if len(runs) < 2 or not total:
+        return within
+    share = sum(run.violations for run in runs) / total
+    squares = sum((run.violations - share * run.activations) ** 2 for run in runs)
+    between = squares * len(runs) / (len(runs) - 1)
+    return [(between, len(runs) - 1.0)] if between > sum(variance for variance, _ in within) else within

@@ -96,10 +96,13 @@ class SumError(NamedTuple):
     freedom: int
 
 
-def error_of_sum(scores: npt.NDArray[np.float64]) -> SumError:
-    """Return the standard error of the sum of a serially dependent series, shape (windows,)."""
+def error_of_sum(scores: npt.NDArray[np.float64], terms: int | None = None) -> SumError:
+    """Return the standard error of the sum of a serially dependent series, shape (windows,).
+
+    `terms`: how many cosine transforms to average, at most one fewer than windows; None: `cosine_terms`.
+    """
     number = len(scores)
-    terms = cosine_terms(number)
+    terms = cosine_terms(number) if terms is None else max(1, min(terms, number - 1))
     angles = np.pi * np.outer(np.arange(1, terms + 1), (np.arange(number) + 0.5) / number)
     transforms = math.sqrt(2 / number) * (np.cos(angles) @ scores)
     return SumError(math.sqrt(number * float(transforms @ transforms) / terms), terms)

@@ -12,9 +12,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from pydantic import Field
 
-from rtgauge.analysis.confidence import DEFAULT_CONFIDENCE, range_coverage, upper_bound
+from rtgauge.analysis.confidence import Counted, design_effect, range_coverage, upper_bound
 from rtgauge.analysis.order_statistics import ranked
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Model, Severity, Step
@@ -96,7 +97,13 @@ class Curve(Model):
         description="the probability that the spread contains the median of many more repeats"
     )
     loss_at_most: float | None = Field(
-        description="upper bound of the share of cycles lost at the sustained period, at 95 % confidence"
+        description="upper bound of the share of cycles lost at the sustained period, at 95 % confidence, if "
+        "losses come in bursts as long as at the next shorter period"
+    )
+    burst_period_ns: int | None = Field(
+        default=None,
+        description="the next shorter period with losses, which shows their bursts; None if no period shows "
+        "bursts, so that loss_at_most assumes independent losses",
     )
     no_end: bool = Field(
         description="nothing was lost at any measured period, so a shorter one may be sustained"
@@ -199,6 +206,17 @@ def without_searches(record: Record) -> Record:
     return replace(record, steps=[step for step in record.steps if step.id not in searched])
 
 
+def _lost(record: Record, step: Step) -> Counted:
+    """Return the lost cycles of a step with their variance."""
+    windows = record.windows(step)
+    chosen = windows.are_of([summary.series for summary in step.main_series if summary.series is not None])
+    index = windows.index[chosen]
+    lost, every = (
+        np.bincount(index, number[chosen]) for number in (windows.missed, windows.count + windows.missed)
+    )
+    return Counted.of_windows(lost[every > 0], every[every > 0])
+
+
 def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
     """Return the curve of steps that differ only in period and repeat; None if no step has a point."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
@@ -209,7 +227,10 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
     shortest = [result.sustained_ns for result in results if result.sustained_ns is not None]
     sustained = max(shortest) if len(shortest) == len(results) else None
     at_sustained = [point for point in points if point.period_ns == sustained]
-    cycles, lost = sum(point.cycles for point in at_sustained), sum(point.lost for point in at_sustained)
+    cycles = sum(point.cycles for point in at_sustained)
+    bursts = next((point.period_ns for point in points if point.lost), None) if cycles else None
+    showing = {point.step for point in points if point.period_ns == bursts}
+    effect = design_effect([[_lost(record, step) for step in steps if step.id in showing]])
     return Curve(
         label=label,
         record=str(record.path),
@@ -221,7 +242,8 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
         sustained_ns=sustained,
         spread_ns=(min(shortest), max(shortest)) if shortest else None,
         coverage=range_coverage(len(shortest)),
-        loss_at_most=upper_bound(lost, cycles, DEFAULT_CONFIDENCE) if cycles else None,
+        loss_at_most=upper_bound(0, cycles / effect) if cycles else None,
+        burst_period_ns=bursts,
         no_end=bool(results) and all(result.failing_ns is None for result in results),
     )
 

@@ -618,6 +618,14 @@ class Exposure(Model):
     measured_s: float = Field(description="0: unknown, for example because an imported file does not give it")
     confidence: float
     share_excluded: float = Field(description="a larger share of violations is excluded with this confidence")
+    assumes_independence: bool = Field(
+        default=False,
+        description="share_excluded assumes independent violations, because the counts cannot show bursts",
+    )
+    between_runs: bool = Field(
+        default=False,
+        description="share_excluded allows for the spread between runs; else it applies to these runs",
+    )
     per_hour_excluded: float | None = Field(
         description="the same as a rate: violations per hour, on all CPUs together"
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from rtgauge.probe.registry import probe_of
@@ -15,7 +16,7 @@ from rtgauge.report.record_view import RecordView, has_distribution, has_release
 from rtgauge.report.table import Cell, Column, Table, Tone, numbers, texts
 from rtgauge.report.tables import missed_known
 from rtgauge.report.text import NONE
-from rtgauge.units import format_count, format_share, format_span, format_time, plural
+from rtgauge.units import format_count, format_share, format_span, format_time, plural, round_up
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
 
 MOST_OUTCOMES = 12
@@ -213,8 +214,12 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
         f"{plural(exposure.activations, 'activation')} in {plural(exposure.runs, 'run')}, "
         f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and {span}"
     )
-    share = format_share(exposure.share_excluded)
+    share = format_share(exposure.share_excluded, up=True)
     excluded = f"at {exposure.confidence:.0%} confidence at most {share} {what}"
+    if exposure.assumes_independence:
+        excluded += " if violations are independent"
+    elif not exposure.between_runs:
+        excluded += " in this run" if exposure.runs == 1 else " in these runs"
     if exposure.per_hour_excluded is not None:
         excluded += f", {_per_hour(exposure.per_hour_excluded)} per hour"
     if exposure.next_s is None or exposure.next_boards is None:
@@ -234,4 +239,5 @@ def reason_text(verdict: Verdict) -> str:
 
 
 def _per_hour(rate: float) -> str:
-    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+    """Return an upper bound of a rate in words."""
+    return f"{math.ceil(rate):,}" if rate >= 10 else f"{round_up(rate, 2):.2g}"

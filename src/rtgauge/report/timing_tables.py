@@ -294,8 +294,16 @@ def _notes(curve: Curve) -> list[str]:
     unfinished = [str(result.repeat) for result in curve.found if not result.complete]
     notes = applying((known > 1, f"{spread} with a probability of {curve.coverage:.0%}."))
     if curve.loss_at_most is not None:
-        lost = f"at most {format_share(curve.loss_at_most)} cycles are lost; more cycles lower this limit."
-        notes.append(f"at {format_time(curve.sustained_ns)}, at 95 % confidence {lost}")
+        bursts = (
+            "losses are independent"
+            if curve.burst_period_ns is None
+            else f"losses come in bursts as long as at {format_time(curve.burst_period_ns)}"
+        )
+        notes.append(
+            f"at {format_time(curve.sustained_ns)}, at 95 % confidence at most "
+            f"{format_share(curve.loss_at_most, up=True)} of the cycles are lost if {bursts}; more cycles "
+            f"lower this limit."
+        )
     return notes + applying(
         (by_master, f"{late}; measure with a master on another machine."),
         (curve.no_end, shortest),

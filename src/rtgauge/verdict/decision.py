@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
+from rtgauge.analysis.confidence import activations_needed, activations_to_refute, design_effect
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, SEGMENT, SeriesSummary, Severity, Step, Verdict, VerdictWord
@@ -29,6 +29,8 @@ LEAST_FOR_EVERY = 10_000
 SAME_PERIOD = Fraction(1, 100)
 """If the interval is this close to the required period, no remark is made: 997 us for 1 ms."""
 LATENCY = "latency"
+INDEPENDENT = "independent violations"
+"""What a bound assumes if the counts cannot show bursts."""
 _BY_LATENESS = {
     VerdictWord.HOLDS: "stays within",
     VerdictWord.MARGINAL: "only just stays within",
@@ -54,29 +56,15 @@ class _Case:
     cpu: int | None
     """The CPU on which the maximum was measured."""
 
-    def design_effect(self, violations: Violations) -> float:
-        """Return how many activations count as one independent activation, because violations come
-        in bursts.
-        """
-        return (
-            1.0
-            if violations.by_window is None
-            else design_effect(*violations.by_window, float(self.requirement.confidence))
-        )
-
-    def at_most(self, violations: Violations) -> float:
-        """Return the largest share of violations that this measurement, with `violations`, does not rule
-        out.
-        """
-        effect = self.design_effect(violations)
-        return upper_bound(
-            violations.possible / effect, violations.activations / effect, float(self.requirement.confidence)
-        )
+    @cached_property
+    def design_effect(self) -> float:
+        """How many activations count as one independent activation, because violations come in bursts."""
+        return design_effect([[self.violations.counted]], float(self.requirement.confidence))
 
     @cached_property
     def supported(self) -> float:
         """The largest share of violations that this measurement does not rule out."""
-        return self.at_most(self.violations)
+        return self.violations.at_most(float(self.requirement.confidence))
 
     def duration_ns(self, activations: int) -> int | None:
         """Return how long (ns) this many activations take on all CPUs; None if unknown or too long."""
@@ -111,11 +99,13 @@ class _Case:
     @cached_property
     def support(self) -> str:
         """Return the statement of confidence that every verdict on a sample needs."""
-        confidence, share = format_percent(self.requirement.confidence), format_share(self.supported)
+        confidence = format_percent(self.requirement.confidence)
+        share = format_share(self.supported, up=True)
+        if_independent = " if violations are independent" if self.violations.assumes_independence else ""
         if self.violations.possible:
-            return f"at {confidence} confidence at most {share} violate"
+            return f"at {confidence} confidence at most {share} violate{if_independent}"
         without = f"{plural(self.violations.activations, 'activation')} without a violation"
-        return f"{without} show, at {confidence} confidence, that at most {share} violate"
+        return f"{without} show, at {confidence} confidence, that at most {share} violate{if_independent}"
 
     def verdict(self, word: VerdictWord, reason: str, following: str, **more: Any) -> Verdict:
         """Return the verdict with its evidence."""
@@ -157,10 +147,10 @@ def _evidence(case: _Case) -> dict[str, Any]:
         "violations_at_margin": case.close.possible,
         "margin": float(case.margin),
         "marks": [f"{mark.severity}: {mark.name}" for mark in case.step.marks],
-        "design_effect": case.design_effect(v),
-        "assumes": "independent activations"
-        if not v.possible
-        else "bursts of violations like those measured",
+        "design_effect": case.design_effect,
+        "violation_variance": v.counted.variance,
+        "degrees_of_freedom": v.counted.freedom,
+        "assumes": INDEPENDENT if v.assumes_independence else "bursts of violations like those measured",
     }
 
 
@@ -215,24 +205,26 @@ def _for_a_share(case: _Case) -> Verdict:
     may = f"{format_share(allowed)} allowed"
     if case.supported <= allowed:
         reason = f"{seen}; {case.support}, {may}"
-        if case.at_most(case.close) > allowed:
+        if case.close.at_most(confidence) > allowed:
             reason += f"; at {float(case.margin):.0%} of the bound it would not hold"
             return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
         return case.verdict(VerdictWord.HOLDS, reason, case.next.when_held())
-    effect = case.design_effect(v)
-    if lower_bound(v.certain / effect, v.activations / effect, confidence) > allowed:
+    if v.at_least(confidence) > allowed:
         reason = f"{seen}: {format_share(v.certain / v.activations)} violate, {may}"
         return case.verdict(VerdictWord.FAILS, reason, case.next.for_failure())
-    needed = activations_needed(
-        allowed, confidence, violations=v.possible, count=v.activations, design_effect=effect
-    )
+    count, effect = v.activations, case.design_effect
+    needed = activations_needed(allowed, confidence, violations=v.possible, count=count, design_effect=effect)
     if needed is None:
         share = format_share(v.possible / v.activations)
-        return _too_short(
-            case, f"{seen}: {share} violate, {may}; this is too close to tell from so few activations", None
+        reason = f"{seen}: {share} violate, {may}; this is too close to tell from so few activations"
+        needed = activations_to_refute(
+            allowed, confidence, violations=v.certain, count=count, design_effect=effect
         )
-    short = f"too short for {format_percent(requirement.hardness)}: {case.support}, {may}"
-    return _too_short(case, f"{short}; to tell takes about {format_count(needed)} activations", needed)
+    else:
+        reason = f"too short for {format_percent(requirement.hardness)}: {case.support}, {may}"
+    if needed is not None:
+        reason += f"; to tell takes about {format_count(needed)} activations"
+    return _too_short(case, reason, needed)
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:

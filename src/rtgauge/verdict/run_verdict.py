@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtgauge.analysis.confidence import activations_needed, upper_bound
+from rtgauge.analysis.confidence import Counted, activations_needed, design_effect, upper_bound
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES, get, preset_of
 from rtgauge.record.alternation import alternation_of
@@ -16,7 +16,7 @@ from rtgauge.record.model import Exposure, Run, Step, StepKey, Verdict, VerdictW
 from rtgauge.record.reader import Record
 from rtgauge.units import NS_PER_S, format_count, format_duration, format_share, format_time
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
-from rtgauge.verdict.decision import interval_remark, judge
+from rtgauge.verdict.decision import INDEPENDENT, interval_remark, judge
 from rtgauge.verdict.next_step import Blame, Done
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.worst import ORDER, worst
@@ -85,9 +85,10 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
         parts.append(f"{format_share(float(requirement.allowed))} allowed")
     if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         what = SHARE_METRICS.get(requirement.metric, "beyond it")
+        independent = " if independent" if evidence["assumes"] == INDEPENDENT else ""
         parts.append(
-            f"at most {format_share(float(evidence['violation_share_at_most']))} {what}, at "
-            f"{format_percent(requirement.confidence)} confidence"
+            f"at most {format_share(float(evidence['violation_share_at_most']), up=True)} {what}, at "
+            f"{format_percent(requirement.confidence)} confidence{independent}"
         )
     return ", ".join(parts)
 
@@ -273,24 +274,26 @@ def exposure_of(
     """Return how much all judged steps measured together, and which rate of violations this excludes; None if
     they have no activations.
 
-    Violations in bursts count less, according to each step's design effect. The excluded rate applies to this
-    mix of loads.
+    The design effect of all steps together allows for bursts and, if a condition has several runs, for the
+    spread between runs. The excluded rate applies to this mix of loads.
     """
     counted = [(step, verdict.evidence) for step, verdict in judged if verdict.evidence.get("activations")]
     if not counted:
         return None
     confidence = float(requirement.confidence)
-    activations = sum(int(evidence["activations"]) for _, evidence in counted)
-    violations = sum(int(evidence["violations_possible"]) for _, evidence in counted)
-    effects = [float(evidence["design_effect"]) for _, evidence in counted]
-    effective = sum(
-        int(evidence["activations"]) / effect for (_, evidence), effect in zip(counted, effects, strict=True)
-    )
-    broken = sum(
-        int(evidence["violations_possible"]) / effect
-        for (_, evidence), effect in zip(counted, effects, strict=True)
-    )
-    share = upper_bound(broken, effective, confidence)
+    conditions: dict[str, list[Counted]] = {}
+    for step, evidence in counted:
+        of_step = Counted(
+            int(evidence["violations_possible"]),
+            int(evidence["activations"]),
+            float(evidence["violation_variance"]),
+            evidence["degrees_of_freedom"],
+        )
+        conditions.setdefault(condition_of(step.key), []).append(of_step)
+    every = [run for runs in conditions.values() for run in runs]
+    activations, violations = sum(run.activations for run in every), sum(run.violations for run in every)
+    effect = design_effect(list(conditions.values()), confidence)
+    share = upper_bound(violations / effect, activations / effect, confidence)
     seconds = sum(_measured_s(step) for step, _ in counted)
     target = 10.0 ** (math.ceil(math.log10(share)) - 1)
     needed = (
@@ -299,7 +302,7 @@ def exposure_of(
             confidence,
             violations=violations,
             count=activations,
-            design_effect=activations / effective,
+            design_effect=effect,
         )
         if target >= RAREST
         else None
@@ -310,10 +313,12 @@ def exposure_of(
         violations=violations,
         runs=len({(key.repeat, key.targets.get("self")) for key in keys}),
         boots=_boots([step for step, _ in counted], run),
-        conditions=len({condition_of(key) for key in keys}),
+        conditions=len(conditions),
         measured_s=seconds,
         confidence=confidence,
         share_excluded=share,
+        assumes_independence=not violations or all(run.freedom is None for run in every if run.violations),
+        between_runs=any(len(runs) > 1 for runs in conditions.values()),
         per_hour_excluded=share * activations / seconds * 3600 if seconds else None,
         next_share=target,
         next_s=None if needed is None or not seconds else seconds * needed / activations,

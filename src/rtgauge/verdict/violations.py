@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, upper_bound
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.windows import UNKNOWN, Windows, largest, least
 
@@ -33,6 +35,28 @@ class Violations:
     missed: int
     by_window: tuple[IntArray, IntArray] | None = field(default=None, compare=False, repr=False)
     """Possible violations and activations in each stretch of time, in order, at most MOST_STRETCHES."""
+
+    @cached_property
+    def counted(self) -> Counted:
+        """The possible violations with their variance."""
+        if self.by_window is not None:
+            return Counted.of_windows(*self.by_window)
+        return Counted.of_windows([self.possible], [self.activations])
+
+    @property
+    def assumes_independence(self) -> bool:
+        """Whether bounds assume independent violations, because the counts cannot show bursts."""
+        return not self.possible or self.counted.freedom is None
+
+    def at_most(self, confidence: float) -> float:
+        """Return the largest share of violations that these counts do not rule out, one-sided."""
+        effect = design_effect([[self.counted]], confidence)
+        return upper_bound(self.possible / effect, self.activations / effect, confidence)
+
+    def at_least(self, confidence: float) -> float:
+        """Return the smallest share of violations that these counts do not rule out, one-sided."""
+        effect = design_effect([[self.counted]], confidence)
+        return lower_bound(self.certain / effect, self.activations / effect, confidence)
 
 
 def _without_signs(low: int | None, high: int | None) -> tuple[int | None, int | None]:

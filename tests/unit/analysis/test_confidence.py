@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, norm, t
+from scipy.stats import binom
 
-from rtgauge.analysis.confidence import activations_needed, design_effect, lower_bound, upper_bound
+from rtgauge.analysis.confidence import (
+    Counted,
+    activations_needed,
+    activations_to_refute,
+    design_effect,
+    lower_bound,
+    upper_bound,
+)
 from tests.support.repeated_runs import MEDIAN_NS, System, latencies
 
 
@@ -90,30 +97,91 @@ def test_impossible_counts_are_refused(arguments):
         upper_bound(*arguments)
 
 
-def test_the_design_effect_of_bursts_is_what_it_takes_for_a_bound_to_hold():
-    """Latencies that depend on the one before (AR(1) 0.999), 60 windows of 1,000: how often the 95 % bound on
-    the share above their 90 % quantile holds.
+def bound(runs, confidence=0.95):
+    """Return the upper bound of runs of one condition, each given as (violations, counts) by window."""
+    counted = [Counted.of_windows(*run) for run in runs]
+    effect = design_effect([counted], confidence)
+    late, every = sum(run.violations for run in counted), sum(run.activations for run in counted)
+    return upper_bound(late / effect, every / effect, confidence)
+
+
+@pytest.mark.parametrize("windows", [10, 19, 60])
+def test_the_design_effect_of_bursts_is_what_it_takes_for_a_bound_to_hold(windows):
+    """Bursts of 100 violations, 2 a window on average: how often the 95 % bound on their share holds."""
+    rng = np.random.default_rng(5)
+    plain = held = 0
+    for _ in range(400):
+        late = 100 * rng.poisson(2, windows)
+        every = np.full(windows, 10_000)
+        plain += upper_bound(int(late.sum()), int(every.sum())) >= 0.02
+        held += bound([(late, every)]) >= 0.02
+    assert plain < 280
+    assert held >= 372
+
+
+def test_latencies_that_depend_on_the_one_before_have_a_bound_that_holds():
+    """AR(1) 0.999, 60 windows of 1,000: how often the 95 % bound on the share above their 90 % quantile
+    holds.
     """
     rng = np.random.default_rng(5)
     system = System(0.999, 1_000)
     limit = MEDIAN_NS * np.exp(0.35 * 1.2815515655446004)
-    plain = held = 0
-    for _ in range(60):
-        late = (latencies(system, rng) > limit).sum(axis=1)
-        count = late.size * system.per_window
-        effect = design_effect(late, np.full(late.size, system.per_window))
-        plain += upper_bound(int(late.sum()), count) >= 0.1
-        held += upper_bound(late.sum() / effect, count / effect) >= 0.1
-    assert plain < 45
-    assert held >= 50  # 90 % of many; with fewer bursts in a run it is less
+    every = np.full(60, system.per_window)
+    held = sum(bound([((latencies(system, rng) > limit).sum(axis=1), every)]) >= 0.1 for _ in range(100))
+    assert held >= 93
 
 
-def test_independent_violations_widen_a_bound_by_students_t_alone():
+def test_a_burst_in_one_step_is_not_diluted_by_calm_steps():
+    """783 of 100,310 violated, nearly all in bursts of one step: no bound lies below this share."""
+    bursty = Counted.of_windows([0, 0, 390, 0, 0, 0, 391, 0, 0, 0], [1_000] * 10)
+    calm = [
+        Counted.of_windows([0, 0, 1, 0, 0, 0, 0, 1, 0, 0], [4_515] * 10),
+        Counted.of_windows([0], [45_160]),
+    ]
+    conditions = [[bursty], *([run] for run in calm)]
+    late, every = 783, 10_000 + 45_150 + 45_160
+    effect = design_effect(conditions)
+    assert effect > 300
+    assert upper_bound(late / effect, every / effect) > late / every
+
+
+def test_runs_of_one_condition_that_differ_widen_the_bound():
+    """The rate of each run is drawn from a gamma distribution (standard deviation: half of the mean)."""
+    rng = np.random.default_rng(7)
+    every = np.full(10, 1_000)
+    held = alone = 0
+    for _ in range(400):
+        runs = [(rng.binomial(1_000, 0.02 * rng.gamma(4, 1 / 4), 10), every) for _ in range(5)]
+        held += bound(runs) >= 0.02
+        one = (np.concatenate([late for late, _ in runs]), np.tile(every, 5))
+        alone += upper_bound(int(one[0].sum()), int(one[1].sum())) >= 0.02
+    assert held >= 372
+    assert alone < 320
+
+
+def test_independent_violations_hardly_widen_a_bound():
     rng = np.random.default_rng(6)
-    effects = [design_effect(rng.binomial(1_000, 0.01, 200), np.full(200, 1_000)) for _ in range(200)]
-    assert np.mean(effects) == pytest.approx((t.ppf(0.95, 13) / norm.ppf(0.95)) ** 2, rel=0.1)
+    every = np.full(200, 1_000)
+    runs = [rng.binomial(1_000, 0.01, 200) for _ in range(200)]
+    ratios = [bound([(late, every)]) / upper_bound(int(late.sum()), 200_000) for late in runs]
+    assert min(ratios) == pytest.approx(1)
+    assert np.mean(ratios) < 1.06
 
 
-@pytest.mark.parametrize("late", [[0] * 60, [10] * 60, [5] * 10])
+@pytest.mark.parametrize("late", [[0] * 60, [10] * 60, [5]])
 def test_without_violations_or_windows_to_see_bursts_in_there_is_no_design_effect(late):
-    assert design_effect(late, [10] * len(late)) == 1
+    assert design_effect([[Counted.of_windows(late, [10] * len(late))]]) == 1
+
+
+@pytest.mark.parametrize(("rate", "allowed"), [(0.01, 0.012), (0.02, 0.018)])
+def test_the_activations_named_as_enough_decide_with_80_percent_probability(rate, allowed):
+    count = 10_000
+    how = {"violations": round(rate * count), "count": count}
+    above = rate > allowed
+    needed = activations_to_refute(allowed, **how) if above else activations_needed(allowed, **how)
+    late = np.random.default_rng(8).binomial(needed, rate, 1_000)
+    decided = [
+        lower_bound(int(each), needed) > allowed if above else upper_bound(int(each), needed) <= allowed
+        for each in late
+    ]
+    assert np.mean(decided) == pytest.approx(0.8, abs=0.04)

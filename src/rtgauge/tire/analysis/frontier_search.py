@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from rtgauge.analysis.confidence import range_coverage, upper_bound
+from rtgauge.analysis.confidence import Counted, design_effect, range_coverage, upper_bound
 from rtgauge.record.model import Model
 from rtgauge.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE
 from rtgauge.tire.probe import MOST_NODES
@@ -66,6 +66,13 @@ class Outcome:
 
     deadlines: int
     missed: int
+    counted: Counted | None = None
+    """The missed deadlines with their variance; None: unknown, so each counts as independent."""
+
+    @property
+    def misses(self) -> Counted:
+        """The missed deadlines with their variance."""
+        return self.counted or Counted.of_windows([self.missed], [self.deadlines])
 
 
 Trial = tuple[int, int]
@@ -106,7 +113,10 @@ class Frontier(Model):
     nodes: int | None = Field(description="largest n that held in all its runs, even when confirmed")
     runs: int = Field(description="number of runs with `nodes`, all without a miss")
     deadlines: int = Field(description="number of deadlines in these runs")
-    share_at_most: float | None = Field(description="95 % upper bound on the share of missed deadlines")
+    share_at_most: float | None = Field(
+        description="95 % upper bound on the share of missed deadlines, if they come in bursts as long as at "
+        "`misses` nodes, or independently without such runs"
+    )
     misses: int | None = Field(description="smallest n with a missed deadline; None: none up to the limit")
     low: int = Field(description="smallest result of a bisection; 0: even the smallest tire missed")
     high: int = Field(description="largest result of a bisection")
@@ -180,13 +190,15 @@ def _frontier(
     ends = [bracket.holds or 0 for bracket in brackets]
     of_frontier = [outcome for (tried, _), outcome in trials.items() if tried == nodes]
     deadlines = sum(outcome.deadlines for outcome in of_frontier)
+    misses = min((tried for (tried, _), outcome in trials.items() if outcome.missed), default=None)
+    effect = design_effect([[outcome.misses for (tried, _), outcome in trials.items() if tried == misses]])
     return Frontier(
         threads=search.threads,
         nodes=nodes,
         runs=len(of_frontier),
         deadlines=deadlines,
-        share_at_most=upper_bound(0, deadlines) if deadlines else None,
-        misses=min((tried for (tried, _), outcome in trials.items() if outcome.missed), default=None),
+        share_at_most=upper_bound(0, deadlines / effect) if deadlines else None,
+        misses=misses,
         low=min(ends),
         high=max(ends),
         bisections=search.bisections,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from rtgauge.analysis.confidence import upper_bound
+from rtgauge.analysis.confidence import design_effect, upper_bound
 from rtgauge.analysis.record_names import system_name
 from rtgauge.record.model import Model, Severity, Step, worst_severity
 from rtgauge.record.reader import Record
@@ -44,6 +44,9 @@ class Cell(Model):
     deadlines: int
     missed: int
     worst_mark: Severity | None
+    design_effect: float = Field(
+        default=1.0, description="how many deadlines count as one, because misses come in bursts"
+    )
 
     @property
     def held(self) -> bool:
@@ -57,8 +60,8 @@ class Cell(Model):
 
     @property
     def share_at_most(self) -> float:
-        """The 95 % upper bound on the share of missed deadlines (Clopper-Pearson, steps independent)."""
-        return upper_bound(self.missed, self.deadlines) if self.deadlines else 1.0
+        """The 95 % upper bound on the share of missed deadlines."""
+        return upper_bound(self.missed / self.design_effect, self.deadlines / self.design_effect)
 
 
 class Edge(Model):
@@ -136,6 +139,7 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
                 deadlines=sum(run.deadlines for run in repeats),
                 missed=sum(run.missed for run in repeats),
                 worst_mark=worst_severity(run.worst_mark for run in repeats),
+                design_effect=design_effect([[run.misses for run in repeats]]),
             )
             for (threads, nodes), repeats in sorted(runs_of_cell.items())
         ]
@@ -282,7 +286,7 @@ def meanings(steps: Sequence[Step]) -> dict[str, int]:
 
 def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]) -> TireResults:
     tire = [step for step in steps if is_tire(step)]
-    fast, paced = fast_runs(tire), paced_runs(tire)
+    fast, paced = fast_runs(tire), paced_runs(tire, record=record)
     points, switch_ns = speed_points(fast), switch_costs(steps)
     cpus = max((len(step.cpus) for step in tire), default=1) or 1
     maps = real_time_maps(paced)

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from rtgauge.analysis.confidence import Counted
 from rtgauge.errors import RecordError
 from rtgauge.record.model import Result, Severity, Step
+from rtgauge.record.reader import Record
 from rtgauge.tire.probe import PROBE
+from rtgauge.verdict.violations import count_violations
 
 STOPPED_EARLY = ("stopped", "died")
 """End reasons of steps that ran shorter than planned. A continued record repeats them."""
@@ -89,6 +92,13 @@ class PacedRun:
     deadlines: int
     missed: int
     worst_mark: Severity | None = None
+    counted: Counted | None = None
+    """The missed deadlines with their variance; None: unknown, so each counts as independent."""
+
+    @property
+    def misses(self) -> Counted:
+        """The missed deadlines with their variance."""
+        return self.counted or Counted.of_windows([self.missed], [self.deadlines])
 
     @property
     def held(self) -> bool:
@@ -175,9 +185,18 @@ def too_short(steps: Sequence[Step]) -> int:
     return number
 
 
-def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[PacedRun]:
-    """Return every real-time run with a deadline. `whole_only`: leave out runs that stopped early. Raises
-    RecordError for a damaged result.
+def _misses(record: Record, step: Step, period_ns: int) -> Counted | None:
+    """Count the responses that took longer than the period, window by window."""
+    numbers = [each.series for each in step.series if each.metric == "response" and each.series is not None]
+    return count_violations(record.windows(step), period_ns, series=numbers).counted if numbers else None
+
+
+def paced_runs(
+    steps: Sequence[Step], *, whole_only: bool = False, record: Record | None = None
+) -> list[PacedRun]:
+    """Return every real-time run with a deadline. `whole_only`: leave out runs that stopped early. `record`:
+    where the steps' windows are, which show whether misses come in bursts. Raises RecordError for a damaged
+    result.
     """
     runs: list[PacedRun] = []
     for step in steps:
@@ -195,6 +214,7 @@ def paced_runs(steps: Sequence[Step], *, whole_only: bool = False) -> list[Paced
                 deadlines=deadlines,
                 missed=_number(step, result, "deadline_missed"),
                 worst_mark=step.worst,
+                counted=None if record is None else _misses(record, step, PROBE.own(step.key).period_ns),
             )
         )
     return runs

@@ -53,7 +53,10 @@ def _fits(run: PacedRun, wanted: Wanted) -> bool:
 def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
     """Return the outcomes of the runs that belong to a search, by (nodes, repeat)."""
     fitting = [run for run in paced if _fits(run, wanted)]
-    return {(run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed) for run in fitting}
+    return {
+        (run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed, run.counted)
+        for run in fitting
+    }
 
 
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
@@ -98,7 +101,7 @@ def states(
     record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]
 ) -> list[tuple[Wanted, State]]:
     """Return every search with its state."""
-    paced = paced_runs(steps, whole_only=True)
+    paced = paced_runs(steps, whole_only=True, record=record)
     every = searches(record, steps, aims, policies)
     return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in every]
 

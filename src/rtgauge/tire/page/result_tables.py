@@ -23,7 +23,7 @@ from rtgauge.tire.page.labels import (
     threads_name,
 )
 from rtgauge.tire.page.map_figures import map_title
-from rtgauge.units import format_time, plural
+from rtgauge.units import format_time, plural, round_up
 
 MARKED = "* marked doubtful or invalid; read it with care."
 
@@ -193,7 +193,7 @@ def _search_cells(frontier: Frontier | None) -> list[str]:
         return [NONE] * 4
     nodes = f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
     nodes = "none held" if frontier.nodes is None else nodes
-    share = NONE if frontier.share_at_most is None else f"{frontier.share_at_most * 100:.2g} %"
+    share = NONE if frontier.share_at_most is None else f"{round_up(frontier.share_at_most * 100, 2):.2g} %"
     ends = f"{whole(frontier.low)} … {whole(frontier.high)}"
     return [nodes, ends, f"{frontier.runs} / {whole(frontier.deadlines)}", share]
 
@@ -231,7 +231,7 @@ def frontier_grid(results: TireResults) -> Table | None:
             "search: the largest n at which every run met every deadline. Near the frontier, the end of a "
             "bisection is random; the median of many lies between the smallest and the largest end with "
             f"{sure * 100:.0f} % confidence. misses at most: the 95 % upper confidence bound on the share "
-            "of missed deadlines."
+            "of missed deadlines, if misses come in bursts as long as at the smallest n that missed one."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
     rows = [_frontier_row(row, results)[:width] for row in results.frontiers]
@@ -246,9 +246,10 @@ def cells_grids(results: TireResults) -> list[Table]:
         for cell in plot.cells:
             name = threads_name(cell.threads, results) + _star(cell.worst_mark)
             counts = [whole(cell.nodes), str(cell.runs), whole(cell.deadlines), whole(cell.missed)]
-            shares = [f"{cell.share * 100:.3g} %", f"{cell.share_at_most * 100:.2g} %"]
+            shares = [f"{cell.share * 100:.3g} %", f"{round_up(cell.share_at_most * 100):.3g} %"]
             rows.append([name, *counts, *shares])
         notes = [MARKED] if any(_star(cell.worst_mark) for cell in plot.cells) else []
+        notes.append("at most: allows for bursts of misses; a row without a miss assumes independent misses.")
         columns = [*texts(""), *numbers("nodes", "runs", "deadlines", "missed", "share", "at most (95 %)")]
         grids.append(Table(map_title(plot), columns, rows, notes))
     return grids

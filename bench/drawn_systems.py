@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Draws latencies of systems whose long-run distribution is known exactly: the independent truth of
+`bounds.py`.
+
+A latency is `MEDIAN_NS` times a log-normal factor of each activation, times a slow factor of the machine's
+state. The state makes the kinds. It is drawn in time, and knows nothing of windows, design effects or
+estimators.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.signal import lfilter
+from scipy.special import ndtr
+
+MEDIAN_NS = 20_000
+SIGMA = 0.35
+"""Standard deviation of the logarithm of an activation's factor."""
+WORSE = math.log(8)
+"""The logarithm of the factor in a burst or an episode."""
+DRIFT = 0.1
+"""Standard deviation of the logarithm of a drift's factor, and of the factor of a run in `repeated`."""
+LONGEST_BURST_S = 0.1
+"""The mean length of a burst, if a run has at least BURSTS of them."""
+BURSTS, EPISODES, DRIFTS = 20, 20, 20
+"""How many bursts (at least), how many episodes, and how many correlation times of the drift a run lasts."""
+
+KINDS = ("independent", "bursty", "episodic", "drifting", "repeated")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of one kind, with `per_s` activations a second; its state is bad for a share `bad` of the
+    time.
+    """
+
+    kind: str
+    seconds: int = 60
+    per_s: int = 1_000
+    bad: float = 0.1
+
+    def latencies(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """Return the latencies (ns) of one run, a row a second."""
+        number = self.seconds * self.per_s
+        state = self._state(rng, number)
+        values = MEDIAN_NS * np.exp(SIGMA * rng.standard_normal(number) + state)
+        return values.reshape(self.seconds, self.per_s)
+
+    def _state(self, rng: np.random.Generator, number: int) -> npt.NDArray[np.float64] | float:
+        match self.kind:
+            case "bursty":
+                burst_s = min(LONGEST_BURST_S, self.bad * self.seconds / BURSTS)
+                return WORSE * self._alternating(rng, number, burst_s)
+            case "episodic":
+                return WORSE * self._alternating(rng, number, self.bad * self.seconds / EPISODES)
+            case "drifting":
+                keeps = math.exp(-DRIFTS / number)
+                shocks = rng.standard_normal(number)
+                shocks[1:] *= math.sqrt(1 - keeps**2)
+                return DRIFT * np.asarray(lfilter([1], [1, -keeps], shocks))
+            case "repeated":
+                return float(rng.normal(0, DRIFT))
+            case _:
+                return 0.0
+
+    def _alternating(self, rng: np.random.Generator, number: int, bad_s: float) -> npt.NDArray[np.float64]:
+        """Return 1 in bad states and 0 in good ones, whose lengths are exponential."""
+        good_s = bad_s * (1 - self.bad) / self.bad
+        pairs = int(2 * self.seconds / (bad_s + good_s)) + 30
+        lengths = rng.exponential(1, (pairs, 2)) * [good_s, bad_s]
+        first_is_bad = rng.random() < self.bad  # exponential lengths forget how long the state has lasted
+        ends = np.cumsum(lengths[:, ::-1] if first_is_bad else lengths)
+        state = np.searchsorted(ends, np.arange(number) / self.per_s, side="right") % 2
+        return (1 - state if first_is_bad else state).astype(np.float64)
+
+    def share_above(self, bound_ns: float) -> float:
+        """Return the long-run share of latencies above `bound_ns`."""
+        score = math.log(bound_ns / MEDIAN_NS)
+        if self.kind in {"bursty", "episodic"}:
+            calm, bad = (1 - ndtr((score - shift) / SIGMA) for shift in (0, WORSE))
+            return float((1 - self.bad) * calm + self.bad * bad)
+        spread = SIGMA if self.kind == "independent" else math.hypot(SIGMA, DRIFT)
+        return float(1 - ndtr(score / spread))
+
+    def quantile_ns(self, share: float) -> float:
+        """Return the latency that a `share` of all latencies does not exceed in the long run."""
+        ends = (MEDIAN_NS / 100, MEDIAN_NS * 1e4)
+        return float(brentq(lambda ns: self.share_above(ns) - (1 - share), *ends))
