@@ -241,7 +241,7 @@ def test_in_kernel_space_xenomais_latency_measures_a_task_or_the_timers_handler(
     [("cobalt-latency-t1.txt", "thread", 5.7), ("cobalt-latency-t2.txt", "irq", 3.1)],
 )
 def test_what_xenomais_latency_printed_of_kernel_space(file: str, context: str, least_us: float):
-    measurement = parse_screen(lines(CAPTURED / file), file)
+    (measurement,) = parse_screen(lines(CAPTURED / file), file)
     assert (measurement.parameters["space"], measurement.parameters["context"]) == ("kernel", context)
     (series,) = measurement.series
     assert series.minimum_ns is not None

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Reads the text output of cyclictest and cyclicdeadline. rt_tests.py reads their JSON.
+"""Reads the text output of cyclictest, cyclicdeadline and signaltest. rt_tests.py reads their JSON.
 
 The text (-h, -H, --histfile, -v, and lines `T: 0 (...)`) differs between versions and options. In a row, all
 separators are spaces, or all but the first are tabs. With two threads or more, -H adds a last column to the
 rows and to Total, Max and Overflows, but not to Min and Avg. Rows without samples and `Total:` may be
 missing. A list of overflow cycles may end in `# 00128 others`. Without -q, the lines are repeated after
 cursor movements. -v prints one line per sample: thread, cycle, latency. Only the widths in a `T:` line show
-whether -N was given: Act and Avg have %8ld in ns, %5ld in us.
+whether -N was given: Act and Avg have %8ld in ns, %5ld in us. signaltest's `T:` lines have no interval.
+
+A file can hold several runs, such as a log to which each run appends. A run begins where a counter starts
+again, where a thread has another id, or where a line comes that each run prints once.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
-from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
 from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import OVERFLOW_CYCLES, Mark, Result
 from rtgauge.units import format_time, plural
@@ -85,7 +88,7 @@ _FIGURE = re.compile(
 )
 _CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:((?:\s+[0-9]{1,12})*)(?:\s*#\s*([0-9]{1,12})\s+others)?")
 _LIVE = re.compile(
-    r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]+\)\s*(?:P:\s*([0-9]{1,3})\s*)?I:\s*([0-9]{1,12})\s*C:\s*([0-9]{1,18})"
+    r"T:\s*([0-9]{1,6})\s*\(\s*([0-9]{1,12})\)\s*(?:P:\s*([0-9]{1,3})\s*)?(?:I:\s*([0-9]{1,12})\s*)?C:\s*([0-9]{1,18})"
     r"\s*Min:\s*(-?[0-9]{1,18})\s*Act:\s*-?[0-9]{1,18}\s*Avg:\s*(-?[0-9]{1,18})\s*Max:\s*(-?[0-9]{1,18})"
 )
 _WIDTHS = re.compile(r"Act:( *-?[0-9]{1,18}) Avg:( *-?[0-9]{1,18}) Max:")
@@ -95,10 +98,13 @@ LEAST_PLAUSIBLE = 1000
 """A minimum that would be at least this many us shows that the values are in ns."""
 _SAMPLE = re.compile(r"([0-9]{1,6}):\s*([0-9]{1,15}):\s*(-?[0-9]{1,12})")
 _DMA = re.compile(r"#\s*/dev/cpu_dma_latency set to ([0-9]{1,9})\s*us")
+_LINE_NUMBER = re.compile(r"[0-9]{1,5}[:.)|]?[ \t]+(?=[0-9]{6,}[ \t])")
+"""The number of a line before a row of a histogram, whose values have six digits or more."""
 _RECOGNISED = re.compile(
-    r"^[ \t]*(?:#[ \t]*(?:Histogram[ \t]*$|Total:|Min Latencies:|Max Latencies:|Histogram "
-    r"Overflows)|T:[ \t]*[0-9]+[ \t]*\([ \t]*[0-9]+\)[ \t]*[PI]:"
-    r"|[0-9]{1,6}:[ \t]+[0-9]{1,15}:[ \t]+-?[0-9]+[ \t]*$|[0-9]{6} [0-9]{6}(?:[ \t][0-9]{6,})*[ \t]*$)",
+    r"^[ \t]*+(?:#[ \t]*+(?:Histogram[ \t]*+$|Total:|Min Latencies:|Max Latencies:|Histogram "
+    r"Overflows)|[0-9]{1,6}:[ \t]+[0-9]{1,15}:[ \t]+-?[0-9]+[ \t]*+$"
+    r"|(?:[0-9]{1,5}[:.)|]?[ \t]++)?[0-9]{6} [0-9]{6}(?:[ \t][0-9]{6,})*+[ \t]*+$)"
+    r"|\bT:[ \t]*+[0-9]++[ \t]*+\([ \t]*+[0-9]++\)[ \t]*+[PI]:",
     re.MULTILINE,
 )
 
@@ -120,8 +126,34 @@ def _unit_of(field: str) -> int | None:
     return 1 if len(field) == 8 else None
 
 
+@dataclass
+class _Live:
+    """The figures in a `T:` line. `interval_us`: None if it has none (signaltest)."""
+
+    task: int
+    priority: int
+    interval_us: int | None
+    cycles: int
+    minimum: int
+    average: int
+    maximum: int
+
+    @property
+    def interval_ns(self) -> int | None:
+        """The interval of the thread."""
+        return None if self.interval_us is None else self.interval_us * 1000
+
+    def continues(self, earlier: _Live) -> bool:
+        """Return whether this line can follow `earlier` in the same run."""
+        # A thread that has not started has the id 0.
+        same = earlier.task in {0, self.task} and self.priority == earlier.priority
+        same = same and self.interval_us == earlier.interval_us
+        wider = not earlier.cycles or (self.minimum <= earlier.minimum and self.maximum >= earlier.maximum)
+        return same and wider and self.cycles >= earlier.cycles
+
+
 class ScreenText:
-    """Parses the lines of a file."""
+    """Parses the lines of one run."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -130,7 +162,7 @@ class ScreenText:
         self.cycle_lists: dict[int, tuple[list[int], int]] = {}
         """Thread -> the listed cycles with a latency above the histogram, and the number of further cycles.
         """
-        self.live: dict[int, list[int]] = {}
+        self.live: dict[int, _Live] = {}
         self.samples: dict[int, _Samples] = {}
         self.smi: dict[int, int] = {}
         """Thread -> its count of system management interrupts (--smi)."""
@@ -139,54 +171,83 @@ class ScreenText:
         self.units_ns: set[int] = set()
         """Units (ns) found from the field widths of the `T:` lines."""
         self.dma_latency_us: int | None = None
-        self.deadline = False
-        """Whether the `T:` lines have no priority, as cyclicdeadline prints them."""
+        self.tool = "cyclictest"
+        """The program that prints `T:` lines of this form."""
 
     def damaged(self, problem: str) -> InputError:
         """Make the error that reports this problem."""
         return InputError(f"{self.name} is a damaged cyclictest file: {problem}")
 
-    def take(self, number: int, line: str) -> None:
-        """Parse a non-empty line without surrounding spaces."""
+    @property
+    def _ended(self) -> bool:
+        """Whether the figures below the histogram, which end a run, have begun."""
+        return bool(self.figures)
+
+    def take(self, number: int, line: str) -> bool:
+        """Parse a non-empty line without surrounding spaces. Return False if it begins another run."""
         if line[0].isdigit():
-            self._take_numbers(number, line)
-        elif line[0] == "#":
-            self._take_figures(number, line)
-        elif "T:" in line:
-            self.take_live(line)
+            return self._take_numbers(number, line)
+        if line[0] == "#":
+            return self._take_figures(line)
+        return "T:" not in line or self.take_live(line)
 
-    def take_live(self, line: str) -> None:
-        """Parse a `T:` line, which may follow other text; ignore any other line."""
-        if match := _LIVE.search(line):
-            self.deadline = self.deadline or match[2] is None
-            self.live[int(match[1])] = [int(part or 0) for part in match.groups()[1:]]
-            if widths := _WIDTHS.search(line):
-                units = map(_unit_of, widths.groups())
-                self.units_ns |= {unit for unit in units if unit is not None}
-            if smi := _SMI.search(line, match.end()):
-                self.smi[int(match[1])] = int(smi[1])
+    def take_live(self, line: str) -> bool:
+        """Parse a `T:` line, which may follow other text, and ignore any other line. Return False if it
+        begins another run.
+        """
+        match = _LIVE.search(line)
+        if match is None:
+            return True
+        thread, interval = int(match[1]), None if match[4] is None else int(match[4])
+        task, priority, *figures = (int(match[group] or 0) for group in (2, 3, 5, 6, 7, 8))
+        live = _Live(task, priority, interval, *figures)
+        earlier = self.live.get(thread)
+        if self.samples or self._ended or (earlier is not None and not live.continues(earlier)):
+            return False
+        self.live[thread] = live
+        self.tool = (
+            "signaltest" if interval is None else "cyclicdeadline" if match[3] is None else "cyclictest"
+        )
+        if widths := _WIDTHS.search(line):
+            units = map(_unit_of, widths.groups())
+            self.units_ns |= {unit for unit in units if unit is not None}
+        if smi := _SMI.search(line, match.end()):
+            self.smi[thread] = int(smi[1])
+        return True
 
-    def _take_numbers(self, number: int, line: str) -> None:
-        """Parse a sample of -v, or a row of a histogram."""
+    def goes_on(self, earlier: ScreenText) -> bool:
+        """Return whether a thread has more cycles than the same thread of an earlier run, which it can
+        continue.
+        """
+        both = ((live, earlier.live[thread]) for thread, live in self.live.items() if thread in earlier.live)
+        return any(live.continues(before) and live.cycles > before.cycles for live, before in both)
+
+    def _take_numbers(self, number: int, line: str) -> bool:
+        """Parse a sample of -v, or a row of a histogram. Return False if it begins another run."""
         if ":" in line and (match := _SAMPLE.fullmatch(line)):
-            self.sample(int(match[1]), int(match[2]), int(match[3]))
-        elif match := _ROW.fullmatch(line):
+            return self.sample(int(match[1]), int(match[2]), int(match[3]))
+        if numbered := _LINE_NUMBER.match(line):
+            line = line[numbered.end() :]
+        if match := _ROW.fullmatch(line):
+            if self._ended:
+                return False
             value = int(match[1])
             if self.rows and value <= next(reversed(self.rows)):
                 raise self.damaged(
                     f"in line {number}, row {value} comes after row {next(reversed(self.rows))}"
                 )
             self.rows[value] = [int(part) for part in match[2].split()]
-        else:
+        elif "T:" in line:
+            return self.take_live(line)
+        elif self.rows and not self._ended:
             raise self.damaged(f"line {number} is not a row of a histogram: '{line[:40]}'")
+        return True
 
-    def _take_figures(self, number: int, line: str) -> None:
-        """Parse a line that begins with `#`."""
+    def _take_figures(self, line: str) -> bool:
+        """Parse a line that begins with `#`. Return False if it begins another run."""
         if match := _FIGURE.match(line):
             if match[1] in self.figures:
-                raise self.damaged(
-                    f"line {number} is a second '{match[1]}'; does the file have two measurements?"
-                )
+                return False
             self.figures[match[1]] = [int(part) for part in match[2].split()]
             if match[1] == "SMIs":
                 self.smi = dict(enumerate(self.figures.pop("SMIs")))
@@ -195,13 +256,24 @@ class ScreenText:
         elif match := _CYCLES.match(line):
             self.cycle_lists[int(match[1])] = [int(cycle) for cycle in match[2].split()], int(match[3] or 0)
         elif match := _DMA.match(line):
+            if self.live or self.samples or self.rows or self.figures:
+                return False
             self.dma_latency_us = int(match[1])
+        return True
 
-    def sample(self, thread: int, cycle: int, latency: int) -> None:
-        """Add one sample of -v."""
-        samples = self.samples.setdefault(thread, _Samples({}, cycle, cycle))
+    def sample(self, thread: int, cycle: int, latency: int) -> bool:
+        """Add one sample of -v. Return False if it begins another run."""
+        samples = self.samples.get(thread)
+        if samples is None:
+            if self.live or self._ended:
+                return False
+            self.samples[thread] = _Samples({latency: 1}, cycle, cycle)
+            return True
+        if cycle <= samples.last:
+            return False
         samples.histogram[latency] = samples.histogram.get(latency, 0) + 1
-        samples.first, samples.last = min(samples.first, cycle), max(samples.last, cycle)
+        samples.last = cycle
+        return True
 
     def thread_count(self) -> int:
         """Return the number of threads, from lines with an entry for each, or from the columns without the
@@ -276,9 +348,18 @@ def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
                 minimum_ns=None if minimum is None else minimum * unit_ns,
                 maximum_ns=maxima[number] * unit_ns,
                 average_ns=None if averages is None else Fraction(averages[number] * unit_ns),
-                interval_ns=None if live is None else live[1] * 1000,
+                interval_ns=None if live is None else live.interval_ns,
             )
         )
+        if live is not None and (
+            live.cycles > count
+            or live.maximum > maxima[number]
+            or (live.cycles and live.minimum < (minimum or 0))
+        ):
+            raise text.damaged(
+                f"thread {number} has other figures in its histogram than in its line 'T:'; "
+                f"does the file have two measurements?"
+            )
     return result
 
 
@@ -288,18 +369,18 @@ def live_series(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
     Raises InputError for a negative latency.
     """
     result: list[ImportedSeries] = []
-    for number, (_, interval_us, cycles, minimum, average, maximum) in sorted(text.live.items()):
-        if cycles and minimum < 0:
-            raise text.damaged(f"thread {number} has a negative latency ({minimum})")
+    for number, live in sorted(text.live.items()):
+        if live.cycles and live.minimum < 0:
+            raise text.damaged(f"thread {number} has a negative latency ({live.minimum})")
         result.append(
             ImportedSeries(
                 labels={"thread": number},
-                count=cycles,
-                overflow=cycles,
-                minimum_ns=minimum * unit_ns,
-                maximum_ns=maximum * unit_ns,
-                average_ns=Fraction(average * unit_ns),
-                interval_ns=interval_us * 1000,
+                count=live.cycles,
+                overflow=live.cycles,
+                minimum_ns=live.minimum * unit_ns,
+                maximum_ns=live.maximum * unit_ns,
+                average_ns=Fraction(live.average * unit_ns),
+                interval_ns=live.interval_ns,
             )
         )
     return result
@@ -320,7 +401,6 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
                 count=count,
                 minimum_ns=min(samples.histogram) * unit_ns,
                 maximum_ns=max(samples.histogram) * unit_ns,
-                interval_ns=text.live[number][1] * 1000 if number in text.live else None,
             )
         )
     if not lost:
@@ -352,22 +432,29 @@ def _overflow_cycles(text: ScreenText) -> list[Result]:
             result = Result(name=OVERFLOW_CYCLES, labels={"thread": thread}, values={})
             result.values["cycles"] = " ".join(map(str, cycles))
             result.values["others"] = others
-            result.values["interval_ns"] = text.live[thread][1] * 1000 if thread in text.live else None
+            result.values["interval_ns"] = text.live[thread].interval_ns if thread in text.live else None
             results.append(result)
     return results
 
 
-def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None) -> Measurement:
-    """Parse the lines of the file `name`.
-
-    `unit_ns` (1 with -N, else 1000) comes from the user, else from the field widths, else it is 1000. Raises
-    InputError if the text is damaged or not cyclictest's, or if `unit_ns` contradicts it.
-    """
-    text = ScreenText(name)
+def _runs(numbered: Iterable[tuple[int, str]], name: str) -> list[ScreenText]:
+    """Parse the lines of each run. Raises InputError if they are damaged."""
+    runs = [ScreenText(name)]
     for number, line in numbered:
         stripped = line.strip()
-        if stripped:
-            text.take(number, stripped)
+        if not stripped or runs[-1].take(number, stripped):
+            continue
+        runs.append(ScreenText(name))
+        check_runs(len(runs), name)
+        runs[-1].take(number, stripped)
+        if len(runs) > 2 and runs[-1].goes_on(runs[-3]):
+            raise InputError(f"line {number} of {name} continues an earlier run; the lines of two are mixed")
+    return runs
+
+
+def _measurement(text: ScreenText, unit_ns: int | None) -> Measurement:
+    """Make the measurement of a run; see `parse_text`."""
+    name = text.name
     told = text.units_ns.pop() if unit_ns is None and len(text.units_ns) == 1 else unit_ns
     unit = told or 1000
     marks: list[Mark] = []
@@ -391,12 +478,13 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
     parameters: dict[str, Any] = {}
     if text.dma_latency_us is not None:
         parameters["dma_latency_us"] = text.dma_latency_us
-    if text.deadline:
+    if text.tool == "cyclicdeadline":
         parameters["policy"] = "deadline"
     elif text.live:
-        parameters["priority"] = min(figures[0] for figures in text.live.values())
+        parameters["priority"] = min(live.priority for live in text.live.values())
     return Measurement(
-        tool="cyclicdeadline" if text.deadline else "cyclictest",
+        tool=text.tool,
+        probe="signaltest" if text.tool == "signaltest" else "wakeup",
         source=name,
         series=series,
         resolution_ns=unit,
@@ -405,13 +493,24 @@ def parse_text(numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int |
         marks=marks,
         results=[*_overflow_cycles(text), *smi_results(text.smi)],
         average_is_cut=True,
-        releases=not text.deadline,
+        releases=text.tool == "cyclictest",
     )
+
+
+def parse_text(
+    numbered: Iterable[tuple[int, str]], name: str, *, unit_ns: int | None = None
+) -> list[Measurement]:
+    """Parse the lines of the file `name`, which can hold several runs.
+
+    `unit_ns` (1 with -N, else 1000) comes from the user, else from the field widths, else it is 1000. Raises
+    InputError if the text is damaged or not cyclictest's, or if `unit_ns` contradicts it.
+    """
+    return [_measurement(text, unit_ns) for text in _runs(numbered, name)]
 
 
 CYCLICTEST = Importer(
     "cyclictest",
-    "text of -h, -H, --histfile, -v, or the screen",
+    "text of -h, -H, --histfile, -v, or the screen; signaltest's screen",
     lambda head: _RECOGNISED.search(head) is not None,
-    lambda path, hints: [parse_text(lines(path), str(path), unit_ns=hints.unit_ns)],
+    lambda path, hints: parse_text(lines(path), str(path), unit_ns=hints.unit_ns),
 )

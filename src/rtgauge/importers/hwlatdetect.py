@@ -6,18 +6,22 @@ one; with --time-format the time is any text), `ts: S.NS, inner:I, outer:O[, cpu
 three columns: time, inner, outer (oldest); I and O in us. N is the number of gaps above the threshold in a
 window, but only the largest is reported. There is no --json. The detector observes only a part of each window
 (its width) and is blind in the rest.
+
+A file can hold several reports. A report begins with its duration, or where a line repeats that each report
+has once.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import damaged
-from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import plural
@@ -53,41 +57,70 @@ def _fields(text: str) -> dict[str, int] | None:
     return values if values and ",".join(parts) != "ts:" else None
 
 
-def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """Parse hwlatdetect's lines. Raises InputError for foreign or damaged text."""
-    settings: dict[str, int] = {}
+@dataclass
+class _Report:
+    """The lines of one report."""
+
+    settings: dict[str, int] = field(default_factory=dict[str, int])
+    printed: set[str] = field(default_factory=set[str])
+    """The names of the settings and figures so far."""
     duration_s: int | None = None
-    gaps: dict[int | None, dict[int, int]] = {}
-    times: list[int] = []
-    smis: dict[str, int] = {}
+    gaps: dict[int | None, dict[int, int]] = field(default_factory=dict[int | None, dict[int, int]])
+    times: list[int] = field(default_factory=list[int])
+    smis: dict[str, int] = field(default_factory=dict[str, int])
     mtbf_s: float | None = None
-    more = 0
-    known = False
-    for number, line in numbered:
-        text = line.strip()
+    more: int = 0
+    """Further gaps above the threshold, which the report only counts."""
+
+    def take(self, number: int, text: str, source: str) -> bool:
+        """Parse a line. Return False if it begins another report."""
         if match := _DURATION.search(text):
-            duration_s, known = int(match[1]), True
+            if self.printed or self.gaps or self.duration_s is not None:
+                return False
+            self.duration_s = int(match[1])
         elif match := _SETTING.match(text):
-            known = True
+            if match[1] in self.printed:
+                return False
+            self.printed.add(match[1])
             if match[2][0].isdigit():
-                settings[match[1]] = int(match[2])
+                self.settings[match[1]] = int(match[2])
         elif match := _MTBF.fullmatch(text):
-            mtbf_s = float(match[1])
+            self.mtbf_s = float(match[1])
         elif match := _SMIS.fullmatch(text):
-            smis[match[2]] = int(match[1])
+            self.smis[match[2]] = int(match[1])
         elif (values := _fields(text)) is not None:
             if "inner" not in values or "outer" not in values:
                 raise damaged(source, f"line {number} lacks the inner or the outer latency")
             gap = max(values["inner"], values["outer"])
-            histogram = gaps.setdefault(values.get("cpu"), {})
+            histogram = self.gaps.setdefault(values.get("cpu"), {})
             histogram[gap] = histogram.get(gap, 0) + 1
-            more += max(values.get("count", 1) - 1, 0)
+            self.more += max(values.get("count", 1) - 1, 0)
             if (seconds := _SECONDS.match(text.removeprefix("ts:").lstrip())) is not None:
-                times.append(int(seconds[1]))
+                self.times.append(int(seconds[1]))
         elif text.startswith("ts:"):
             raise damaged(source, f"line {number} is not a sample of hwlatdetect")
-    if not known and not gaps:
+        return True
+
+
+def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> list[Measurement]:
+    """Parse hwlatdetect's lines. Raises InputError for foreign or damaged text."""
+    reports = [_Report()]
+    for number, line in numbered:
+        text = line.strip()
+        if not reports[-1].take(number, text, source):
+            reports.append(_Report())
+            check_runs(len(reports), source)
+            reports[-1].take(number, text, source)
+    return [_measurement(report, source) for report in reports]
+
+
+def _measurement(report: _Report, source: str) -> Measurement:
+    """Make the measurement of a report. Raises InputError if it has no result."""
+    settings, gaps, smis = report.settings, report.gaps, report.smis
+    if not report.printed and report.duration_s is None and not gaps:
         raise InputError(f"{source} is not an output of hwlatdetect")
+    if not gaps and not report.printed & {"Max Latency", "Samples recorded"}:
+        raise InputError(f"{source} is cut short: a report of hwlatdetect has neither samples nor a result")
     recorded = settings.get("Samples recorded")
     found = sum(sum(histogram.values()) for histogram in gaps.values())
     marks: list[Mark] = []
@@ -109,11 +142,11 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
             "the file does not say how much of the time the detector looked for gaps; by default it is half"
         )
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
-    if more:
+    if report.more:
         only = "hwlatdetect reports only the largest gap of each window"
         marks.append(
             MarkKind.SAMPLES_MISSING.mark(
-                f"the file lacks {plural(more, 'further gap')} above the threshold, because {only}"
+                f"the file lacks {plural(report.more, 'further gap')} above the threshold, because {only}"
             )
         )
     threshold = settings.get("Latency threshold")
@@ -141,7 +174,7 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
             "above_threshold": settings.get("Samples exceeding threshold"),
             "smi": settings.get("SMIs during run"),
             **{f"smi of CPU {cpu}": count for cpu, count in smis.items()},
-            **({} if mtbf_s is None else {"mtbf_s": mtbf_s}),
+            **({} if report.mtbf_s is None else {"mtbf_s": report.mtbf_s}),
         },
     )
     return Measurement(
@@ -150,12 +183,12 @@ def parse_hwlatdetect(numbered: Iterable[tuple[int, str]], source: str) -> Measu
         probe="noise",
         series=series,
         resolution_ns=1000,
-        duration_ns=None if duration_s is None else duration_s * 10**9,
+        duration_ns=None if report.duration_s is None else report.duration_s * 10**9,
         parameters=parameters,
         marks=marks,
         results=[result],
-        started=_utc(min(times, default=None)),
-        ended=_utc(max(times, default=None)),
+        started=_utc(min(report.times, default=None)),
+        ended=_utc(max(report.times, default=None)),
     )
 
 
@@ -186,6 +219,6 @@ _HEAD = re.compile(
 )
 
 
-HWLATDETECT = Importer.of_lines(
+HWLATDETECT = Importer.of_runs(
     "hwlatdetect", "its report", lambda head: _HEAD.search(head) is not None, parse_hwlatdetect
 )

@@ -93,6 +93,11 @@ def import_file(
     name = importer_of(source, form).name
     measurements = read_file(source, Hints(unit_ns, interval_ns), name)
     file_time = modification_time(source)
+    systems = {tuple(measurement.system.get(name) for name in SYSTEM_TEXTS) for measurement in measurements}
+    if len(systems) > 1:
+        raise InputError(
+            f"{source} has measurements on different machines or kernels; import each from its own file"
+        )
     host = str(measurements[0].system.get("nodename", "unknown"))[:100]
     keys: list[StepKey] = []
     for measurement in measurements:

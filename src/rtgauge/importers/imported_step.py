@@ -299,7 +299,7 @@ def _marks(
             MarkKind.RESOLUTION.mark(f"{in_bins}, so values may be up to {resolution - 1} ns larger")
         )
     if not measurement.unit_known:
-        detail = "the text does not show whether its latencies are in us or ns (-N); rtgauge assumes us"
+        detail = "the text does not show whether its latencies are in us or ns; rtgauge assumes us"
         marks.append(MarkKind.UNIT_ASSUMED.mark(detail))
     marks += _histogram_marks(measurement, contradicted=contradicted)
     has_releases = bool(measurement.series) and measurement.probe in RELEASED

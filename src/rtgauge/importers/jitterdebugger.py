@@ -19,9 +19,10 @@ import numpy.typing as npt
 from pydantic import BaseModel, Field
 
 from rtgauge.errors import InputError
-from rtgauge.importers.foreign_file import damaged, json_document, open_file, validated
+from rtgauge.importers.foreign_file import damaged, json_documents, open_file, validated
 from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
 from rtgauge.record.marks import MarkKind
+from rtgauge.units import NS_PER_S
 
 Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
 
@@ -109,6 +110,7 @@ def parse_csv(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     Raises InputError if it is foreign or damaged.
     """
     histograms: dict[int, dict[int, int]] = {}
+    times_ns: dict[int, int] = {}
     first = last = None
     for number, line in numbered:
         if not line.strip():
@@ -117,11 +119,18 @@ def parse_csv(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
         if match is None:
             raise damaged(source, f"line {number} does not have the form CPU;time;latency")
         cpu, second, latency = int(match[1]), int(match[2]), int(match[4])
+        time_ns = second * NS_PER_S + int(match[3])
+        if time_ns < times_ns.get(cpu, time_ns):
+            raise damaged(source, f"in line {number}, {_BACK}")
+        times_ns[cpu] = time_ns
         first = second if first is None else min(first, second)
         last = second if last is None else max(last, second)
         histogram = histograms.setdefault(cpu, {})
         histogram[latency] = histogram.get(latency, 0) + 1
     return _samples(source, histograms, ((last or 0) - (first or 0)) * 10**9)
+
+
+_BACK = "the time of a CPU goes back; does the file have two measurements?"
 
 
 def _layout(word: int) -> np.dtype[np.void]:
@@ -155,12 +164,18 @@ def parse_raw(path: Path) -> Measurement:
         layout = layouts[0]
         file.seek(0)
         first, last, cut = None, 0, 0
+        times_ns: dict[int, int] = {}
         while data := file.read(layout.itemsize * CHUNK):
             cut = len(data) % layout.itemsize
             part = _part(data, layout)
             if len(part) and not _plausible(part):
                 raise damaged(str(path), "part of it does not contain jitterdebugger's samples")
             for cpu in np.unique(part["cpu"]).tolist():
+                own = part[part["cpu"] == cpu]
+                own_ns = own["second"].astype(np.int64) * NS_PER_S + own["ns"]
+                if own_ns[0] < times_ns.get(cpu, own_ns[0]) or np.any(np.diff(own_ns) < 0):
+                    raise damaged(str(path), _BACK)
+                times_ns[cpu] = int(own_ns[-1])
                 values, counts = np.unique(part["latency"][part["cpu"] == cpu], return_counts=True)
                 histogram = histograms.setdefault(int(cpu), {})
                 for value, count in zip(values.tolist(), counts.tolist(), strict=True):
@@ -184,7 +199,7 @@ JITTERDEBUGGER = Importer(
     "jitterdebugger",
     "results.json, version 1 and 3",
     _recognises,
-    lambda path, _hints: [parse_results(json_document(path), str(path))],
+    lambda path, _hints: [parse_results(raw, str(path)) for raw in json_documents(path)],
 )
 JITTERDEBUGGER_CSV = Importer.of_lines(
     "jitterdebugger-csv",

@@ -5,7 +5,11 @@ figures of each second), and at the end RTS (the total).
 An RTD line sums up the samples of one second, whose number is 1 s divided by the period. Its last two figures
 are the extremes so far. If lines are missing, the RTS line gives the total; without one, the last line gives
 the extremes. HSD lines are histograms (-h) of unsigned values. Their last cell also counts all larger values.
-latency begins with `==` lines, which also give the period and the task.
+latency begins with `==` lines, which also give the period and the task. Xenomai 2.5 and earlier do not count
+switches to Linux, so their RTD lines lack that figure.
+
+A file can hold several tables. A table begins after an RTS line, or where the time, the period, the task or a
+figure that covers the time so far contradicts the lines before it.
 """
 
 from __future__ import annotations
@@ -18,7 +22,14 @@ from typing import NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import clock_ns, damaged
-from rtgauge.importers.measurement import ImportedSeries, Measurement, Second, last_bin_mark, overruns_mark
+from rtgauge.importers.measurement import (
+    ImportedSeries,
+    Measurement,
+    Second,
+    check_runs,
+    last_bin_mark,
+    overruns_mark,
+)
 from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import Mark
 from rtgauge.units import NS_PER_S
@@ -26,12 +37,12 @@ from rtgauge.units import NS_PER_S
 _US = r"\s*(-?[0-9]{1,9}(?:\.[0-9]{1,6})?)\s*"
 _INT = r"\s*([0-9]{1,15})\s*"
 _RTT = re.compile(
-    r"RTT\|\s*([0-9:]+)\s*\(([^,]{1,60}),\s*([0-9]{1,9}) us period(?:,\s*priority "
+    r"RTT\|\s*([0-9]{2,5}:[0-9]{2}:[0-9]{2})\s*\(([^,]{1,60}),\s*([0-9]{1,9}) us period(?:,\s*priority "
     r"([0-9]{1,3}))?(?:,\s*CPU([0-9]{1,5})(-noisol)?)?\)"
 )
 _PERIOD = re.compile(r"== Sampling period: ([0-9]{1,9}) us")
 _MODE = re.compile(r"== Test mode: (.{1,60})")
-_RTD = re.compile(rf"RTD\|{_US}\|{_US}\|{_US}\|{_INT}\|{_INT}\|{_US}\|{_US}")
+_RTD = re.compile(rf"RTD\|{_US}\|{_US}\|{_US}\|{_INT}\|(?:{_INT}\|)?{_US}\|{_US}")
 _RTS = re.compile(rf"RTS\|{_US}\|{_US}\|{_US}\|{_INT}\|(?:{_INT}\|)?\s*([0-9]+):([0-9]{{2}}):([0-9]{{2}})/")
 _HSD = re.compile(rf"HSD\|\s*(min|avg|max)\|\s*([0-9]{{1,9}})\s*-\s*([0-9]{{1,9}})\s*\|{_INT}")
 _HSS = re.compile(rf"HSS\|\s*(min|avg|max)\|{_INT}\|{_US}\|{_US}")
@@ -68,6 +79,12 @@ class LatencyTable:
     whole: Whole | None = None
     duration_ns: int | None = None
     samples: int | None = None
+    heading: tuple[str, ...] = ()
+    """The task, the period, the priority and the CPU of the last RTT line."""
+    elapsed_ns: int = 0
+    """The time in the last RTT line."""
+    xenomai_2: bool = False
+    """Whether the lines lack the figure that Xenomai 3 added."""
     evl: bool = False
     """Whether latmus printed the line, which then has the CPU or latmus's words for the task."""
 
@@ -96,52 +113,78 @@ def space_of(words: str) -> dict[str, str]:
     return dict(next((space for part, space in kinds if part in words.lower()), NOT_TOLD))
 
 
-def read_table(numbered: Iterable[tuple[int, str]], source: str) -> LatencyTable:
-    """Parse the lines of a table. Raises InputError if they are damaged."""
-    table = LatencyTable()
+def _begins_next(table: LatencyTable, text: str) -> bool:
+    """Return whether this line begins another table."""
+    if table.whole is not None:
+        return text.startswith(("RTT|", "RTD|", "RTS|", "HSD|", "== "))
+    if not table.seconds:
+        return False
+    if match := _RTT.match(text):
+        later = clock_ns(*match[1].split(":")) > table.elapsed_ns
+        return not later or bool(table.heading and match.groups("")[1:] != table.heading)
+    if (match := _RTD.match(text)) and table.extremes is not None:
+        low, high = table.extremes
+        return _ns(match[6]) > low or _ns(match[7]) < high or int(match[4]) < table.overruns
+    return _PERIOD.match(text) is not None or text.startswith("== latmus")
+
+
+def read_tables(numbered: Iterable[tuple[int, str]], source: str) -> list[LatencyTable]:
+    """Parse the lines of the tables in a file. Raises InputError if they are damaged."""
+    tables = [LatencyTable()]
     for number, line in numbered:
         text = line.strip()
-        if match := _RTT.match(text):
-            table.space, table.period_us = space_of(match[2]), int(match[3]) or None
-            table.evl = table.evl or match[5] is not None or match[2].strip() in EVL_CONTEXTS
-            table.priority = int(match[4]) if match[4] else None
-            table.cpu = int(match[5]) if match[5] else None
-        elif match := _PERIOD.match(text):
-            table.period_us = int(match[1]) or None
-        elif match := _MODE.match(text):
-            table.space = space_of(match[1])
-        elif text.startswith("== latmus"):
-            table.evl = True
-        elif match := _RTD.match(text):
-            low, average, high = _ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3])
-            if low > high:
-                raise damaged(
-                    source,
-                    f"in line {number} the minimum ({match[1]}) is larger than the maximum ({match[3]})",
-                )
-            if table.period_us is None:
-                raise damaged(source, f"line {number} has no RTT line before it")
-            if len(table.seconds) >= MAX_SECONDS:
-                raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
-            count = max(10**6 // table.period_us, 1)
-            second = Second(count=count, minimum_ns=low, maximum_ns=high, average_ns=average)
-            table.seconds.append(second)
-            # Both counters are cumulative.
-            table.overruns, table.switches = int(match[4]), int(match[5])
-            table.extremes = _ns(match[6]), _ns(match[7])
-        elif match := _HSD.match(text):
-            if match[1] == "avg":
-                table.histogram[int(match[2])] = int(match[4])
-        elif match := _HSS.match(text):
-            if match[1] == "avg":
-                table.samples = int(match[2])
-        elif match := _RTS.match(text):
-            table.whole = Whole(_ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3]))
-            table.overruns, table.switches = int(match[4]), int(match[5] or 0)
-            table.duration_ns = clock_ns(match[6], match[7], match[8])
-        elif text.startswith(("RTD|", "RTS|", "HSD|")):
-            raise damaged(source, f"line {number}: '{text[:60]}'")
-    return table
+        if _begins_next(tables[-1], text):
+            tables.append(LatencyTable())
+            check_runs(len(tables), source)
+        _take(tables[-1], number, text, source)
+    return tables
+
+
+def _take(table: LatencyTable, number: int, text: str, source: str) -> None:
+    """Parse a line."""
+    if match := _RTT.match(text):
+        table.space, table.period_us = space_of(match[2]), int(match[3]) or None
+        table.evl = table.evl or match[5] is not None or match[2].strip() in EVL_CONTEXTS
+        table.priority = int(match[4]) if match[4] else None
+        table.cpu = int(match[5]) if match[5] else None
+        table.heading, table.elapsed_ns = match.groups("")[1:], clock_ns(*match[1].split(":"))
+    elif match := _PERIOD.match(text):
+        table.period_us = int(match[1]) or None
+    elif match := _MODE.match(text):
+        table.space = space_of(match[1])
+    elif text.startswith("== latmus"):
+        table.evl = True
+    elif match := _RTD.match(text):
+        low, average, high = _ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3])
+        if low > high:
+            raise damaged(
+                source,
+                f"in line {number} the minimum ({match[1]}) is larger than the maximum ({match[3]})",
+            )
+        if table.period_us is None:
+            raise damaged(source, f"line {number} has no RTT line before it")
+        if len(table.seconds) >= MAX_SECONDS:
+            raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
+        count = max(10**6 // table.period_us, 1)
+        second = Second(count=count, minimum_ns=low, maximum_ns=high, average_ns=average)
+        table.seconds.append(second)
+        # Both counters are cumulative.
+        table.overruns, table.switches = int(match[4]), int(match[5] or 0)
+        table.xenomai_2 = match[5] is None
+        table.extremes = _ns(match[6]), _ns(match[7])
+    elif match := _HSD.match(text):
+        if match[1] == "avg":
+            table.histogram[int(match[2])] = int(match[4])
+    elif match := _HSS.match(text):
+        if match[1] == "avg":
+            table.samples = int(match[2])
+    elif match := _RTS.match(text):
+        table.whole = Whole(_ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3]))
+        table.overruns, table.switches = int(match[4]), int(match[5] or 0)
+        table.xenomai_2 = table.xenomai_2 or match[5] is None
+        table.duration_ns = clock_ns(match[6], match[7], match[8])
+    elif text.startswith(("RTD|", "RTS|", "HSD|")):
+        raise damaged(source, f"line {number}: '{text[:60]}'")
 
 
 class Extremes(NamedTuple):
@@ -304,12 +347,15 @@ def _count(table: LatencyTable, source: str) -> int:
 
 def parse_screen(
     numbered: Iterable[tuple[int, str]], source: str, interval_ns: int | None = None
-) -> Measurement:
-    """Parse the screen output of latency or latmus.
+) -> list[Measurement]:
+    """Parse the screen output of latency or latmus, with a measurement for each run.
 
     `interval_ns`: the period, if the text lacks it. Raises InputError for foreign or damaged text.
     """
-    table = read_table(numbered, source)
+    return [_measurement(table, source, interval_ns) for table in read_tables(numbered, source)]
+
+
+def _measurement(table: LatencyTable, source: str, interval_ns: int | None) -> Measurement:
     tool_known = table.evl or table.period_us
     if table.period_us is None and interval_ns is not None:
         table.period_us = max(interval_ns // 1000, 1)
@@ -320,6 +366,7 @@ def parse_screen(
     return Measurement(
         tool=table.tool[0],
         source=source,
+        version="2" if table.xenomai_2 else None,
         series=[series],
         resolution_ns=resolution,
         parameters={**table.space, **({} if table.priority is None else {"priority": table.priority})},

@@ -59,6 +59,8 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             if text.startswith("# Linux version "):
                 kernel = text.split()[3:4]
             name, colon, value = text[1:].partition(":")
+            if colon and name.strip() == "test started on" and cells:
+                raise damaged(source, f"line {number} begins a second run; keep only one")
             if colon and _NAME.fullmatch(name.strip()):
                 heading.setdefault(name.strip(), value.strip()[:400])
         elif match := _CELL.fullmatch(text):
@@ -136,8 +138,8 @@ _ROW = re.compile(r"^(RTD|RTT|RTS)\|", re.MULTILINE)
 
 
 def _read(path: Path, hints: Hints) -> list[Measurement]:
-    measurement = parse_screen(lines(path), str(path), hints.interval_ns)
-    return [replace(measurement, tool="evl latmus")]
+    measurements = parse_screen(lines(path), str(path), hints.interval_ns)
+    return [replace(measurement, tool="evl latmus") for measurement in measurements]
 
 
 LATMUS = Importer(

@@ -59,8 +59,10 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     for number, line in numbered:
         case = _case(line)
         if case is None:
-            if "T:" in line:
-                text.take_live(line)
+            if "T:" in line and not text.take_live(line):
+                raise InputError(
+                    f"line {number} of {source} begins a second run of cyclictest; keep only one job"
+                )
             continue
         figures = threads.setdefault(case.thread, {})
         # A log has each result twice, as a line and as a signal.
@@ -110,13 +112,13 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     for thread, figures in sorted(threads.items()):
         values = {f"{name}_{unit}": figures.get(name) for name in _NAMES}
         results.append(Result(name="latency", labels={"thread": thread}, values={**values}))
-    cyclic = bool(series) and not text.deadline
+    cyclic = bool(series) and text.tool == "cyclictest"
     return Measurement(
         tool="cyclictest (LAVA)",
         source=source,
         series=series,
         resolution_ns=unit_ns,
-        parameters={"priority": min(live[0] for live in text.live.values())} if cyclic else {},
+        parameters={"priority": min(live.priority for live in text.live.values())} if cyclic else {},
         marks=marks,
         results=[*results, *smi_results(text.smi)],
         average_is_cut=True,

@@ -9,12 +9,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
+from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import lines
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
 SHORT_NS = 3600 * 10**9
 """Measurements shorter than this get a mark, because they miss events that occur once an hour."""
+MAX_RUNS = 1000
+"""The most runs in one file."""
 IRQ_THREAD_PRIORITY = 50
 """The kernel's default for interrupt threads (kernel/irq/manage.c, sched_set_fifo)."""
 
@@ -137,7 +140,8 @@ class Hints:
 class Importer:
     """The reader of one format.
 
-    `recognises` gets the first 64 KiB as text. `read` raises InputError for a foreign or damaged file.
+    `recognises` gets the beginning as text, in lines as the reader gets them. `read` returns a measurement
+    for each run in the file, and raises InputError if the file is foreign or damaged.
     """
 
     name: str
@@ -155,3 +159,27 @@ class Importer:
     ) -> Self:
         """Make the reader of a text with one measurement. `parse` gets the numbered lines and the path."""
         return cls(name, help, recognises, lambda path, _hints: [parse(lines(path), str(path))])
+
+    @classmethod
+    def of_runs(
+        cls,
+        name: str,
+        help: str,  # noqa: A002 - the field's name
+        recognises: Callable[[str], bool],
+        parse: Callable[[Iterable[tuple[int, str]], str], list[Measurement]],
+    ) -> Self:
+        """Make the reader of a text with several measurements; `parse` as in `of_lines`."""
+        return cls(name, help, recognises, lambda path, _hints: parse(lines(path), str(path)))
+
+
+def check_runs(runs: int, source: str) -> None:
+    """Raise InputError if a file has more runs than a person would import."""
+    if runs > MAX_RUNS:
+        raise InputError(f"{source} has more than {MAX_RUNS} runs, or the lines of two are mixed")
+
+
+def only(measurements: list[Measurement]) -> Measurement:
+    """Return the one measurement of a file. Raises InputError if there are several."""
+    if len(measurements) > 1:
+        raise InputError(f"{measurements[0].source} has {len(measurements)} measurements instead of one")
+    return measurements[0]

@@ -13,7 +13,9 @@ from rtgauge.importers.jitterdebugger import JITTERDEBUGGER, JITTERDEBUGGER_CSV,
 from rtgauge.importers.latmus import LATMUS, LATMUS_GNUPLOT
 from rtgauge.importers.lava import LAVA
 from rtgauge.importers.measurement import Hints, Importer, Measurement
+from rtgauge.importers.oslat_table import OSLAT
 from rtgauge.importers.rt_tests import RT_TESTS
+from rtgauge.importers.rtai_testsuite import RTAI
 from rtgauge.importers.rteval import RTEVAL
 from rtgauge.importers.rtla import RTLA
 from rtgauge.importers.stress_ng import STRESS_NG
@@ -22,8 +24,8 @@ from rtgauge.suggest import nearest
 
 # Formats that name themselves come before formats that only the shape of their lines identifies.
 IMPORTERS: tuple[Importer, ...] = (
-    JITTERDEBUGGER_RAW, RT_TESTS, JITTERDEBUGGER, RTEVAL, RTLA, LATMUS_GNUPLOT, LATMUS, XENOMAI_GNUPLOT,
-    XENOMAI, STRESS_NG, LAVA, HWLATDETECT,
+    JITTERDEBUGGER_RAW, RT_TESTS, JITTERDEBUGGER, RTEVAL, RTLA, OSLAT, LATMUS_GNUPLOT, LATMUS,
+    XENOMAI_GNUPLOT, RTAI, XENOMAI, STRESS_NG, LAVA, HWLATDETECT,
     JITTERDEBUGGER_CSV, CYCLICTEST,
 )  # fmt: skip
 BY_NAME: dict[str, Importer] = {
@@ -37,7 +39,7 @@ def importer_of(path: Path, name: str | None = None) -> Importer:
         if name not in BY_NAME:
             raise InputError(f"unknown format '{name}'{nearest(name, BY_NAME)}")
         return BY_NAME[name]
-    start = head(path).decode(errors="replace")
+    start = head(path)
     found = next((importer for importer in IMPORTERS if importer.recognises(start)), None)
     if found is None:
         raise InputError(

@@ -24,7 +24,7 @@ from rtgauge.importers.cyclictest import (
     smi_results,
     stopped,
 )
-from rtgauge.importers.foreign_file import json_document, utc, validated
+from rtgauge.importers.foreign_file import json_documents, utc, validated
 from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement, last_bin_mark
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
@@ -47,7 +47,8 @@ class _Cyclic(_Part):
     cycles: Count
     min: Value
     max: Value
-    avg: Number
+    avg: Number | None
+    """None if there was no cycle, for which cyclictest writes -nan."""
     cpu: int = -1
     smi_count: Count | None = None
 
@@ -167,7 +168,7 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
                 limit_ns=None if end is None else end * unit,
                 minimum_ns=thread.min * unit,
                 maximum_ns=thread.max * unit,
-                average_ns=_exact(thread.avg) * unit,
+                average_ns=None if thread.avg is None else _exact(thread.avg) * unit,
                 interval_ns=None if not interval else interval * 1000,
             )
         )
@@ -193,11 +194,13 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
     }
 
 
-def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    """Parse the output of oslat, which counts each round of its loop. The first bin is the loop itself, and
-    the last bin also holds all larger values.
+def oslat_fields(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the fields of oslat's measurement. oslat counts each round of its loop: the first bin is the
+    loop itself, and the last bin also holds all larger values.
+
+    `raw`: the document of the file `name`. Raises InputError if it is damaged.
     """
-    threads = dict(sorted(validated(_OslatFile, raw, name, f"{tool} --json").thread.items()))
+    threads = dict(sorted(validated(_OslatFile, raw, name, "oslat").thread.items()))
     labels = _labels({number: thread.cpu for number, thread in threads.items()})
     series: list[ImportedSeries] = []
     marks: list[Mark] = []
@@ -240,6 +243,10 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         "marks": marks,
         "duration_ns": int(longest * 1e9) or None,
     }
+
+
+def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, _tool: str) -> dict[str, Any]:
+    return oslat_fields(raw, name)
 
 
 def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
@@ -352,6 +359,6 @@ def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
 RT_TESTS = Importer(
     "rt-tests",
     "--json of cyclictest, cyclicdeadline, oslat, pmqtest, signaltest, ...",
-    lambda head: head.lstrip().startswith("{") and '"file_version"' in head,
-    lambda path, _hints: [parse_json(json_document(path), str(path))],
+    lambda head: "{" in head and '"file_version"' in head,
+    lambda path, _hints: [parse_json(raw, str(path)) for raw in json_documents(path)],
 )

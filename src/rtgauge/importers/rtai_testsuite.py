@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import damaged
-from rtgauge.importers.measurement import ImportedSeries, Measurement, Second
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement, Second
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_duration
@@ -150,3 +150,16 @@ def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Mea
     return Measurement(
         tool="rtai switches", source=source, probe="switch", series=[], resolution_ns=1, results=results
     )
+
+
+_RECOGNISED = re.compile(
+    r"RTAI Testsuite|RTH\|\s*lat min\|\s*ovl min\||"
+    r"^[ \t]*+RTD\|(?:[ \t]*+-?[0-9]++\|){5}[ \t]*+[0-9]++[ \t]*+$",
+    re.MULTILINE,
+)
+RTAI = Importer.of_lines(
+    "rtai",
+    "latency of RTAI's testsuite: the screen",
+    lambda head: _RECOGNISED.search(head) is not None,
+    parse_rtai_latency,
+)

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Reads the output of rtla: timerlat hist and top, osnoise hist and top (kernel documentation, tools/rtla).
+"""Reads the output of rtla: timerlat hist and top, osnoise hist and top, hwnoise (kernel documentation,
+tools/rtla).
 
 A histogram has a column for each CPU and context (IRQ, Thr, Usr) or for each CPU. Rows without samples are
 left out. Lines `over:`, `count:`, `min:`, `avg:`, `max:` follow, and in newer versions an `ALL:` block. The
 width of the bins is not printed but inferred from the rows. The output of top has a row for each CPU and is
-printed repeatedly; the last output counts. If a threshold stopped rtla, its analysis follows as text.
+printed repeatedly; the last output of a run counts. If a threshold stopped rtla, its analysis follows as
+text.
+
+Mails often quote a table without its title; the names of the columns then show what it is. A file can hold
+several tables. A table of top belongs to the run before it if its time and counts are not smaller, its minima
+not larger and its maxima not smaller.
 """
 
 from __future__ import annotations
@@ -14,15 +20,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import clock_ns, damaged
-from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement
+from rtgauge.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 
-_NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,9})?"
+_NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,9})?"
 _COLUMN = re.compile(r"(?:(IRQ|Thr|Usr)|CPU)-([0-9]{1,5})")
 _ROW = re.compile(rf"\s*(?:([0-9]{{1,9}})|(over|count|min|avg|max):)((?:\s+(?:{_NUMBER}|-))+)\s*")
 _UNIT = re.compile(r"Time unit is \w+ \((us|ns)\)|Timer Latency \((us|ns)\)|time is in (us|ns)")
@@ -40,7 +46,12 @@ NOISE = ("runtime", "noise", "available_percent", "max_noise", "max_single", *CO
 """The columns of osnoise top after the CPU and the number of periods."""
 
 
-Kind = Literal["timerlat hist", "timerlat top", "osnoise hist", "osnoise top"]
+HARDWARE_NOISE = NOISE[:7]
+"""The columns of hwnoise."""
+_MEASURED = {"timerlat top": (1, 3, 5, 7, 9, 11), "osnoise top": (3, 4), "hwnoise": (3, 4)}
+"""The cells of a row of top that cannot shrink during a run: minima and maxima, or maxima."""
+
+Kind = Literal["timerlat hist", "timerlat top", "osnoise hist", "osnoise top", "hwnoise"]
 
 
 @dataclass
@@ -48,6 +59,8 @@ class _Table:
     """The table so far. `columns`: context and CPU of each column. `top`: CPU -> cells after the count."""
 
     kind: Kind
+    titled: bool = True
+    """Whether the title has been read, after which the heading of the columns belongs to this table."""
     columns: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     histogram: dict[int, list[Fraction | None]] = field(default_factory=dict[int, "list[Fraction | None]"])
     totals: dict[str, list[Fraction | None]] = field(default_factory=dict[str, "list[Fraction | None]"])
@@ -59,12 +72,24 @@ class _Table:
     """Whether the `ALL:` block has begun, which repeats the columns above."""
 
 
-_KINDS: dict[str, Kind] = {
-    "RTLA timerlat histogram": "timerlat hist",
-    "RTLA osnoise histogram": "osnoise hist",
-    "Operating System Noise": "osnoise top",
-    "Timer Latency": "timerlat top",
+_TITLES: dict[Kind, re.Pattern[str]] = {
+    "timerlat hist": re.compile(r"RTLA timerlat histogram"),
+    "osnoise hist": re.compile(r"RTLA osnoise histogram"),
+    "osnoise top": re.compile(r"Operating System Noise"),
+    "hwnoise": re.compile(r"Hardware-related Noise"),
+    "timerlat top": re.compile(r"^[^|\n]*Timer Latency[^|\n]*$", re.MULTILINE),
 }
+_HEADINGS: dict[Kind, re.Pattern[str]] = {
+    "timerlat hist": re.compile(r"^Index(?:[ \t]++(?:IRQ|Thr|Usr)-[0-9]++)++", re.MULTILINE),
+    "osnoise hist": re.compile(r"^Index(?:[ \t]++CPU-[0-9]++)++", re.MULTILINE),
+    "osnoise top": re.compile(r"^[ \t]*+CPU Period[ \t]++Runtime[^\n]*[ \t]Thread[ \t]*+$", re.MULTILINE),
+    "hwnoise": re.compile(r"^[ \t]*+CPU Period[ \t]++Runtime[^\n]*[ \t]NMI[ \t]*+$", re.MULTILINE),
+    "timerlat top": re.compile(r"^[ \t]*+CPU COUNT[ \t]++\|", re.MULTILINE),
+}
+
+
+def _kind(patterns: dict[Kind, re.Pattern[str]], text: str) -> Kind | None:
+    return next((kind for kind, pattern in patterns.items() if pattern.search(text)), None)
 
 
 def _numbers(text: str) -> list[Fraction | None]:
@@ -97,36 +122,90 @@ def _take_row(table: _Table, line: str, source: str) -> None:
     table.histogram[int(row[1])] = values
 
 
-def _read_table(numbered: Iterable[tuple[int, str]], source: str) -> _Table:
-    table: _Table | None = None
-    for _, line in numbered:
-        kind = next((kind for words, kind in _KINDS.items() if words in line), None)
-        if table is None and kind is None:
+def _continues(table: _Table, earlier: _Table) -> bool:
+    """Return whether this output of top can be a later one of the run of `earlier`."""
+    if table.kind != earlier.kind or table.kind not in _MEASURED or earlier.analysis:
+        return False
+    if table.duration_ns is not None and table.duration_ns < (earlier.duration_ns or 0):
+        return False
+    same_time = table.duration_ns == earlier.duration_ns
+    return all(
+        _row_continues(table.kind, table.top[cpu], earlier.top[cpu], same_time=same_time)
+        for cpu in table.top.keys() & earlier.top.keys()
+    )
+
+
+def _row_continues(
+    kind: Kind, row: tuple[int, list[str]], earlier: tuple[int, list[str]], *, same_time: bool
+) -> bool:
+    """Return whether a CPU's row of top can be a later one of the run of `earlier`."""
+    if row[0] < earlier[0]:
+        return False
+    for at in _MEASURED[kind]:
+        before, after = (
+            Fraction(cells[at]) if at < len(cells) and re.fullmatch(_NUMBER, cells[at]) else None
+            for cells in (earlier[1], row[1])
+        )
+        if before is None or after is None or before == after:
             continue
-        if kind is not None and not (table is not None and table.kind == "timerlat top" and "|" in line):
-            if table is not None and table.histogram:
-                raise damaged(source, "it contains a second table of rtla; keep only one")
-            table = _Table(cast("Kind", kind))
-        assert table is not None  # noqa: S101 - for the type checker
+        is_minimum = kind == "timerlat top" and at % 4 == 1
+        if (after > before) == is_minimum or (same_time and row[0] == earlier[0]):
+            return False
+    return True
+
+
+def _end(tables: list[_Table], source: str) -> None:
+    """Merge the last table into the one before, if both are of one run. A CPU's row that is missing in the
+    later one is taken from the earlier one.
+    """
+    check_runs(len(tables), source)
+    if len(tables) > 1 and _continues(tables[-1], tables[-2]):
+        table, earlier = tables.pop(), tables.pop()
+        table.top = earlier.top | table.top
+        table.duration_ns = table.duration_ns or earlier.duration_ns
+        tables.append(table)
+
+
+def _begins(table: _Table | None, line: str) -> _Table | None:
+    """Return the table that this line begins; None if it begins none."""
+    if (kind := _kind(_TITLES, line)) is not None:
+        return _Table(kind)
+    kind = _kind(_HEADINGS, line)
+    if kind is None or (table is not None and table.titled and not table.columns and not table.top):
+        return None
+    return _Table(kind, titled=False)
+
+
+def _read_tables(numbered: Iterable[tuple[int, str]], source: str) -> list[_Table]:
+    tables: list[_Table] = []
+    for _, line in numbered:
+        begun = _begins(tables[-1] if tables else None, line)
+        if begun is not None:
+            _end(tables, source)
+            tables.append(begun)
+        if not tables:
+            continue
+        table = tables[-1]
         if unit := _UNIT.search(line):
             table.unit_ns = _NS[next(word for word in unit.groups() if word)]
         if table.duration_ns is None and (duration := _DURATION.search(line)):
             table.duration_ns = clock_ns(*duration.groups())
         if table.analysis or _STOPPED.search(line):
             if sum(map(len, table.analysis)) < MAX_TEXT:
-                table.analysis.append(line.rstrip()[:200])
+                table.analysis.append(line.rstrip().expandtabs()[:200])
         elif line.startswith("Index"):
             table.columns = _columns(line, source)
         elif line.lstrip().startswith("ALL"):
             table.summed = True
-        elif table.kind.endswith("top"):
+        elif not table.kind.endswith("hist"):
             if row := _TOP_ROW.fullmatch(line):
                 table.top[int(row[1])] = (int(row[2]), row[3].replace("|", " ").split())
         elif table.columns:
             _take_row(table, line, source)
-    if table is None:
-        raise InputError(f"{source} is not an output of rtla timerlat or rtla osnoise")
-    return table
+    if not tables:
+        raise InputError(f"{source} is not an output of rtla timerlat, osnoise or hwnoise")
+    _end(tables, source)
+    return tables
 
 
 def _width(table: _Table) -> int:
@@ -220,12 +299,13 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
 
 def _osnoise_top(table: _Table, source: str) -> dict[str, Any]:
     unit = "us" if (table.unit_ns or 1000) == 1000 else "ns"
+    names = HARDWARE_NOISE if table.kind == "hwnoise" else NOISE
     results: list[Result] = []
     for cpu, (periods, cells) in sorted(table.top.items()):
-        if len(cells) != len(NOISE) or not all(re.fullmatch(rf"{_NUMBER}|-", cell) for cell in cells):
-            raise damaged(source, f"rtla's row of CPU {cpu} has {len(cells)} of {len(NOISE)} figures")
+        if len(cells) != len(names) or not all(re.fullmatch(rf"{_NUMBER}|-", cell) for cell in cells):
+            raise damaged(source, f"rtla's row of CPU {cpu} has {len(cells)} of {len(names)} figures")
         exact = {
-            name: None if cell == "-" else Fraction(cell) for name, cell in zip(NOISE, cells, strict=True)
+            name: None if cell == "-" else Fraction(cell) for name, cell in zip(names, cells, strict=True)
         }
         whole = {name: None if figure is None else int(figure) for name, figure in exact.items()}
         available = exact["available_percent"]
@@ -233,21 +313,25 @@ def _osnoise_top(table: _Table, source: str) -> dict[str, Any]:
             "periods": periods,
             **{f"{name}_{unit}": whole[name] for name in TIMES},
             "available_percent": None if available is None else float(available),
-            **{name: whole[name] for name in COUNTS},
+            **{name: whole[name] for name in COUNTS if name in whole},
         }
-        results.append(Result(name="osnoise", labels={"cpu": cpu}, values=values))
+        results.append(Result(name=table.kind.split()[0], labels={"cpu": cpu}, values=values))
     return {"series": [], "resolution_ns": table.unit_ns or 1000, "results": results}
 
 
-def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
-    """Parse the lines of rtla's output.
+def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> list[Measurement]:
+    """Parse the lines of rtla's output, with a measurement for each run.
 
     `source` names it in errors. Raises InputError for foreign or damaged text.
     """
-    table = _read_table(numbered, source)
-    if table.kind.endswith("top") and not table.top:
+    return [_measurement(table, source) for table in _read_tables(numbered, source)]
+
+
+def _measurement(table: _Table, source: str) -> Measurement:
+    if not table.kind.endswith("hist") and not table.top:
         raise InputError(f"{source} is cut short: rtla's table has no row")
-    reader = {"timerlat top": _timerlat_top, "osnoise top": _osnoise_top}.get(table.kind, _histogram)
+    of_noise = {"osnoise top": _osnoise_top, "hwnoise": _osnoise_top}
+    reader = {"timerlat top": _timerlat_top, **of_noise}.get(table.kind, _histogram)
     fields = reader(table, source)
     is_timerlat = table.kind.startswith("timerlat")
     if table.analysis:
@@ -270,9 +354,9 @@ def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     )
 
 
-RTLA = Importer.of_lines(
+RTLA = Importer.of_runs(
     "rtla",
-    "timerlat hist, timerlat top, osnoise hist, osnoise top",
-    lambda head: any(words in head for words in _KINDS),
+    "timerlat hist, timerlat top, osnoise hist, osnoise top, hwnoise",
+    lambda head: (_kind(_TITLES, head) or _kind(_HEADINGS, head)) is not None,
     parse_rtla,
 )

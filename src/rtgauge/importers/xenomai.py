@@ -38,6 +38,8 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         if match := _CELL.fullmatch(text):
             cells.append((Fraction(match[1]), int(match[2])))
         elif match := _HEAD.match(text):
+            if head is not None:
+                raise damaged(source, f"line {number} begins a second run; keep only one")
             head = match
         elif match := _FIGURES.match(text):
             figures = match
@@ -103,7 +105,7 @@ XENOMAI = Importer(
     "xenomai",
     "latency: the screen and its histogram (-h)",
     lambda head: _ROW.search(head) is not None and "latmus" not in head,
-    lambda path, hints: [parse_screen(lines(path), str(path), hints.interval_ns)],
+    lambda path, hints: parse_screen(lines(path), str(path), hints.interval_ns),
 )
 XENOMAI_GNUPLOT = Importer.of_lines(
     "xenomai-gnuplot",

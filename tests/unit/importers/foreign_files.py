@@ -125,6 +125,52 @@ CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single      
   CPU COUNT      |      cur       min       avg       max |      cur       min       avg       max
     1 #12000     |        0         0         1        15 |       10         3         9        31
 """,
+    "rtla+hwnoise.txt": """                                        Hardware-related Noise
+duration:   0 00:10:00 | time is in us
+CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single          HW          NMI
+  2 #540       540000000          217    99.99995           9            7          11           68
+  5 #540       540000000           93    99.99998           4            4           6           71
+""",
+    "rtla+untitled.txt": """Index   IRQ-002   Thr-002   Usr-002   IRQ-005   Thr-005   Usr-005
+3             1         0         0         0         0         0
+31            0         1         0         1         0         0
+44            0         0         1         0         0         0
+61            0         0         0         0         1         0
+over:         0         0         0         0         0         0
+count:        1         1         1         1         1         0
+min:          3        31        44        31        61 18446744073709551615
+avg:          3        31        44        31        61         -
+max:          3        31        44        31        61         0
+rtla timerlat hit stop tracing
+  Thread latency:\t\t\t\t\t    61.12 us (100%)
+""",
+    "oslat.txt": """cmd to run: oslat -D 20 --rtprio 1 --cpu-list 2,3 --cpu-main-thread 0
+oslat V 2.30
+Total runtime: \t\t20 seconds
+Thread priority: \tSCHED_FIFO:1
+CPU list: \t\t2,3
+
+Test starts...
+Test completed.
+
+        Core:\t 2 3
+    CPU Freq:\t 2200 2200 (Mhz)
+    001 (us):\t 700001 690002
+    002 (us):\t 31 17
+    003 (us):\t 0 4
+    004 (us):\t 2 6 (including overflows)
+     Minimum:\t 1 1 (us)
+     Average:\t 1.000 1.000 (us)
+     Maximum:\t 4 88 (us)
+     Max-Min:\t 3 87 (us)
+    Duration:\t 20.004 20.004 (sec)
+""",
+    "rtai.txt": """RTAI Testsuite - KERNEL latency (all data in nanoseconds)
+# period = 200000 (ns)
+RTH|    lat min|    ovl min|    lat avg|    lat max|    ovl max|   overruns
+RTD|      -1203|      -1203|        417|       6120|       6120|          0
+RTD|       -950|      -1203|        401|       9301|       9301|          0
+""",
     "hwlatdetect.txt": """hwlatdetect:  test duration 7200 seconds
    detector: tracer
    parameters:
@@ -176,6 +222,15 @@ RTD|      0.300|      2.500|     21.250|       1|     0|     -0.120|     21.250
 RTD|      0.310|      2.000|      9.000|       1|     0|     -0.120|     21.250
 ---|-----------|-----------|-----------|--------|------|-------------------------
 RTS|     -0.120|      2.200|     21.250|       1|     0|    00:00:03/00:00:03
+""",
+    "xenomai+2.txt": """== Sampling period: 250 us
+== Test mode: periodic user-mode task
+== All results in microseconds
+warming up...
+RTT|  00:00:01  (periodic user-mode task, 250 us period, priority 99)
+RTH|-----lat min|-----lat avg|-----lat max|-overrun|----lat best|---lat worst
+RTD|       1.210|       2.300|      14.020|       0|       1.210|      14.020
+RTD|       1.330|       2.250|      11.400|       0|       1.210|      14.020
 """,
     "xenomai+h.txt": """RTT|  00:00:01  (periodic user-mode task, 100 us period, priority 99)
 RTD|      0.300|      2.100|     21.250|       0|     0|      0.300|     21.250

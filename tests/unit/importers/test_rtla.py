@@ -34,7 +34,8 @@ max:          5       431        37       902
 
 
 def rtla(text: str):
-    return parse_rtla(enumerate(text.splitlines(), start=1), "out.txt")
+    (measurement,) = parse_rtla(enumerate(text.splitlines(), start=1), "out.txt")
+    return measurement
 
 
 def threads(text: str):
@@ -171,7 +172,7 @@ def test_nanoseconds_are_said():
     "text",
     [
         "",
-        "Index IRQ-000\n0 1\n",
+        "Index XYZ-000\n0 1\n",
         OUTPUT.replace("count:    12000     12000     12000     12000\n", ""),
         OUTPUT.replace("count:    12000     12000", "count:    12000     11000"),
         OUTPUT.replace("5            10      9000         6     11000", "5            10      9000"),

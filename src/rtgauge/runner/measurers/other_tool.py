@@ -229,8 +229,9 @@ def try_arm(context: StepContext) -> None:
 
 def _run(context: StepContext, folder: Path) -> Measurement:
     """Run the tool and read its results. Raises MeasureError if it fails."""
-    from rtgauge.importers.foreign_file import json_document, lines
+    from rtgauge.importers.foreign_file import json_documents, lines
     from rtgauge.importers.latency_table import parse_screen
+    from rtgauge.importers.measurement import only
     from rtgauge.importers.rt_tests import parse_json
     from rtgauge.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
     from rtgauge.importers.rtla import parse_rtla
@@ -259,15 +260,15 @@ def _run(context: StepContext, folder: Path) -> Measurement:
         )
     target.fetch(folder)
     if key.tool == LATENCY:
-        return parse_screen(lines(output), str(output))
+        return only(parse_screen(lines(output), str(output)))
     if key.tool in RTAIS:
         return (parse_rtai_latency if key.tool == RTAI_LATENCY else parse_rtai_switches)(
             lines(output), str(output)
         )
     if key.tool == SWITCHTEST:
         return parse_switchtest(lines(output), str(output))
-    return (
-        parse_json(json_document(result), str(result))
+    return only(
+        [parse_json(raw, str(result)) for raw in json_documents(result)]
         if key.tool == "cyclictest"
         else parse_rtla(lines(output), str(output))
     )
