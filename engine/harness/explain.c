@@ -59,6 +59,18 @@
 #define MEMORY_LOCK_FORMAT "events/mmap_lock/mmap_lock_start_locking/format"
 #define MEMORY_LOCK_CHEAP "memcg_id"
 
+/*
+ * Calls in which a thread of the program may sleep, perhaps with a lock, and calls that take a lock. A thread
+ * that leaves a call runs, even if the kernel did not trace the switch to it.
+ */
+#define CALL_GROUP "syscalls/"
+#define CALLS                                                                                                \
+	"futex,fsync,fdatasync,sync_file_range,msync,write,writev,pwrite64,read,readv,pread64,"              \
+	"openat,ioctl,poll,ppoll,select,pselect6,epoll_wait,epoll_pwait,nanosleep,"                          \
+	"clock_nanosleep,sendto,sendmsg,recvfrom,recvmsg,accept4,munmap,mmap,mprotect,madvise,"              \
+	"wait4,flock,rt_sigtimedwait,futex_time64,clock_nanosleep_time64,ppoll_time64,"                      \
+	"pselect6_time64,"
+
 #define STACK "stack" /* not an event: with each timer, a stack of the interrupted code */
 #define STACK_FORMAT "events/ftrace/kernel_stack/format"
 #define STACK_TRIGGER "events/timer/hrtimer_expire_entry/trigger"
@@ -159,11 +171,29 @@ static bool has_memory_lock(void)
 	       trace_find_field(format, MEMORY_LOCK_CHEAP, &field);
 }
 
+/* Adds the watched program's calls to the default events. */
+static const char *default_events(void)
+{
+	static char list[8192];
+	size_t len = (size_t)snprintf(list, sizeof(list), "%s%s", DEFAULT_EVENTS,
+				      has_memory_lock() ? MEMORY_LOCK_EVENTS : "");
+
+	for (const char *at = explain.last_task ? CALLS : ""; *at;) {
+		int name = (int)strcspn(at, ",");
+
+		len += (size_t)snprintf(list + len, sizeof(list) - len,
+					"," CALL_GROUP "sys_enter_%.*s," CALL_GROUP "sys_exit_%.*s", name, at,
+					name, at);
+		at += name + 1;
+	}
+	return list;
+}
+
 /* Replaces the word `default` in the list. */
 static unsigned int find_events(void)
 {
-	static char list[4096];
-	const char *memory_lock = has_memory_lock() ? MEMORY_LOCK_EVENTS : "";
+	static char list[12288];
+	const char *usual_events = default_events();
 	size_t len = 0;
 
 	for (const char *at = explain_options.events; *at;) {
@@ -173,12 +203,11 @@ static unsigned int find_events(void)
 		int added;
 
 		explain.stack = explain.stack || stack;
-		added = snprintf(list + len, sizeof(list) - len, "%.*s%s,",
-				 usual	 ? (int)strlen(DEFAULT_EVENTS)
+		added = snprintf(list + len, sizeof(list) - len, "%.*s,",
+				 usual	 ? (int)strlen(usual_events)
 				 : stack ? 0
 					 : (int)word,
-				 usual ? DEFAULT_EVENTS : at, usual ? memory_lock : "");
-
+				 usual ? usual_events : at);
 		if (added < 0 || (size_t)added >= sizeof(list) - len)
 			break;
 		len += (size_t)added;
@@ -213,16 +242,18 @@ static void switch_events(bool on)
 		trace_event_enable(explain.instance, explain.events[i], on);
 }
 
-/* Record only the program's own use of its lock: others map memory some 100,000 times a second. */
+/* Records only the program's own calls and its own use of its lock: others map memory some 100,000 times a
+ * second. */
 static void filter_event(const char *name)
 {
+	bool memory_lock = !strncmp(name, "mmap_lock/", strlen("mmap_lock/"));
 	char path[200], filter[100];
 
-	if (!explain.last_task || strncmp(name, "mmap_lock/", strlen("mmap_lock/")) != 0)
+	if (!explain.last_task || (!memory_lock && strncmp(name, CALL_GROUP, strlen(CALL_GROUP)) != 0))
 		return;
 	snprintf(path, sizeof(path), "events/%s/filter", name);
-	snprintf(filter, sizeof(filter), "write==1&&common_pid>=%d&&common_pid<=%d", (int)explain.first_task,
-		 (int)explain.last_task);
+	snprintf(filter, sizeof(filter), "%scommon_pid>=%d&&common_pid<=%d", memory_lock ? "write==1&&" : "",
+		 (int)explain.first_task, (int)explain.last_task);
 	trace_write(explain.instance, path, filter);
 }
 

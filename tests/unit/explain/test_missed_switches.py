@@ -146,6 +146,31 @@ def test_gaps_are_bounded_by_the_events_around_them() -> None:
     assert with_missed_switches(table)[1] == []
 
 
+def test_the_idle_task_leaves_soon_after_its_cpu_has_a_task_to_run() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
+    story = taken_by(story, 1, MEASURED).at(400, 1, "page_fault_user", address=4096)
+    explanation, found = parts(story.switch(401, 1, MEASURED, IDLE, state=1), 401)
+    assert found[Kind.EITHER, "idle or the thread itself"] == pytest.approx(20)
+    assert found[Kind.OWN, ""] == pytest.approx(375)
+    assert explanation.doubts == [
+        "the kernel did not trace every switch, so 20.000 us may belong to either of two tasks"
+    ]
+
+
+def test_a_task_that_another_cpu_wakes_did_not_run_before() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(300, 0, target=1)
+    story = taken_by(story, 1, MEASURED).at(310, 1, "page_fault_user", address=4096)
+    table, missed = with_missed_switches(EventTable(sorted(story.events), (0, 1)))
+    assert [(gap.after_ns, gap.until_ns) for gap in missed] == [(RELEASE + 302_000, RELEASE + 310_000)]
+
+
+def test_a_task_that_came_from_another_cpu_leaves_the_idle_task_its_time() -> None:
+    story = Story().switch(-500, 1, LOWER, IDLE, state=1).switch(-900, 0, IDLE, MEASURED)
+    story = taken_by(story, 1, MEASURED).at(400, 1, "page_fault_user", address=4096)
+    _, missed = with_missed_switches(EventTable(sorted(story.events), (0, 1)))
+    assert [(gap.after_ns, gap.until_ns) for gap in missed] == [(RELEASE - 500_000, RELEASE + 400_000)]
+
+
 def test_who_is_known_to_have_run_bounds_a_gap_too() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
     assert with_missed_switches(EventTable(story.events, (1,)))[1] == []

@@ -13,6 +13,10 @@ from rtgauge.explain.trace.moment import Event, EventTable
 FAIR_PRIORITY = 120
 """The priority of a task if no event has it (nice 0)."""
 IDLE_NAME = "swapper"
+LONGEST_LEAVING_NS = 20_000
+"""The idle task switches to a woken task within this time after its last event. It does nothing else, and an
+interrupt would be an event.
+"""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,9 @@ def with_missed_switches(table: EventTable, seen: Running | None = None) -> With
     by_cpu: dict[int, list[Event]] = defaultdict(list)
     for event in table.events:
         by_cpu[event.cpu].append(event)
-    missed = [gap for cpu, events in by_cpu.items() for gap in _gaps(cpu, events, seen)]
+    missed = [
+        _bounded(gap, table.events) for cpu, events in by_cpu.items() for gap in _gaps(cpu, events, seen)
+    ]
     if not missed:
         return WithMissed(table, [])
     missed.sort(key=lambda gap: gap.until_ns)
@@ -83,6 +89,40 @@ def _gaps(cpu: int, events: Sequence[Event], seen: Running | None) -> Iterable[M
         if running is not None and before >= 0 and before != running:
             yield MissedSwitch(cpu, since_ns, time_ns, running, before)
         running, since_ns = after, time_ns
+
+
+def _bounded(gap: MissedSwitch, events: Sequence[Event]) -> MissedSwitch:
+    """Return the gap without times at which the new task was not in the CPU's queue yet, or the idle task had
+    already left.
+    """
+    queued = _queued(gap, events)
+    if queued is None:
+        return gap
+    if queued > gap.after_ns:
+        return replace(gap, after_ns=queued)
+    if gap.old == 0:
+        return replace(gap, until_ns=min(gap.until_ns, gap.after_ns + LONGEST_LEAVING_NS))
+    return gap
+
+
+def _queued(gap: MissedSwitch, events: Sequence[Event]) -> int | None:
+    """Return when the new task came into the CPU's queue before it ran there; None if no event shows it."""
+    queued: int | None = None
+    for event in events:
+        if event.time_ns >= gap.until_ns:
+            break
+        if event.name == "sched_switch":
+            if gap.new in {event.number("prev_pid"), event.number("next_pid")}:
+                queued = None
+        elif event.number("pid", -1) == gap.new:
+            if event.name in {"sched_waking", "sched_wakeup", "sched_wakeup_new"}:
+                place = event.number("target_cpu", event.cpu)
+            elif event.name == "sched_migrate_task":
+                place = event.number("dest_cpu")
+            else:
+                continue
+            queued = queued or event.time_ns if place == gap.cpu else None
+    return queued
 
 
 def _ran(event: Event) -> tuple[int, int]:
