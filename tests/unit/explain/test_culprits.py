@@ -169,10 +169,9 @@ def test_what_may_be_own_work_is_ranked_as_own_work() -> None:
     ]
 
 
-def advice(culprit: Culprit, *, blocked: bool = False) -> str:
-    found = by_hog(100)
-    moment = replace(found.moment, kind="blocked" if blocked else "maximum")
-    (ranked,) = ranked_culprits([replace(found, moment=moment, parts=[Part(culprit, 100_000)])])
+def advice(culprit: Culprit, *, inherits: bool = False) -> str:
+    found = replace(by_hog(100), lock_inherits=inherits)
+    (ranked,) = ranked_culprits([replace(found, parts=[Part(culprit, 100_000)])])
     remedy = remedy_of(ranked, Facts())
     return "" if remedy is None else remedy.words
 
@@ -180,7 +179,16 @@ def advice(culprit: Culprit, *, blocked: bool = False) -> str:
 def test_the_advice_fits_the_cause() -> None:
     assert "real-time priority" in advice(Culprit(Kind.TASK, "hackbench", priority=120, pid=200))
     assert "isolcpus" in advice(Culprit(Kind.TASK, "migration/1", priority=0, pid=20))
-    assert "PTHREAD_PRIO_INHERIT" in advice(Culprit(Kind.TASK, "hog", priority=9, pid=300), blocked=True)
+    before_owner = Culprit(Kind.TASK, "hog", owner="logger", priority=9, pid=300)
+    assert "PTHREAD_PRIO_INHERIT" in advice(before_owner)
+    assert "give hog a lower real-time priority" in advice(before_owner, inherits=True)
+    assert "PTHREAD_PRIO_INHERIT" not in advice(before_owner, inherits=True)
+    assert (
+        advice(Culprit(Kind.OWNER_ASLEEP, "logger", call="fdatasync"))
+        == "release the lock before logger calls fdatasync"
+    )
+    assert "shorten what logger does with the lock" in advice(Culprit(Kind.LOCK_OWNER, "logger"))
+    assert "shorten what logger does with the lock" in advice(Culprit(Kind.LOCK_SPIN, "logger"))
     assert "mlockall" in advice(Culprit(Kind.PAGE_FAULT))
     assert (
         advice(Culprit(Kind.BLOCKED, "fdatasync", until="jbd2/vda-8")) == "call fdatasync in another thread"

@@ -160,7 +160,7 @@ def test_the_idle_task_leaves_soon_after_its_cpu_has_a_task_to_run() -> None:
 def test_a_task_that_another_cpu_wakes_did_not_run_before() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(300, 0, target=1)
     story = taken_by(story, 1, MEASURED).at(310, 1, "page_fault_user", address=4096)
-    table, missed = with_missed_switches(EventTable(sorted(story.events), (0, 1)))
+    _, missed = with_missed_switches(EventTable(sorted(story.events), (0, 1)))
     assert [(gap.after_ns, gap.until_ns) for gap in missed] == [(RELEASE + 302_000, RELEASE + 310_000)]
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
+from rtgauge.explain.analysis.calls import Calls, Lock, LockSpin
 from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import (
     IN_INTERRUPT,
+    SLEEPS,
     STOPPED,
     TRACED,
     Link,
@@ -79,6 +82,8 @@ class _Scene:
     throttled_ns: list[tuple[int, int]]
     quota: CpuQuota
     kernel_locks: tuple[KernelLockWait, ...]
+    calls: Calls
+    spins: tuple[LockSpin, ...]
     changed_priorities: dict[int, int]
     """pid -> the task's last priority, which may have been lent or set while it ran."""
     interrupts_traced: bool
@@ -97,6 +102,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
     path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, apart_ns)
     lines = timelines(table, symbols)
+    calls = Calls.of_table(table)
     traced = any(event.name == "irq_disable" for event in table.events)
     scene = _Scene(
         moment,
@@ -106,12 +112,14 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         _passed_over(moment, path),
         cpu_quota(moment, path, round(max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns))),
         kernel_lock_waits(table, moment.thread),
+        calls,
+        calls.spins(table, moment.thread),
         _last_priorities(moment),
         traced,
         missed,
         Names(table.events),
     )
-    links = waker_chain(table, moment.thread, path) if moment.is_wait else [Link(moment.thread, path)]
+    links = waker_chain(table, moment.thread, path, partial(_follows, scene))
     if moment.is_wait and not moment.is_blocked:
         links = since_its_beginning(links)
         begin = min((piece.start_ns for link in links for piece in link.path.pieces), default=moment.end_ns)
@@ -127,7 +135,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
                 for part in [unknown] if lost else _parts(seen, piece, span):
                     culprit = part.culprit
                     if seen is not scene:
-                        culprit = _owner(link, piece, culprit, locked=moment.is_blocked)
+                        culprit = _owner(seen, link, piece, culprit)
                     known = parts.setdefault(culprit, Part(culprit))
                     known.ns += part.ns
                     known.uncertain_ns += part.uncertain_ns
@@ -165,7 +173,25 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     if moment.is_wait:
         ordered.sort(key=lambda part: part.begin_ns)
     names = owners(links, moment.thread)
-    return Explanation(moment, path, ordered, doubts, names, lent(table, links, moment), tuple(missed))
+    lent_priority = lent(table, links, moment)
+    sleeps = [calls.at(moment.thread, piece.since_ns) for piece in path.pieces if piece.phase in SLEEPS]
+    inherits = bool(lent_priority) or any(call and call.lock is Lock.INHERITS for call in sleeps)
+    return Explanation(
+        moment, path, ordered, doubts, names, lent_priority, tuple(missed), lock_inherits=inherits
+    )
+
+
+def _follows(scene: _Scene, thread: int, piece: Piece) -> bool:
+    """Return whether the waker of a sleep explains it. The owner of a lock explains a latency in which the
+    thread waits for the lock. If the owner itself waits for a lock, that lock's owner explains it.
+    """
+    moment, call = scene.moment, scene.calls.at(thread, piece.since_ns)
+    if thread != moment.thread:
+        waits_for_lock = call is None or call.is_futex or not moment.is_locked
+        return waits_for_lock and not piece.is_held
+    return moment.is_wait or (
+        piece.phase is Phase.BLOCKED and call is not None and call.lock is not Lock.NONE
+    )
 
 
 def _seen_running(moment: Moment) -> Running | None:
@@ -203,19 +229,28 @@ def _of_owner(scene: _Scene, link: Link) -> _Scene:
         throttled_ns=_passed_over(moment, link.path),
         quota=CpuQuota(),
         kernel_locks=kernel_lock_waits(moment.table, link.thread),
+        spins=scene.calls.spins(moment.table, link.thread),
         changed_priorities=_last_priorities(moment),
     )
 
 
-def _owner(link: Link, piece: Piece, culprit: Culprit, *, locked: bool) -> Culprit:
+def _owner(scene: _Scene, link: Link, piece: Piece, culprit: Culprit) -> Culprit:
     """Blame the lock's owner for its own work, or for sleeping with the lock, whatever its CPU did meanwhile.
     Without a lock, blame the waker.
     """
-    asleep = locked and piece.phase in {Phase.LATE, Phase.BLOCKED} and culprit.kind is not Kind.UNATTRIBUTED
+    locked = scene.moment.is_locked
+    asleep = locked and piece.phase in SLEEPS and culprit.kind is not Kind.UNATTRIBUTED
     if not asleep and culprit.kind is not Kind.OWN:
-        return culprit
+        return replace(culprit, owner=link.path.name) if locked and culprit.kind is Kind.TASK else culprit
+    call = scene.calls.at(link.thread, piece.since_ns) if asleep else None
     kind = Kind.OWNER_ASLEEP if asleep else Kind.LOCK_OWNER if locked else Kind.WAKER
-    return Culprit(kind, link.path.name, priority=link.path.priority, pid=link.thread)
+    return Culprit(
+        kind,
+        link.path.name,
+        call="" if call is None else call.name,
+        priority=link.path.priority,
+        pid=link.thread,
+    )
 
 
 def _overlaps(lost: Lost, start_ns: int, end_ns: int) -> bool:
@@ -398,9 +433,11 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
         return lock if lock.until else replace(lock, until=until)
     if _faulted(scene, piece):
         return Culprit(Kind.PAGE_FAULT)
+    call = scene.calls.at(scene.moment.thread, piece.since_ns)
     held = scene.moment.held
-    calls = [call for since_ns, call in held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS]
-    return Culprit(Kind.BLOCKED, calls[0] if calls else "", until=until)
+    calls = [name for since_ns, name in held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS]
+    name = call.name if call is not None else calls[0] if calls else ""
+    return Culprit(Kind.BLOCKED, name, until=until)
 
 
 def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:
@@ -562,6 +599,10 @@ def _running(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     lock = _kernel_lock(scene, span.start_ns)
     if lock is not None:
         return lock
+    spin = next((spin for spin in scene.spins if spin.call.covers(span.start_ns)), None)
+    if spin is not None:
+        owner = Task(0, "", None) if spin.owner is None else scene.names.task(spin.owner)
+        return Culprit(Kind.LOCK_SPIN, owner.name, priority=owner.priority, pid=spin.owner)
     if context.fault_since_ns is not None:
         return Culprit(Kind.PAGE_FAULT if _ends_in_fault(scene, piece, span) else Kind.FAULT_OR_OWN)
     if context.task is not None and context.task.pid not in {scene.moment.thread, 0}:

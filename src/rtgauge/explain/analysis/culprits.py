@@ -230,8 +230,6 @@ TIMERS = frozenset({"local timer", "arch_timer"})
 OF_PROGRAM = {
     Kind.PAGE_FAULT: FAULTS,
     Kind.FAULT_OR_OWN: FAULTS,
-    Kind.LOCK_OWNER: INHERIT,
-    Kind.OWNER_ASLEEP: INHERIT,
     Kind.QUOTA: (
         "raise the quota (cpu.max, in version 1 cpu.cfs_quota_us), allow a burst (cpu.max.burst, "
         "cpu.cfs_burst_us), or move the thread to another control group"
@@ -249,9 +247,15 @@ def _of_program(ranked: RankedCulprit) -> str | None:
         return OWN_TIMER
     if culprit.kind is Kind.BLOCKED and culprit.name:
         return f"call {culprit.name} in another thread"
+    if culprit.kind is Kind.OWNER_ASLEEP:
+        return (
+            f"release the lock before {culprit.name} {f'calls {culprit.call}' if culprit.call else 'sleeps'}"
+        )
+    if culprit.kind in {Kind.LOCK_OWNER, Kind.LOCK_SPIN}:
+        return f"shorten what {culprit.name or 'the owner'} does with the lock, or avoid the lock"
     if culprit.kind is not Kind.TASK or culprit.priority is None or culprit.name in KERNEL_THREADS:
         return OF_PROGRAM.get(culprit.kind)
-    if ranked.worst.moment.is_blocked:
+    if culprit.owner and not ranked.worst.lock_inherits:
         return INHERIT
     if culprit.priority >= FAIR:
         return (

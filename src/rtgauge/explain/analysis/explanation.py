@@ -40,6 +40,7 @@ class Kind(StrEnum):
     BLOCKED = "blocked"
     STOPPED = "stopped"
     KERNEL_LOCK = "kernel lock"
+    LOCK_SPIN = "lock spin"
     LOCK_OWNER = "lock owner"
     OWNER_ASLEEP = "lock owner asleep"
     OWN = "own work"
@@ -52,7 +53,9 @@ class Culprit:
     """A cause with its kind and name, equal in every latency that it lengthens.
 
     `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
-    mechanism, if it is known. `until`: the task that ended a sleep, or held the kernel's lock.
+    mechanism, if it is known. `until`: the task that ended a sleep, or held the kernel's lock. `call`: the
+    system call in which a lock's owner slept. `owner`: the lock's owner that a task delayed; empty if the
+    task delayed the thread itself.
     """
 
     kind: Kind
@@ -60,6 +63,8 @@ class Culprit:
     number: int | None = None
     mechanism: str = ""
     until: str = ""
+    call: str = ""
+    owner: str = ""
     priority: int | None = field(default=None, compare=False)
     pid: int | None = field(default=None, compare=False)
 
@@ -106,6 +111,8 @@ class Explanation:
     """The priority that the kernel lent the lock's owner during the sleep."""
     missed: tuple[MissedSwitch, ...] = ()
     """The moment's switches that the kernel did not trace."""
+    lock_inherits: bool = False
+    """Whether the lock that the thread slept for has priority inheritance."""
 
     @property
     def latency_ns(self) -> int:
@@ -178,8 +185,10 @@ def culprit_name(culprit: Culprit) -> str:
             return f"thread {name} itself" if name else "the measured thread itself"
         case Kind.LOCK_OWNER:
             return f"{name} with the lock"
+        case Kind.LOCK_SPIN:
+            return f"spin for a lock{f' of {name}' if name else ''}"
         case Kind.OWNER_ASLEEP:
-            return f"{name} asleep with the lock"
+            return f"{name} asleep{f' in {culprit.call}' if culprit.call else ''} with the lock"
         case Kind.STOPPED:
             return f"stopped by {name}"
         case Kind.BLOCKED:
@@ -235,7 +244,7 @@ def part_words(part: Part) -> str:
         case Kind.IRQ | Kind.INTERRUPT | Kind.NMI:
             return f"handler of {culprit_name(culprit)}"
         case Kind.TASK:
-            return f"task {task} ran"
+            return f"task {task} ran{f' before {culprit.owner} with the lock' if culprit.owner else ''}"
         case Kind.PREEMPTION_OFF:
             return f"{task} could not be preempted{where}"
         case Kind.THROTTLED:
@@ -255,8 +264,13 @@ def part_words(part: Part) -> str:
             )
         case Kind.LOCK_OWNER:
             return f"{task} ran with the lock"
+        case Kind.LOCK_SPIN:
+            owner = (
+                f"{task} held it and ran on another CPU" if culprit.name else "its owner ran on another CPU"
+            )
+            return f"it spun in the kernel for a lock with priority inheritance, while {owner}"
         case Kind.OWNER_ASLEEP:
-            return f"{task} slept with the lock"
+            return f"{task} slept{f' in {culprit.call}' if culprit.call else ''} with the lock"
         case Kind.WAKER:
             return f"its waker {task} ran"
         case Kind.WAKEUP:
@@ -308,7 +322,10 @@ def _where(explanation: Explanation) -> str:
     priority 80".
     """
     if not explanation.moment.is_wait:
-        return f"on CPU {explanation.moment.cpu}"
+        *others, first = explanation.owners or ("",)
+        chain = "".join(f", which waited for {other}" for other in reversed(others))
+        lock = f", blocked on a lock of {first}{chain}" if first else ""
+        return f"on CPU {explanation.moment.cpu}{lock}"
     *others, first = explanation.owners or ("a task that is not in the trace",)
     thread = explanation.path.name
     chain = "".join(f", which waited for {other}" for other in reversed(others))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -207,11 +207,14 @@ class Link:
     path: ThreadPath
 
 
-def waker_chain(table: EventTable, thread: int, path: ThreadPath) -> list[Link]:
-    """Return the links of a thread's path in order of time. While the thread waits for another thread, the
-    links follow its waker. Their pieces cover the path without a gap.
+def waker_chain(
+    table: EventTable, thread: int, path: ThreadPath, follows: Callable[[int, Piece], bool]
+) -> list[Link]:
+    """Return the links of a thread's path in order of time. Their pieces cover the path without a gap.
+
+    While the thread waits for another thread, the links follow its waker, if `follows`(thread, sleep).
     """
-    return _links(table, Link(thread, path), frozenset({thread}))
+    return _links(table, Link(thread, path), frozenset({thread}), follows)
 
 
 def since_its_beginning(links: Sequence[Link]) -> list[Link]:
@@ -228,7 +231,9 @@ def _waited_for_interrupt(piece: Piece) -> bool:
     return piece.phase in SLEEPS and not piece.is_held and by_interrupt
 
 
-def _links(table: EventTable, link: Link, before: frozenset[int]) -> list[Link]:
+def _links(
+    table: EventTable, link: Link, before: frozenset[int], follows: Callable[[int, Piece], bool]
+) -> list[Link]:
     links: list[Link] = []
     for piece in link.path.pieces:
         waking = piece.woken_by
@@ -239,12 +244,13 @@ def _links(table: EventTable, link: Link, before: frozenset[int]) -> list[Link]:
             or waking.pid <= 0
             or waking.pid in before
             or len(before) >= LONGEST_CHAIN
+            or not follows(link.thread, piece)
         ):
             links.append(Link(link.thread, replace(link.path, pieces=[piece])))
             continue
         owner = thread_path(table, waking.pid, waking.cpu, piece.start_ns, piece.end_ns)
         owner = owner if owner.priority is not None else replace(owner, name=_name(table, waking.pid))
-        links += _links(table, Link(waking.pid, owner), before | {waking.pid})
+        links += _links(table, Link(waking.pid, owner), before | {waking.pid}, follows)
     return links
 
 

@@ -252,6 +252,11 @@ class Moment:
         return self.kind == "blocked"
 
     @property
+    def is_locked(self) -> bool:
+        """Whether the threads that the moment leads to are owners of locks. Only a plain wait has none."""
+        return self.kind != "waited"
+
+    @property
     def is_wait(self) -> bool:
         """Whether this is a sleep from `release_ns` until another thread woke the thread at `end_ns`."""
         return self.kind in {"blocked", "waited"}

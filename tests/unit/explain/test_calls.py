@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Locks of the watched program, by its threads' system calls, in tables drawn by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.culprits import ranked_culprits, remedy_of
+from rtgauge.explain.analysis.explanation import Explanation, Kind, sentence
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.explain.trace.moment import Moment
+from rtgauge.record.facts import Facts
+from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, THREAD, Story
+
+OWNER, KWORKER = ("owner", 600, 120), ("kworker/u8:2", 700, 120)
+WAIT, LOCK_PI, UNLOCK_PI, CONTENDED, PRIVATE, LOCK = 0, 6, 7, 2, 128, 4096
+
+
+def explained(moment: Moment) -> tuple[Explanation, dict[tuple[Kind, str, str], float]]:
+    """(the explanation, (kind, name, call or delayed owner) -> us); the parts add up."""
+    explanation = explain(moment, Symbols((), ()))
+    assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
+    return explanation, {
+        (part.culprit.kind, part.culprit.name, part.culprit.call or part.culprit.owner): part.ns / 1000
+        for part in explanation.parts
+    }
+
+
+def remedies(explanation: Explanation) -> list[str]:
+    found = (remedy_of(ranked, Facts()) for ranked in ranked_culprits([explanation]))
+    return [remedy.what for remedy in found if remedy is not None]
+
+
+def begun() -> Story:
+    """The thread runs on CPU 1 from 10 us on, and the owner on CPU 0."""
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).switch(-400, 0, IDLE, OWNER)
+    return story.timer(2, 1).switch(10, 1, IDLE, MEASURED)
+
+
+def futex(story: Story, time_us: float, cpu: int, command: int, value: int = 0) -> Story:
+    return story.at(time_us, cpu, "sys_enter_futex", uaddr=LOCK, op=command | PRIVATE, val=value)
+
+
+def test_a_spin_for_a_lock_with_inheritance_is_its_owners() -> None:
+    story = futex(begun(), 20, 1, LOCK_PI)
+    story.at(21, 1, "sched_pi_setprio", comm="owner", pid=600, oldprio=120, newprio=MINE)
+    story.at(900, 1, "sys_exit_futex", ret=0).switch(910, 1, MEASURED, IDLE, state=1)
+    explanation, found = explained(story.moment(910))
+    assert found[Kind.LOCK_SPIN, "owner", ""] == pytest.approx(880)
+    assert found[Kind.OWN, "", ""] == pytest.approx(20)
+    assert "it spun in the kernel for a lock with priority inheritance, while owner (" in sentence(
+        explanation
+    )
+    assert "shorten what owner does with the lock, or avoid the lock" in remedies(explanation)
+
+
+def test_an_owner_of_the_same_priority_is_known_by_its_unlocking() -> None:
+    story = futex(futex(begun(), 20, 1, LOCK_PI), 890, 0, UNLOCK_PI)
+    story.at(900, 1, "sys_exit_futex", ret=0).switch(910, 1, MEASURED, IDLE, state=1)
+    _, found = explained(story.moment(910))
+    assert found[Kind.LOCK_SPIN, "owner", ""] == pytest.approx(880)
+
+
+def lock_of_a_sleeping_owner(command: int, value: int) -> Story:
+    """The owner writes to a disk with the lock, which a kworker ends, and a hog delays its release."""
+    story = begun().at(12, 0, "sys_enter_fdatasync", fd=3).switch(15, 0, OWNER, LOWER, state=2)
+    story = futex(story, 20, 1, command, value).switch(25, 1, MEASURED, KWORKER, state=1)
+    story.at(500, 1, "sched_waking", comm="owner", pid=600, prio=120, target_cpu=0)
+    story.at(501, 0, "sched_wakeup", comm="owner", pid=600, prio=120, target_cpu=0)
+    story.switch(505, 0, LOWER, HIGHER).switch(700, 0, HIGHER, OWNER, state=1)
+    story.at(710, 0, "sys_exit_fdatasync", ret=0)
+    story.at(800, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    return story.switch(810, 1, KWORKER, MEASURED).at(811, 1, "sys_exit_futex", ret=0)
+
+
+@pytest.mark.parametrize("kind", ["maximum", "blocked"])
+def test_an_owner_that_slept_in_a_call_with_the_lock_is_named_with_the_call(kind: str) -> None:
+    story = lock_of_a_sleeping_owner(WAIT, CONTENDED)
+    moment = story.moment(900)
+    if kind == "blocked":
+        release = moment.release_ns + 25_000
+        moment = replace(moment, kind=kind, release_ns=release, end_ns=release + 775_000, latency_ns=775_000)
+    explanation, found = explained(moment)
+    assert found[Kind.OWNER_ASLEEP, "owner", "fdatasync"] == pytest.approx(475)
+    assert found[Kind.TASK, "hog", "owner"] == pytest.approx(195)
+    assert found[Kind.LOCK_OWNER, "owner", ""] == pytest.approx(100)
+    assert explanation.owners == ("owner",)  # a kworker owns no futex
+    text = sentence(explanation)
+    assert "blocked on a lock of owner:" in text
+    assert "owner (nice 0, pid 600) slept in fdatasync with the lock" in text
+    words = remedies(explanation)
+    assert words[0] == "release the lock before owner calls fdatasync"
+    assert any("PTHREAD_PRIO_INHERIT" in word for word in words)
+
+
+def test_no_lock_that_inherits_is_to_inherit() -> None:
+    explanation, found = explained(lock_of_a_sleeping_owner(LOCK_PI, 0).moment(900))
+    assert found[Kind.TASK, "hog", "owner"] == pytest.approx(195)
+    assert not any("PTHREAD_PRIO_INHERIT" in word for word in remedies(explanation))
+    assert any("give hog a lower real-time priority" in word for word in remedies(explanation))
+
+
+def test_a_sleep_for_a_condition_is_no_lock() -> None:
+    explanation, found = explained(lock_of_a_sleeping_owner(WAIT, 7).moment(900))
+    assert found[Kind.BLOCKED, "futex", ""] == pytest.approx(775)
+    assert not explanation.owners
