@@ -1,0 +1,480 @@
+# SPDX-License-Identifier: MIT
+"""Compares what `rtgauge watch` says of people's own loops with what these loops say themselves.
+
+    sudo python bench/own_loops.py [--only absolute,timerfd] [--duration 8] [--busy] [--json FILE]
+
+The programs in bench/own_loops log their own releases, starts and ends, which are joined with watch's
+samples release by release. Requirements allow twice and half of the share that was late in truth: watch must
+say HOLDS and FAILS. Exit status: 0; 1 if a loop deviates; 3 if one could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    import numpy.typing as npt
+
+    Times = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+
+SOURCES = Path(__file__).parent / "own_loops"
+BUILD = {
+    "c": ["gcc", "-O2", "-pthread", "loops.c", "-o", "{folder}/loops-c"],
+    "c++": ["g++", "-std=c++20", "-O2", "-pthread", "loops.cpp", "-o", "{folder}/loops-c++"],
+    "java": ["javac", "-d", "{folder}", "Loops.java"],
+    "go": ["go", "build", "-o", "{folder}/loops-go", "loops.go"],
+    "rust": ["rustc", "--edition", "2024", "-O", "-o", "{folder}/loops-rust", "loops.rs"],
+}
+RUN = {
+    "c": ["{folder}/loops-c"],
+    "c++": ["{folder}/loops-c++"],
+    "python": [sys.executable, str(SOURCES / "loops.py")],
+    "java": ["java", "-cp", "{folder}", "Loops"],
+    "go": ["{folder}/loops-go"],
+    "rust": ["{folder}/loops-rust"],
+}
+CLOSE_NS = 20_000
+WITHIN = 0.999
+EDGE = 1
+"""Releases by which the counts may differ, because the measured phase cuts an activation."""
+SPREAD = 1.33
+"""By how much the true share may change within CLOSE_NS of a bound."""
+SHARES = (0.004, 0.45)
+"""The true shares that requirements are made from."""
+RUN_FATE, CAUGHT_UP, SKIPPED, DATA = range(4)
+UNKNOWN_NS = 0
+"""An end in the log that has not come, or a release that the program does not know."""
+HELD_S = 1800
+WAIT = "30min"
+RECORD = 4
+"""Numbers of a cycle in a log."""
+HEADER_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop to measure."""
+
+    name: str
+    language: str = "c"
+    period_us: int = 1000
+    work_us: int = 100
+    long_every: int = 50
+    """0: none of its cycles is long."""
+    long_us: int = 3500
+    fifo: int = 40
+    pinned: bool = True
+    threads: str | None = None
+    cycle: str | None = None
+    """What to say with --cycle."""
+    on_a_grid: bool = True
+    """Its releases are on a grid whose points all count."""
+    unclear: str = ""
+    """Why "cannot tell" is a right answer."""
+
+
+def _python(name: str) -> Loop:
+    return Loop(name, "python", period_us=10_000, work_us=500, long_every=20, long_us=35_000)
+
+
+SKIPS = "no event shows whether it skipped its points or ran them late"
+LOOPS = (
+    Loop("absolute"),
+    Loop("relative", on_a_grid=False),
+    Loop("c++-sleep-until", "c++"),
+    Loop("c++-wait-until", "c++"),
+    Loop("rate", unclear=SKIPS),
+    Loop("skip", unclear=SKIPS),
+    Loop("timerfd"),
+    Loop("epoll"),
+    Loop("posix-timer"),
+    Loop("setitimer"),
+    Loop("condition"),
+    Loop("condition-wall"),
+    Loop("receive", period_us=8000, long_us=20_000, on_a_grid=False),
+    Loop("deadline", period_us=10_000, work_us=1000, long_us=6000, long_every=20, fifo=0, pinned=False),
+    Loop("poller", unclear="it never sleeps"),
+    Loop("two-sleeps", unclear="two waits of one period"),
+    Loop("two-periods"),
+    Loop("executor", work_us=50),
+    Loop("lock", long_every=0),
+    Loop("lock-inheriting", long_every=0),
+    Loop("c++-atomic-wait", "c++", long_every=0),
+    Loop("disk", long_every=0),
+    Loop("sensor"),
+    Loop("signals"),
+    Loop("stopped", long_every=0),
+    _python("asyncio"),
+    _python("py-threads"),
+    _python("py-event"),
+    Loop("java-executor", "java", 5000, 500, 0, fifo=0, pinned=False, threads="java-executor"),
+    Loop("go-ticker", "go", 5000, 500, 0, fifo=0, pinned=False, unclear="its work moves between threads"),
+    Loop("rust-sleep", "rust", long_every=0, unclear=SKIPS),
+    Loop("io-uring", on_a_grid=False),
+    Loop("data", on_a_grid=False, threads="data", long_every=0),
+    Loop("churn", period_us=10_000, unclear="its threads live for one cycle", long_every=0),
+    Loop("hang"),
+    Loop("ends", unclear="its thread ends"),
+)
+
+
+@dataclass
+class Truth:
+    """What the program logged of the measured phase."""
+
+    release: Times
+    start: Times
+    end: Times
+    """UNKNOWN_NS: not in the measured phase, or never."""
+    fate: Times
+    end_ns: int
+
+    @property
+    def ran(self) -> Flags:
+        """Those that waited for their release, and began."""
+        return np.isin(self.fate, (RUN_FATE, DATA)) & (self.start != UNKNOWN_NS)
+
+    def late(self, metric: str, bound_ns: int) -> float:
+        """The share that broke a bound. What had not ended counts with its age."""
+        reached = self.start if metric == "latency" else self.end
+        age = np.where(reached == UNKNOWN_NS, self.end_ns, reached) - self.release
+        return float(np.count_nonzero((age > bound_ns) | (self.fate == SKIPPED)) / len(age))
+
+    def bound(self, metric: str) -> tuple[int, float] | None:
+        """Choose a bound that some releases break, the farthest from all of them.
+
+        Return it with the share that breaks it, or None if a difference of CLOSE_NS changes each share.
+        """
+        reached = self.start if metric == "latency" else self.end
+        values = np.sort((reached - self.release)[(reached != UNKNOWN_NS) & (self.fate != SKIPPED)])
+        best: tuple[int, float] | None = None
+        widest = 0.0
+        for low, high in itertools.pairwise(values):
+            middle = int(low + high) // 2
+            if middle < CLOSE_NS or (high - low) / middle <= widest:
+                continue
+            share = self.late(metric, middle)
+            if (
+                SHARES[0] <= share <= SHARES[1]
+                and self.late(metric, middle - CLOSE_NS) <= SPREAD * share
+                and SPREAD * self.late(metric, middle + CLOSE_NS) >= share
+            ):
+                best, widest = (middle, share), (high - low) / middle
+        return best
+
+
+@dataclass
+class Row:
+    """The comparison of one loop."""
+
+    loop: str
+    releases: tuple[int, int] = (0, 0)
+    """In truth, and by watch; likewise below."""
+    activations: tuple[int, int] = (0, 0)
+    overruns: tuple[int, int] = (0, 0)
+    late: dict[str, tuple[int, float, float]] = field(default_factory=dict[str, tuple[int, float, float]])
+    """For a bound in ns: the share that was late."""
+    within: dict[str, float] = field(default_factory=dict[str, float])
+    """The share of the activations whose value is within 20 us of the program's own."""
+    verdicts: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    """The requirement, the right word, and the word of watch."""
+    deviations: list[str] = field(default_factory=list[str])
+    marks: list[str] = field(default_factory=list[str])
+    error: str = ""
+
+
+class CannotMeasureError(Exception):
+    """A loop could not be measured."""
+
+
+def build(folder: Path, languages: set[str]) -> set[str]:
+    """Build the programs, and return the languages that this machine has."""
+    have: set[str] = {"python"}
+    for language in sorted(languages - have):
+        command = [word.format(folder=folder) for word in BUILD[language]]
+        try:
+            done = subprocess.run(command, cwd=SOURCES, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            print(f"{command[0]} is not installed: the loops in {language} are left out", file=sys.stderr)
+            continue
+        if done.returncode:
+            print(f"{' '.join(command)}: {done.stderr}", file=sys.stderr)
+            continue
+        have.add(language)
+    return have
+
+
+@contextmanager
+def load(busy: bool) -> Generator[None]:
+    """CPUs, a disk and sockets that other programs use."""
+    if not busy:
+        yield
+        return
+    command = ["stress-ng", "--quiet", "--cpu", "0", "--hdd", "1", "--sock", "1"]
+    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(command, cwd=folder) as program:
+        try:
+            yield
+        finally:
+            program.terminate()
+
+
+def run(command: list[str]) -> tuple[int, str, str]:
+    """The exit status and the output of a command, which ends with this program."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            out, err = process.communicate(timeout=HELD_S)
+        except BaseException:
+            process.terminate()
+            raise
+        return process.returncode, out, err
+
+
+def watch(loop: Loop, rtgauge: str, folder: Path, duration_s: int) -> tuple[Path, dict[str, Any]]:
+    """Watch the loop. Return the record and its step. Raises CannotMeasureError."""
+    records = folder / f"{loop.name}-records"
+    program = [word.format(folder=folder) for word in RUN[loop.language]]
+    options = {
+        "log": folder / f"{loop.name}.log",
+        "period-us": loop.period_us,
+        "work-us": loop.work_us,
+        "long-us": loop.long_us,
+        "long-every": loop.long_every,
+        "fifo": loop.fifo,
+        "cpu": max(os.sched_getaffinity(0)) if loop.pinned else -1,
+        **({"trouble-ms": 1000 * (duration_s // 2 + 4)} if loop.language == "c" else {}),
+    }
+    command = [rtgauge, "watch", "--duration", f"{duration_s}s", "--save", "--out", str(records), "--json"]
+    command += ["--samples", str(folder / f"{loop.name}.samples"), "--wait", WAIT]
+    if loop.threads:
+        command += ["--threads", loop.threads]
+    if loop.cycle:
+        command += ["--cycle", loop.cycle]
+    command += ["--", *program, loop.name]
+    for name, value in options.items():
+        command += [f"--{name}", str(value)]
+    _, out, err = run(command)
+    found = list(records.glob("*/run.json"))
+    try:
+        (step,) = json.loads(out)["steps"]
+        return found[0].parent, step
+    except (ValueError, KeyError, IndexError):
+        words = [line for line in err.splitlines() if line.strip()]
+        raise CannotMeasureError(words[-1] if words else "no output") from None
+
+
+def read_log(path: Path, loop: Loop, begin_ns: int, end_ns: int) -> Truth:
+    """The program's own account of the measured phase. Raises CannotMeasureError."""
+    try:
+        log = np.fromfile(path, "<i8").reshape(-1, RECORD)
+    except OSError:
+        raise CannotMeasureError("the program wrote no log") from None
+    release, start, end, fate = log.T.copy()
+    if loop.name == "deadline":  # the grid that the kernel chose: the earliest starts are on it
+        step = np.rint((start - start[0]) / (loop.period_us * 1000)).astype(np.int64) * loop.period_us * 1000
+        release = step + int(np.min(start - step))
+    else:
+        release = np.where(release == UNKNOWN_NS, start, release)
+    if loop.name == "hang":
+        missing = (
+            release[-1]
+            + np.arange(1, (end_ns - release[-1]) // (loop.period_us * 1000)) * loop.period_us * 1000
+        )
+        none = np.full_like(missing, UNKNOWN_NS)
+        release, start, end = (
+            np.concatenate(pair) for pair in ((release, missing), (start, none), (end, none))
+        )
+        fate = np.concatenate((fate, np.full_like(missing, SKIPPED)))
+    inside = (release >= begin_ns) & (release < end_ns)
+    if not inside.any():
+        raise CannotMeasureError("the program's log has no release in the measured phase")
+    start, end = np.where(start > end_ns, UNKNOWN_NS, start), np.where(end > end_ns, UNKNOWN_NS, end)
+    return Truth(release[inside], start[inside], end[inside], fate[inside], end_ns)
+
+
+def samples(record: Path, step: dict[str, Any], loop: Loop, metric: str) -> Times:
+    """The times and values of all threads of the loop in the measured phase, in time order."""
+    found = [np.empty((0, 2), np.int64)]
+    for series in step["series"]:
+        if series["metric"] == metric and (not loop.threads or loop.threads in series["labels"]["task"]):
+            path = record / "steps" / step["id"] / f"samples-{series['series']}.i64"
+            found.append(np.fromfile(path, "<i8", offset=HEADER_BYTES).reshape(-1, 2))
+    all_of_them = np.concatenate(found)
+    inside = (all_of_them[:, 0] >= step["start_ns"]) & (all_of_them[:, 0] < step["end_ns"])
+    chosen = all_of_them[inside]
+    return chosen[np.argsort(chosen[:, 0], kind="stable")]
+
+
+def within(truth: Truth, measured: Times, metric: str) -> float:
+    """The share of the program's activations for which watch has a value within CLOSE_NS of the program's.
+
+    Each is joined with watch's activation whose start (or end) is nearest to the program's.
+    """
+    reached = truth.start if metric == "latency" else truth.end
+    chosen = truth.ran & (reached != UNKNOWN_NS)
+    if not chosen.any():
+        return 1.0
+    if not len(measured):
+        return 0.0
+    own_reached, own_value = reached[chosen], (reached - truth.release)[chosen]
+    told = measured.sum(axis=1)
+    order = np.argsort(told)
+    told, value = told[order], measured[order, 1]
+    after = np.clip(np.searchsorted(told, own_reached), 1, max(len(told) - 1, 1))
+    before = after - 1
+    after = np.minimum(after, len(told) - 1)
+    nearest = np.where(np.abs(told[after] - own_reached) < np.abs(told[before] - own_reached), after, before)
+    close = (np.abs(told[nearest] - own_reached) <= CLOSE_NS) & (
+        np.abs(value[nearest] - own_value) <= CLOSE_NS
+    )
+    return float(np.count_nonzero(close) / len(close))
+
+
+def judge(rtgauge: str, record: Path, requirement: str) -> str:
+    """The word of the verdict, in capitals. Raises CannotMeasureError."""
+    _, out, err = run([rtgauge, "show", str(record), "--require", requirement, "--json"])
+    try:
+        return str(json.loads(out)["run"]["verdicts"][0]["word"]).upper()
+    except (ValueError, KeyError, IndexError):
+        raise CannotMeasureError(f"{requirement}: {err.strip() or 'no verdict'}") from None
+
+
+def compare(loop: Loop, rtgauge: str, folder: Path, duration_s: int) -> Row:
+    """Watch a loop, and compare. Raises CannotMeasureError."""
+    row = Row(loop.name)
+    record, step = watch(loop, rtgauge, folder, duration_s)
+    row.marks = sorted({mark["name"] for mark in step["marks"]})
+    truth = read_log(folder / f"{loop.name}.log", loop, step["start_ns"], step["end_ns"])
+    measured = {metric: samples(record, step, loop, metric) for metric in ("latency", "response")}
+    missed = sum(
+        series["missed"]
+        for series in step["series"]
+        if series["metric"] == "latency" and (not loop.threads or loop.threads in series["labels"]["task"])
+    )
+    activations = max(len(measured["latency"]), len(measured["response"]))
+    ran = int(truth.ran.sum())
+    row.releases = (len(truth.release), activations + missed)
+    row.activations = (ran, activations)
+    row.overruns = (len(truth.release) - ran, missed)
+    for name in ("releases", "activations", "overruns"):
+        own, told = getattr(row, name)
+        if abs(own - told) > EDGE:
+            row.deviations.append(f"{told:,} of {own:,} {name}")
+    for metric, series in measured.items():
+        if metric == "latency" and loop.name == "receive":
+            continue  # the program does not know its releases
+        row.within[metric] = within(truth, series, metric)
+        if row.within[metric] < WITHIN:
+            row.deviations.append(f"{metric} of {row.within[metric]:.1%} within 20 us")
+        bound = truth.bound(metric)
+        if bound is not None:
+            bound_ns, share = bound
+            told_share = (float((series[:, 1] > bound_ns).sum()) + missed) / max(activations + missed, 1)
+            row.late[metric] = (bound_ns, share, told_share)
+            _judge_both(row, loop, rtgauge, record, metric)
+    return row
+
+
+def _judge_both(row: Row, loop: Loop, rtgauge: str, record: Path, metric: str) -> None:
+    """Judge requirements that allow twice and half of the true share."""
+    bound_ns, share, _ = row.late[metric]
+    period = f"period={loop.period_us}us " if loop.on_a_grid else ""
+    for allowed, right in ((2 * share, "HOLDS"), (share / 2, "FAILS")):
+        requirement = f"{period}{metric}<={bound_ns / 1000:.0f}us hardness={100 * (1 - allowed):.4f}%"
+        word = judge(rtgauge, record, requirement)
+        row.verdicts.append((requirement, right, word))
+        agrees = word == right or (right == "HOLDS" and word == "MARGINAL")
+        if not agrees and not (loop.unclear and word == "CANNOT TELL"):
+            row.deviations.append(f"{word} instead of {right}: {requirement}")
+
+
+def table(rows: list[Row]) -> str:
+    """The comparison as a table in Markdown."""
+    lines = [
+        "| loop | releases | activations | overruns | late | within 20 us: latency, response | verdicts |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if row.error:
+            lines.append(f"| {row.loop} | {row.error} | | | | | |")
+            continue
+        counts = [
+            f"{own:,}" if own == told else f"{own:,} ({told:,})"
+            for own, told in (row.releases, row.activations, row.overruns)
+        ]
+        late = ", ".join(
+            f"{metric} > {bound_ns / 1000:,.0f} us: {own:.2%} ({told:.2%})"
+            for metric, (bound_ns, own, told) in row.late.items()
+        )
+        close = ", ".join(
+            f"{row.within[metric]:.1%}" if metric in row.within else "-" for metric in ("latency", "response")
+        )
+        right = sum(word == expected for _, expected, word in row.verdicts)
+        unsure = sum(word == "CANNOT TELL" for _, _, word in row.verdicts)
+        verdicts = f"{right} of {len(row.verdicts)} right" + (f", {unsure} cannot tell" if unsure else "")
+        lines.append(f"| {row.loop} | {' | '.join(counts)} | {late or '-'} | {close} | {verdicts} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", help="names of loops, separated by commas")
+    parser.add_argument("--duration", type=int, default=8, help="measured time of each loop, in s")
+    parser.add_argument("--busy", action="store_true", help="load the machine with stress-ng meanwhile")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--rtgauge", default="rtgauge")
+    arguments = parser.parse_args()
+    names = arguments.only.split(",") if arguments.only else [loop.name for loop in LOOPS]
+    unknown = set(names) - {loop.name for loop in LOOPS}
+    if unknown:
+        parser.error(
+            f"no loop is named {', '.join(sorted(unknown))}: {', '.join(loop.name for loop in LOOPS)}"
+        )
+    loops = [loop for loop in LOOPS if loop.name in names]
+    rows: list[Row] = []
+    status = 0
+    with tempfile.TemporaryDirectory(prefix="rtgauge-own-loops-") as name, load(arguments.busy):
+        folder = Path(name)
+        try:
+            have = build(folder, {loop.language for loop in loops})
+            for loop in loops:
+                if loop.language not in have:
+                    rows.append(Row(loop.name, error=f"{loop.language} is not there"))
+                    continue
+                try:
+                    row = compare(loop, arguments.rtgauge, folder, arguments.duration)
+                except CannotMeasureError as error:
+                    row = Row(loop.name, error=str(error))
+                rows.append(row)
+                deviations = row.error or "; ".join(row.deviations) or "agrees"
+                print(f"{loop.name}: {deviations}", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            status = 130
+    print(table(rows))
+    if arguments.json:
+        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    if status:
+        return status
+    return 3 if any(row.error for row in rows) else int(any(row.deviations for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
