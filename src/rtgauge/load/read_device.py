@@ -26,6 +26,15 @@ dd if="$1" of=/dev/null bs=1M count=1
 """
 
 
+# Opening a character device may do something: /dev/watchdog starts a countdown to a reboot.
+TRYING = """
+! [ -e "$1" ] || [ -f "$1" ] || [ -b "$1" ] || exit 3
+exec dd if="$1" of=/dev/null bs=512 count=1
+"""
+NOT_A_DISK = 3
+"""The exit status of `TRYING` for a character device, a pipe or a folder."""
+
+
 def rounds(log: str) -> dict[str, Any]:
     """Parse dd's reports: the number of complete readings, and the total of their bytes."""
     sizes = [int(number) for number in re.findall(r"^([0-9]{1,18}) bytes ", log, re.MULTILINE)]
@@ -51,15 +60,19 @@ class Read(Load):
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """Return one shell that starts dd again and again.
 
-        Raises InputError if no device or file is named, MeasureError if it cannot be read.
+        Raises InputError if nothing is named, MeasureError if it cannot be read or is not a block device or a
+        regular file.
         """
         if self._source is None:
             raise InputError(
                 "load read: say what to read, such as read:/dev/mmcblk0 or read:/home/large-file"
             )
-        tried = context.target.run(
-            ["dd", f"if={self._source}", "of=/dev/null", "bs=512", "count=1"], timeout_s=10
-        )
+        tried = context.target.run(["sh", "-c", TRYING, "sh", self._source], timeout_s=10)
+        if tried.returncode == NOT_A_DISK:
+            raise MeasureError(
+                f"load read: {self._source} is not a block device or a regular file on the target; name one, "
+                f"such as read:/dev/mmcblk0"
+            )
         if tried.returncode != 0:
             raise MeasureError(
                 f"load read: {self._source} cannot be read on the target; name another device or "

@@ -261,6 +261,8 @@ class Rule(Strict):
         return self
 
 
+READABLE = ("/proc/sys/", "/sys/")
+"""Where the rules of a file may read. Anybody may have written them, and the audit prints what it reads."""
 CHECK_KEYS = [dashed(name) for name in Check.model_fields]
 RULE_KEYS = [dashed(name) for name in Rule.model_fields]
 
@@ -305,11 +307,21 @@ def read_rules(path: Path | None = None) -> list[Rule]:
             (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), "rules.toml"
         )
     try:
-        return parse_rules(read_regular(path, MOST_TOML).decode("utf-8"), str(path))
+        rules = parse_rules(read_regular(path, MOST_TOML).decode("utf-8"), str(path))
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    own = {*rule_paths(read_rules())}
+    for rule in rules:
+        for file in rule_paths([rule]):
+            # A pattern such as `.*` matches `..` too.
+            if file not in own and (not file.startswith(READABLE) or "/." in file):
+                raise InputError(
+                    f"{path}, rule '{rule.id}': '{file[:100]}' is not read, because it is outside of "
+                    f"{' and '.join(READABLE)}; name a file there"
+                )
+    return rules
 
 
 def rule_paths(rules: list[Rule]) -> list[str]:

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from rtgauge.errors import InputError, MeasureError
@@ -139,6 +143,23 @@ def test_read_needs_something_that_can_be_read() -> None:
         registry.get("read").parts(context())
     with pytest.raises(MeasureError, match="cannot be read"):
         registry.get("read:/nowhere/at/all").parts(context())
+
+
+def test_read_opens_no_character_device_and_no_pipe(tmp_path: Path) -> None:
+    """To open /dev/watchdog starts a countdown to a reboot, and a pipe waits for a writer."""
+    opened = tmp_path / "opened"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = subprocess.Popen(["sh", "-c", 'exec 3>"$1"; : >"$2"', "sh", pipe, opened])
+    try:
+        for source in (pipe, Path("/dev/zero"), tmp_path):
+            with pytest.raises(MeasureError, match="is not a block device or a regular file"):
+                registry.get(f"read:{source}").parts(context())
+        assert writer.poll() is None, "nobody opened the pipe"
+        assert not opened.exists()
+    finally:
+        writer.kill()
+        writer.wait()
 
 
 def test_papers_is_the_three_together() -> None:

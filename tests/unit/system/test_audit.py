@@ -349,6 +349,26 @@ def test_a_rule_that_is_wrong_is_named(before: str, after: str, said: str) -> No
         parse_rules(RULE.replace(before, after), "my.toml")
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/etc/ssh/ssh_host_ed25519_key",
+        "/proc/1/environ",
+        "/proc/kcore",
+        "/proc/sys/../1/environ",
+        "/sys/../etc/shadow",
+        "/sys/.?/etc/shadow",
+        "/[ep]*/shadow",
+        "/sysx/x",
+    ],
+)
+def test_rules_of_somebody_else_read_nothing_but_kernel_settings(tmp_path: Path, file: str) -> None:
+    (tmp_path / "my.toml").write_text(RULE.replace('fact = "a.b", is = 1', f'file = "{file}", is = "1"'))
+    assert file in (tmp_path / "my.toml").read_text()
+    with pytest.raises(InputError, match=r"is not read, because it is outside of /proc/sys/ and /sys/"):
+        read_rules(tmp_path / "my.toml")
+
+
 def test_rules_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text(RULE)
