@@ -290,11 +290,9 @@ def read_log(path: Path, loop: Loop, begin_ns: int, end_ns: int) -> Truth:
     else:
         release = np.where(release == UNKNOWN_NS, start, release)
     if loop.name == "hang":
-        missing = (
-            release[-1]
-            + np.arange(1, (end_ns - release[-1]) // (loop.period_us * 1000)) * loop.period_us * 1000
-        )
-        none = np.full_like(missing, UNKNOWN_NS)
+        period_ns = loop.period_us * 1000
+        missing: Times = np.arange(int(release[-1]) + period_ns, end_ns, period_ns, dtype=np.int64)
+        none: Times = np.full_like(missing, UNKNOWN_NS)
         release, start, end = (
             np.concatenate(pair) for pair in ((release, missing), (start, none), (end, none))
         )

@@ -190,7 +190,7 @@ class _Faults:
     calls: int = 0
     """Calls in each cycle that return at once."""
     missing: float = 0
-    """The share of switches with the idle task that are not traced."""
+    """The share of switches from the idle task that are not traced, as in many virtual machines."""
     hang: str = ""
     stack_moves: bool = False
     """The kernel puts the timer of each sleep at another address."""
@@ -223,6 +223,8 @@ class _Thread:
         self.signal_every_ns = 0
         self.stop_length_ns = 0
         """0: the signal has a handler; else it stops the thread for so long."""
+        self.signal_timer = 0
+        """The thread's own interval timer that sends the signal; 0: another process sends it."""
         self.step_ns = NEVER_NS
         self.expiry_ns = 0
         self.note(f"O {self.now} {self.offset_ns}")
@@ -236,7 +238,7 @@ class _Thread:
 
     def switch(self, prev: int, state: str, following: int) -> None:
         missing = self.faults.missing
-        if missing and self.random() < (missing if prev * following == 0 else missing / 10):
+        if missing and self.random() < (missing if prev == 0 else missing / 20):
             return
         self.note(f"S {self.now} {self.cpu} {prev} {state} {following}")
 
@@ -297,6 +299,9 @@ class _Thread:
             self.wake(0)
             self.wake_latency()
             self.into()
+        elif self.signal_timer:  # the kernel sets it anew when the signal is taken
+            self.arm(self.signal_timer, self.signal_ns + self.signal_every_ns, "mono")
+            self.now += self.some_ns(5000)
         else:
             self.now += self.some_ns(5000)
         self.next_signal()
@@ -327,7 +332,7 @@ class _Thread:
         self.out(state)
         if state == "S" and self.signal_ns < until_ns:
             self.now = max(self.now, self.signal_ns) + 300
-            self.wake(int(self.random() * 2))
+            self.wake(int(self.signal_timer > 0))
             self.wake_latency()
             self.into()
             return False
@@ -516,11 +521,19 @@ Program = tuple[str, "Callable[[_Thread], None]", int]
 
 
 def _periodic(
-    t: _Thread, late: str, call: str = "clock_nanosleep", clock: str = "mono", *, computed: bool = False
+    t: _Thread,
+    late: str,
+    call: str = "clock_nanosleep",
+    clock: str = "mono",
+    *,
+    computed: bool = False,
+    unit_ns: int = 1,
+    polls: bool = False,
 ) -> None:
     """A loop on a grid. `late`: what it does if a point has passed: "call" it all the same (a sleep of no
     length if it computes), "catch up", "skip", or "begin anew" with another grid, without a call. computed: it
-    asks for the time left, not for the point.
+    asks for the time left, not for the point, in whole units. polls: before its work, it looks for other events
+    with the same call, as event loops do.
     """
     due_ns = t.now + t.period_ns
     real = clock == "real"
@@ -545,9 +558,12 @@ def _periodic(
             passed = due_ns <= t.now
             until_ns = due_ns
             if computed:  # it reads the clock, and computes; the time passes meanwhile
-                until_ns = max(due_ns, t.now) + t.some_ns(3000)
+                left_ns = -(-max(due_ns - t.now, 0) // unit_ns) * unit_ns
+                until_ns = t.now + left_ns + t.some_ns(3000)
             t.timed_wait(call, what, until_ns=until_ns, flags=flags, clock=clock, result=result)
             t.begin(due_ns - t.offset_ns if real else due_ns).hidden = computed and passed
+        if polls:
+            t.at_once(call, what, 0)
         t.body()
         t.finish()
         due_ns += t.period_ns
@@ -804,6 +820,17 @@ PROGRAMS: tuple[Program, ...] = (
     ("absolute, wall clock", partial(_periodic, late="call", clock="real"), 4),
     ("condition variable", partial(_periodic, late="call", call="futex"), 3),
     ("condition variable, wall clock", partial(_periodic, late="call", call="futex", clock="real"), 2),
+    (
+        "computed, event loop",
+        partial(_periodic, late="catch up", call="epoll_wait", computed=True, polls=True),
+        3,
+    ),
+    # its sleeps end up to 1 ms after their point, which no event shows: drawn only if it is named
+    (
+        "event loop, whole ms",
+        partial(_periodic, late="catch up", call="epoll_wait", computed=True, polls=True, unit_ns=MS),
+        0,
+    ),
     ("ppoll", partial(_periodic, late="catch up", call="ppoll", computed=True), 2),
     ("relative", _relative, 7),
     ("relative, nanosleep", partial(_relative, call="nanosleep"), 3),
@@ -873,11 +900,14 @@ def _draw_faults(t: _Thread, kind: str) -> set[str]:
     if happens("signals", 0.1):
         t.signal_every_ns = int(t.period_ns * rng.choice((0.7, 3.3, 10)))
         t.signal_ns = t.now + t.signal_every_ns
+        if not kind.startswith(_WITHOUT_TIMERS) and rng.random() < 0.5:
+            t.signal_timer = rng.randrange(1 << 46, 1 << 47)
+            traits.add("own interval timer")
     elif happens("stopped", 0.05):
         t.signal_ns = rng.randrange(t.now, t.stop_ns)
         t.stop_length_ns = int(t.period_ns * rng.uniform(1, 5))
     if happens("missing switches", 0.15):
-        faults.missing = rng.choice((0.01, 0.2, 0.6))
+        faults.missing = rng.choice((0.01, 0.5, 1))
     if happens("hangs", 0.05):
         faults.hang = rng.choice(("futex", "fdatasync", "starved", "spins", "ends"))
         traits.discard("hangs")
@@ -896,7 +926,7 @@ def simulate(seed: int, kind: str | None = None) -> Schedule:
     chosen, program = _choose(rng, kind)
     cycles = int(50 * 8 ** (rng.random() ** 3))
     period_ns = rng.choice(_PERIODS_NS)
-    if chosen == "receive time-out":
+    if chosen in {"receive time-out", "event loop, whole ms"}:
         period_ns = max(period_ns, 4 * MS)
     t = _Thread(seed, period_ns, cycles)
     traits = _draw_faults(t, chosen)
