@@ -70,12 +70,12 @@ def _print_json(document: BaseModel) -> None:
     typer.echo(document.model_dump_json(indent=1))
 
 
-def _said(commit: str | None, labels: list[str] | None, machines: list[str] | None) -> Said:
+def _said(commit: str | None, labels: list[str] | None, machines: list[str] | None, *, relabel: bool) -> Said:
     from rtgauge.record.labels import MOST_LABELS, check_word
     from rtgauge.store.adding import Said
 
     named = {target: name for name, _, target in (text.partition("@") for text in machines or [])}
-    said = Said(commit, label_pairs("--label", labels), named)
+    said = Said(commit, label_pairs("--label", labels), named, relabel)
     for option, texts in (
         ("--commit", [commit] if commit else []),
         ("--label", [text for pair in said.labels.items() for text in pair if text]),
@@ -101,7 +101,7 @@ def add(
     commit: Annotated[str | None, typer.Option(metavar="ID", help="Commit that was tested.")] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A label; may be repeated. KEY= removes it."),
+        typer.Option(metavar="KEY=VALUE", help="A label; may be repeated. KEY= with --relabel removes it."),
     ] = None,
     machine: Annotated[
         list[str] | None,
@@ -110,11 +110,18 @@ def add(
             help="Name of the machine, instead of its serial number; with several targets, add @TARGET.",
         ),
     ] = None,
+    relabel: Annotated[
+        bool,
+        typer.Option(
+            "--relabel", help="Replace or remove labels, commits and names that the records already have."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Add records, including imported ones. Adding a record again changes nothing.
 
-    Commit, labels and machine names are also kept in the record (labels.json).
+    Commit, labels and machine names are also kept in the record (labels.json). If you name several records
+    or a folder, only the records that the store does not have yet get them.
 
     \b
     Examples:
@@ -128,17 +135,21 @@ def add(
     from rtgauge.store.document import Added, StoreAdded
     from rtgauge.store.store import Store
 
-    said = _said(commit, label, machine)
-    folders = [folder for named in records for folder in adding.folders_of(find_record(named))]
+    said = _said(commit, label, machine, relabel=relabel)
+    places = [find_record(named) for named in records]
+    found = [(folder, folder != place) for place in places for folder in adding.folders_of(place)]
+    folders = {folder: in_folder or len(found) > 1 for folder, in_folder in found}
     opened = Store.open(store, make=True)
     added: list[Added] = []
     problem: RtgaugeError | None = None
-    for folder in folders:
+    kept = 0
+    for folder, one_of_many in folders.items():
         try:
-            name, outcome = adding.add(opened, folder, said)
-            added.append(Added(path=str(folder), record=name, outcome=outcome))
+            done = adding.add(opened, folder, said, one_of_many=one_of_many)
+            added.append(Added(path=str(folder), record=done.name, outcome=done.outcome))
+            kept += done.kept
             if not json:
-                typer.echo(f"{outcome}: {name}")
+                typer.echo(f"{done.outcome}: {done.name}")
         except RtgaugeError as error:
             if len(folders) == 1:
                 raise
@@ -147,6 +158,11 @@ def add(
             typer.echo(f"rtgauge: {error}", err=True)
     if json:
         _print_json(StoreAdded(store=str(store), added=added))
+    elif kept:
+        typer.echo(
+            f"{plural(kept, 'earlier record')} {'keeps its' if kept == 1 else 'keep their'} labels; to change "
+            f"them, add --relabel"
+        )
     if problem is not None:
         failed = sum(each.error is not None for each in added)
         rest = "; the others were added" if failed < len(folders) else ""

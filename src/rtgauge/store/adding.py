@@ -25,12 +25,14 @@ from rtgauge.store.store import Outcome, Store
 class Said:
     """What the user says about a record; an empty text removes the label or the commit.
 
-    `machines`: target -> name; "" is the run's first target.
+    `machines`: target -> name; "" is the run's first target. `relabel`: whether these replace what the
+    record already has.
     """
 
     commit: str | None = None
     labels: dict[str, str] = field(default_factory=dict[str, str])
     machines: dict[str, str] = field(default_factory=dict[str, str])
+    relabel: bool = False
 
     def merged(self, before: Labels, targets: Sequence[str]) -> Labels:
         """Return earlier labels with these changes. Raises InputError for a target that the record lacks."""
@@ -47,6 +49,18 @@ class Said:
         )
 
 
+def _replaced(before: Labels, after: Labels) -> list[str]:
+    """Return what the labels `before` say that `after` does not, as a user would write it."""
+    machines = (
+        f"machine {name}" for target, name in before.machines.items() if after.machines.get(target) != name
+    )
+    labels = (
+        f"label {key}={value}" for key, value in before.labels.items() if after.labels.get(key) != value
+    )
+    commit = [f"commit {before.commit}"] if before.commit not in {None, after.commit} else []
+    return [*commit, *labels, *machines]
+
+
 def folders_of(path: Path) -> list[Path]:
     """Return the folder of the record at `path` or, if `path` is a folder of records, the folders of all
     records in it.
@@ -55,48 +69,64 @@ def folders_of(path: Path) -> list[Path]:
 
 
 class Added(NamedTuple):
-    """The name of a record, and the outcome of adding it."""
+    """The name of a record, and the outcome of adding it. `kept`: whether it keeps other labels than given."""
 
     name: str
     outcome: Outcome
+    kept: bool = False
 
 
-def add(store: Store, path: Path, said: Said | None = None, *, again: bool = False) -> Added:
+def add(
+    store: Store, path: Path, said: Said | None = None, *, again: bool = False, one_of_many: bool = False
+) -> Added:
     """Add the record in the folder `path`, and keep in the record what the user said about it.
 
-    `again`: read it again even if nothing changed. Raises RecordError for a damaged record, InputError or
-    MeasureError if a file or the store cannot be written.
+    `again`: read it again even if nothing changed. `one_of_many`: the user named several records or a
+    folder, so what the user said is about the records that the store does not have yet; other records keep
+    their labels.
+    Raises RecordError for a damaged record, InputError or MeasureError if a file or the store cannot be
+    written, and InputError if the record has another label and `said.relabel` is not set.
     """
     folder = opened_folder(path)
     try:
         with folder.locked():  # the store gets what another program writes into the record last
-            return _add(store, folder, path, said, again=again)
+            return _add(store, folder, path, said, again=again, one_of_many=one_of_many)
     except TimeoutError as error:
         raise MeasureError(f"{path} is not added ({error.strerror}): try again") from None
 
 
-def _add(store: Store, folder: RecordFolder, path: Path, said: Said | None, *, again: bool) -> Added:
+def _add(
+    store: Store, folder: RecordFolder, path: Path, said: Said | None, *, again: bool, one_of_many: bool
+) -> Added:
     run = read_model(folder.file(RUN), Run)
-    if said is not None:
-        _say(folder, run, said)
+    kept = said is not None and not _say(store, folder, run, said, one_of_many=one_of_many)
     # Compute the checksum first: if the record changes later, adding it again finds the change.
     try:
         sha256 = checksum_of(folder)
     except OSError as error:
         raise damaged(path, error) from None
     if not again and store.known(run.id, path, sha256) is Outcome.UNCHANGED:
-        return Added(run.id, Outcome.UNCHANGED)
+        return Added(run.id, Outcome.UNCHANGED, kept)
     record = Record.of(folder)
     record.check_files()
-    return Added(run.id, store.put(digest_of(record, sha256), path, again=again))
+    return Added(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
 
 
-def _say(folder: RecordFolder, run: Run, said: Said) -> None:
+def _say(store: Store, folder: RecordFolder, run: Run, said: Said, *, one_of_many: bool) -> bool:
+    """Write what the user said into the record. Return whether the record now says so."""
     before = read_labels(folder)
     labels = said.merged(before, run.targets)
-    if labels != before:
-        with clear_errors(folder.path, option="--label"):
-            write_labels(folder, labels)
+    if labels == before:
+        return True
+    if not said.relabel:
+        replaced = _replaced(before, labels)
+        if one_of_many and (replaced or store.holds(run.id)):
+            return False
+        if replaced:
+            raise InputError(f"{run.id} already has the {replaced[0]}; to replace it, add --relabel")
+    with clear_errors(folder.path, option="--label"):
+        write_labels(folder, labels)
+    return True
 
 
 @dataclass

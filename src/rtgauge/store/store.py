@@ -76,6 +76,11 @@ class Store:
         with clear_problems(self.path), self.engine.connect() as connection:
             return {row[0]: row[1] for row in connection.execute(select(RECORD.c.name, RECORD.c.path))}
 
+    def holds(self, name: str) -> bool:
+        """Return whether the store has a record with this name."""
+        with clear_problems(self.path), self.engine.connect() as connection:
+            return connection.execute(select(RECORD.c.name).where(RECORD.c.name == name)).first() is not None
+
     def known(self, name: str, folder: Path, sha256: str) -> Outcome | None:
         """Return the outcome of adding this record: UNCHANGED or MOVED; None if the record has to be read.
 

@@ -9,8 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rtgauge.errors import InputError
+from rtgauge.record.labels import read_labels
 from rtgauge.record.model import VerdictWord
-from rtgauge.record.reader import Record
+from rtgauge.record.reader import Record, opened_folder
 from tests.unit.store.stored import asked, contents, run, small
 
 if TYPE_CHECKING:
@@ -128,10 +129,72 @@ def test_what_the_user_says_is_kept_in_the_record(
     store = new_store()
     asked("rebuild", records, "--store", store)
     assert asked("list", "--store", store)["records"] == [row]
-    asked("add", folder, "--store", store, "--label", "image=", "--label", "by=me")
+    asked("add", folder, "--store", store, "--label", "image=", "--label", "by=me", "--relabel")
     (row,) = asked("list", "--store", store, "--label", "by=me", "--machine", "bench-3")["records"]
     assert (row["commit"], row["labels"]) == ("4f2a9c1", {"by": "me"})
     assert asked("list", "--store", store, "--label", "by=you")["records"] == []
+
+
+def labels_of(store: str) -> dict[str, tuple[str | None, dict[str, str]]]:
+    return {
+        row["record"]: (row["commit"], row["labels"]) for row in asked("list", "--store", store)["records"]
+    }
+
+
+def test_labels_of_a_folder_are_given_to_its_new_records_only(records: Path, store: str) -> None:
+    """As the tutorial has it: the same folder is added after each release."""
+    words = ("store", "add", records, "--store", store)
+    old = [small(records, seed).name for seed in (1, 2)]
+    run(*words, "--label", "image=12.3", "--commit", "aaa")
+    unlabelled = small(records, 3).name
+    run(*words)
+    new = small(records, 4).name
+    said = run(*words, "--label", "image=12.4", "--commit", "bbb").output
+    assert "3 earlier records keep their labels; to change them, add --relabel" in said
+    expected = {
+        **dict.fromkeys(old, ("aaa", {"image": "12.3"})),
+        unlabelled: (None, {}),
+        new: ("bbb", {"image": "12.4"}),
+    }
+    assert labels_of(store) == expected
+    kept = {name: read_labels(opened_folder(records / name)) for name in expected}
+    assert {name: (labels.commit, labels.labels) for name, labels in kept.items()} == expected
+    run(*words, "--label", "image=12.5", "--relabel")
+    assert {labels["image"] for _, labels in labels_of(store).values()} == {"12.5"}
+
+
+def test_a_new_record_in_a_folder_keeps_the_label_that_it_came_with(records: Path, store: str) -> None:
+    folder = small(records, 1)
+    asked("add", folder, "--store", store, "--label", "site=a")
+    asked("rm", folder, "--store", store)
+    asked("add", records, "--store", store, "--label", "site=b")
+    assert labels_of(store) == {folder.name: (None, {"site": "a"})}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "has"),
+    [("--label", "image=12.4", "label image=12.3"), ("--label", "image=", "label image=12.3"),
+     ("--commit", "bbb", "commit aaa"), ("--machine", "bench-4", "machine bench-3")],
+)  # fmt: skip
+def test_another_value_is_refused_without_relabel(
+    option: str, value: str, has: str, records: Path, store: str
+) -> None:
+    words = ("store", "add", small(records, 1), "--store", store)
+    run(*words, "--commit", "aaa", "--label", "image=12.3", "--machine", "bench-3")
+    before = contents(store)
+    refused = run(*words, option, value)
+    assert f"already has the {has}; to replace it, add --relabel" in str(refused.exception)
+    assert contents(store) == before
+    run(*words, option, value, "--relabel")
+    assert contents(store) != before
+
+
+def test_a_missing_label_of_a_record_that_the_store_has_is_added(records: Path, store: str) -> None:
+    folder = small(records, 1)
+    asked("add", folder, "--store", store)
+    asked("add", folder, "--store", store, "--label", "image=12.3")
+    asked("add", folder, "--store", store, "--label", "by=me", "--label", "image=12.3")
+    assert labels_of(store) == {folder.name: (None, {"image": "12.3", "by": "me"})}
 
 
 def test_rm_takes_a_record_out_and_leaves_its_folder(records: Path, store: str) -> None:
