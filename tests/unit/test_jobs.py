@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rtgauge.cli.options import wait_s
 from rtgauge.exporters.cyclictest_lines import lava
+from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.reader import Record
+from rtgauge.runner.step_loop import expected_s
 from tests.support.records import Shape, write_record
 from tests.unit.test_documented_commands import parse
 
@@ -40,6 +43,40 @@ def test_calls_run_and_export(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert [command.split()[0] for command in commands] == ["run", "export"]
     for command in commands:
         parse(shlex.split(command))
+
+
+def limit_min(path: Path) -> int:
+    """The time limit of the step that measures."""
+    if path.name == "Jenkinsfile":
+        (text,) = re.findall(r"timeout\(time: (\d+), unit: 'MINUTES'\)", path.read_text())
+        return int(text)
+    job = yaml.safe_load(path.read_text())
+    if path.name == "github.yml":
+        return job["jobs"]["latency"]["timeout-minutes"]
+    if path.name == "gitlab.yml":
+        hours, unit = job["latency"]["timeout"].split()
+        assert unit == "hour"
+        return 60 * int(hours)
+    (test,) = [action["test"] for action in job["actions"] if "test" in action]
+    assert test["timeout"]["minutes"] <= job["timeouts"]["job"]["minutes"]
+    return test["timeout"]["minutes"]
+
+
+@pytest.mark.parametrize("path", sorted(JOBS.iterdir()), ids=lambda path: path.name)
+def test_the_plan_and_its_wait_end_within_the_limit(path: Path) -> None:
+    (command,) = re.findall(r"rtgauge run (.*?)(?: \|\| true)?'?$", path.read_text(), re.MULTILINE)
+    plan_name, *words = shlex.split(command)
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    plan = load_plan(plan_name, Overrides(parameters={"duration": options["--duration"]}))
+    planned_s = sum(expected_s(key, plan.load_warm_up_ns) for key in plan.steps)
+    most_s = 1.25 * planned_s + wait_s(options.get("--wait", "0"))
+    assert most_s <= 60 * limit_min(path)
+
+
+@pytest.mark.parametrize("path", sorted(JOBS.iterdir()), ids=lambda path: path.name)
+def test_only_the_records_of_the_job_are_kept(path: Path) -> None:
+    """A runner keeps its workspace: a name with a wildcard finds the records of earlier jobs."""
+    assert "rtgauge-*" not in path.read_text()
 
 
 def test_the_pattern_of_lava_reads_our_results(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_labels_of_a_folder_are_given_to_its_new_records_only(records: Path, sto
     new = small(records, 4).name
     said = run(*words, "--label", "image=12.4", "--commit", "bbb").output
     assert "3 earlier records keep their labels; to change them, add --relabel" in said
-    expected = {
+    expected: dict[str, tuple[str | None, dict[str, str]]] = {
         **dict.fromkeys(old, ("aaa", {"image": "12.3"})),
         unlabelled: (None, {}),
         new: ("bbb", {"image": "12.4"}),
