@@ -69,7 +69,7 @@ def folders_of(path: Path) -> list[Path]:
 
 
 class Added(NamedTuple):
-    """The name of a record, and the outcome of adding it. `kept`: whether it does not have the labels given."""
+    """A record's name, and the outcome of adding it. `kept`: whether it does not have the labels given."""
 
     name: str
     outcome: Outcome
