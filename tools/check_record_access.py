@@ -96,11 +96,8 @@ ALLOWED = {
     # Files that the command line names, replaced whole.
     "cli/gate.py": {"write_whole"},
     "cli/tune.py": {"mkdir", "write_whole"},
-    # In folders of this user.
-    "cli/fleet.py": {"unlink"},
-    # A file of an open record.
+    # A stream.
     "fleet/archive.py": {"open"},
-    "fleet/fleet.py": {"mkdir", "open", "read_bytes", "read_text", "write_whole"},
     # Fixed places below /etc.
     "tune/installing.py": {"mkdir", "symlink_to", "unlink", "write_whole"},
     # In the lab's folders, which lab/paths.py checks, and what is made there.

@@ -38,11 +38,12 @@ def fleet(
       0    every requirement holds; every gate says no worse
       1    a requirement fails, or a gate says worse
       2    wrong input
-      3    a board was put aside, or a record is not in the store or archive
+      3    a board was put aside, a record is not in the store or archive, or
+           another fleet is running in the folder
       4    a job cannot tell
       130  interrupted; the same command continues
     """
-    from rtgauge.fleet.fleet import ASIDE, Fleet
+    from rtgauge.fleet.fleet import Fleet
     from rtgauge.fleet.plan import FleetPlan
     from rtgauge.record.files import clear_errors
     from rtgauge.store.queries import Asked
@@ -52,10 +53,7 @@ def fleet(
     folder = plan.with_suffix("") if out is None else out
     if folder == plan:
         raise InputError(f"the name of {plan} does not end in .toml; give the fleet's folder with --out")
-    if again:
-        for board in read.boards:
-            (folder / board.name / ASIDE).unlink(missing_ok=True)
-    running = Fleet(read, folder, say=lambda line: typer.echo(one_line(line)))
+    running = Fleet(read, folder, say=lambda line: typer.echo(one_line(line)), again=again)
     with clear_errors(folder, option="--out"):
         try:
             status = running.run()

@@ -27,6 +27,8 @@ class _Part(BaseModel):
     )
 
 
+ASIDE = "put-aside.txt"
+"""The file in a board's folder that says why the board was put aside."""
 IMAGE = "{image}"
 """The placeholder of the image's name in a board's target."""
 
@@ -173,6 +175,11 @@ class FleetPlan(_Part):
                     f"list the images in the plan, and leave out the board's image"
                 )
             names = [task.name for task in plan.tasks(board)]
+            if ASIDE in names:
+                raise InputError(
+                    f"{path}: board {board.name} has a job {ASIDE}, but rtgauge has a file of this name; "
+                    f"rename the job"
+                )
             if len(set(names)) < len(names):
                 raise InputError(
                     f"{path}: board {board.name} has two jobs with one name ({', '.join(sorted(names))}); "

@@ -3,7 +3,7 @@
 
 It writes a generated record, and the line of its words to the file CALLS. The target says what else happens:
 `broken` fails, `fails` has a requirement that fails, `slow` waits for the file GO first,
-`unasked` has no requirement.
+`unasked` has no requirement. A gate cannot measure.
 """
 
 from __future__ import annotations
@@ -13,8 +13,27 @@ import select
 import sys
 from pathlib import Path
 
+from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.record.model import VerdictWord
+from rtgauge.record.reader import read_run
+from rtgauge.record.writer import RecordWriter
 from tests.support.records import Shape, write_record
+
+
+def new_seed() -> int:
+    """A seed, which also makes the record's name."""
+    return int.from_bytes(os.urandom(3), "big")
+
+
+def write_gate(out: Path) -> None:
+    """Write the record of a complete gate."""
+    shape = Shape(
+        seed=new_seed(), seconds=2, cpus=(0,), loads=("idle",), repeats=2, alternate=("M", "MI"), verdict=None
+    )
+    path = write_record(out, shape)
+    run = read_run(path)
+    run.plan["gate"] = GateWish(series="wakeup/latency/idle", max_pairs=6).model_dump(mode="json")
+    RecordWriter(path, run.id).write_run(run)
 
 
 def main() -> int:
@@ -29,9 +48,12 @@ def main() -> int:
         print("waiting", flush=True)
         go = os.open(os.environ["GO"], os.O_RDONLY)  # a pipe: opens when the test opens its other end
         select.select([go], [], [])
-    seed = int.from_bytes(os.urandom(3), "big")
+    if sys.argv[1] == "gate":
+        write_gate(out)
+        print("could not measure: the pairs are doubtful\npage    /somewhere")
+        return 3
     word = VerdictWord.FAILS if "fails" in target else None if "unasked" in target else VerdictWord.HOLDS
-    shape = Shape(seed=seed, seconds=2, loads=("idle",), cpus=(0,), host=target, verdict=word)
+    shape = Shape(seed=new_seed(), seconds=2, loads=("idle",), cpus=(0,), host=target, verdict=word)
     shape.left_out = "unasked" in target
     write_record(out, shape)
     return 1 if word is VerdictWord.FAILS else 0

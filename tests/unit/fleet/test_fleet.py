@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.errors import InputError
-from rtgauge.fleet.fleet import Fleet
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.fleet.fleet import FLEET_LOCK, Fleet
 from rtgauge.fleet.plan import FleetPlan
+from rtgauge.record.own_folder import OwnFolder
+from rtgauge.record.reader import Record
 from rtgauge.store import queries
 from rtgauge.store.store import Store
+from rtgauge.verdict.gate_result import GateResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +33,22 @@ name = "idle"
 name = "loaded"
 plan = "standard"
 """
+
+ONE_JOB = JOBS[: JOBS.index("[[jobs]]", 10)]
+PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pathlib import Path
+from rtgauge.fleet.fleet import Fleet
+from rtgauge.fleet.plan import FleetPlan
+path = Path(sys.argv[1])
+Fleet(FleetPlan.read(path), path.with_suffix(''), lambda x: print(x, flush=True), sys.argv[2:]).run()
+"""
+DAMAGED_STATES = [
+    b"", b"{", b"[]", b"null", b"{}", b'{"status": "0", "said": "x"}', b'{"status": 7, "said": "x"}',
+    b'{"status": 0}', b'{"status": 0, "said": 5}', b"\xff", b'{"status": 0, "said": "x"',
+    b"[" * 100_000,
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -121,14 +141,9 @@ def test_a_store_that_is_away_is_filled_by_the_next_start(tmp_path: Path) -> Non
 
 def test_a_fleet_that_is_killed_loses_nothing_and_measures_nothing_twice(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
-    path = write_plan(tmp_path, ["b1", "slow"], JOBS[: JOBS.index("[[jobs]]", 10)])
-    program = (
-        "import sys; from pathlib import Path; from rtgauge.fleet.fleet import Fleet; "
-        "from rtgauge.fleet.plan import FleetPlan; path = Path(sys.argv[1]); "
-        "Fleet(FleetPlan.read(path), path.with_suffix(''), lambda x: print(x, flush=True), sys.argv[2:]).run()"
-    )
+    path = write_plan(tmp_path, ["b1", "slow"], ONE_JOB)
     killed = subprocess.Popen(
-        [sys.executable, "-c", program, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PROGRAM, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
     )
     assert killed.stdout is not None
     assert "b1 idle: holds" in killed.stdout.readline()
@@ -140,6 +155,119 @@ def test_a_fleet_that_is_killed_loses_nothing_and_measures_nothing_twice(tmp_pat
     assert again.run() == 0
     assert stored(tmp_path) == ["name:b1", "name:slow"]
     assert calls(tmp_path) == ["ssh://b1 quick", "ssh://slow quick"]
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    """The plan of a fleet whose only job has ended."""
+    path = write_plan(tmp_path, ["b1"], ONE_JOB)
+    assert fleet(path)[0].run() == 0
+    return path
+
+
+@pytest.mark.parametrize("content", DAMAGED_STATES)
+def test_a_damaged_state_is_read_from_the_record(tmp_path: Path, done: Path, content: bytes) -> None:
+    (tmp_path / "plan/b1/idle/state.json").write_bytes(content)
+    again, said = fleet(done)
+    assert again.run() == 0
+    assert "state.json is damaged; the result is read from the record" in said[0]
+    assert "b1 idle: holds" in said[1]
+    assert calls(tmp_path) == ["ssh://b1 quick"]
+    assert fleet(done)[0].run() == 0, "the state is whole again"
+
+
+def test_a_damaged_record_is_put_away_and_measured_again(tmp_path: Path, done: Path) -> None:
+    job = tmp_path / "plan/b1/idle"
+    (record,) = job.glob("*Z-*")
+    (record / "run.json").write_text("{")
+    (job / "state.json").unlink()
+    again, said = fleet(done)
+    assert again.run() == 0
+    assert "failed (1 of 3): " in said[0]
+    assert (job / "failed" / record.name).is_dir()
+    assert calls(tmp_path) == ["ssh://b1 quick"] * 2
+
+
+def place(path: Path, kind: str, victim: Path) -> None:
+    """Put something there that no fleet makes."""
+    match kind:
+        case "link":
+            path.symlink_to(victim)
+        case "second name":
+            path.hardlink_to(victim)
+        case "FIFO":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case _:
+            path.write_text("x")
+            path.chmod(0o666)
+
+
+@pytest.mark.parametrize("kind", ["link", "second name", "FIFO", "folder", "writable"])
+@pytest.mark.parametrize("name", ["idle/lock", "idle/log.txt", "idle/state.json", "put-aside.txt"])
+def test_what_others_may_have_made_is_left_alone(tmp_path: Path, name: str, kind: str) -> None:
+    path = write_plan(tmp_path, ["b1", "b2"], ONE_JOB)
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    at = tmp_path / "plan/b1" / name
+    at.parent.mkdir(parents=True)
+    place(at, kind, victim)
+    for again in (False, True):
+        running, said = fleet(path)
+        running.again = again
+        assert running.run() == 3
+        assert victim.read_text() == "precious"
+        assert at.exists()
+        assert list(running.aside) == ["b1"]
+        assert "its folder" in running.aside["b1"]
+        assert any("b2 idle: holds" in line for line in said)
+    assert calls(tmp_path) == ["ssh://b2 quick"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes folders of another user")
+@pytest.mark.parametrize("name", ["", "b1", "b1/idle", "b1/idle/RECORD"])
+def test_a_folder_of_another_user_is_not_used(tmp_path: Path, done: Path, name: str) -> None:
+    (record,) = (tmp_path / "plan/b1/idle").glob("*Z-*")
+    os.chown(tmp_path / "plan" / name.replace("RECORD", record.name), 65534, 65534)
+    (tmp_path / "plan/b1/idle/state.json").unlink()
+    again, _ = fleet(done)
+    if name:
+        assert again.run() == 3
+        assert "it belongs to another user" in again.aside["b1"]
+    else:
+        with pytest.raises(PermissionError, match="it belongs to another user"):
+            again.run()
+    assert calls(tmp_path) == ["ssh://b1 quick"]
+
+
+def test_a_second_fleet_in_the_folder_says_so(done: Path) -> None:
+    with (
+        OwnFolder.made(done.with_suffix("")).lock(FLEET_LOCK),
+        pytest.raises(MeasureError, match=r"another fleet is running in .*/plan: wait"),
+    ):
+        fleet(done)[0].run()
+
+
+def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1"], ONE_JOB)
+    with OwnFolder.made(tmp_path / "plan/b1/idle").lock("lock"):
+        waiting = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
+        )
+        assert waiting.stdout is not None
+        assert "waiting for a run that outlived an earlier fleet" in waiting.stdout.readline()
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait() != 0
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_gate_that_could_not_measure_says_why(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["gate"], '[[jobs]]\nname = "g"\nbaseline = "M"\ncandidate = "MI"\n')
+    first, _ = fleet(path)
+    assert first.run() == 3
+    record = next((tmp_path / "plan/gate/g/failed").iterdir())
+    assert first.aside["gate"] == f"g: {GateResult.of(Record.open(record)).conclusion}"
 
 
 IMAGES = """
@@ -202,6 +330,11 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
         ('[[jobs]]\nname = "a"\nbaseline = "M"\n', "baseline and candidate"),
         ('[[jobs]]\nname = "a"\ntags = ["arm"]\n', "no board has the tags arm"),
         ('[[jobs]]\nname = "a"\n[[jobs]]\nname = "a"\n', "two jobs are called a"),
+        ('[[jobs]]\nname = "put-aside.txt"\n', "has a job put-aside.txt"),
+        (
+            '[[boards]]\nname = "c"\ntarget = "lab:{image}"\n[[jobs]]\nname = "put"\n[[images]]\nname = "aside.txt"\n',
+            "has a job put-aside.txt",
+        ),
         ('[[jobs]]\nname = "../a"\n', "name"),
         ('[[jobs]]\nname = "a"\nplan = "--out=/"\n', "plan"),
         ('[[jobs]]\nname = "a"\nprogram = "sh"\n', "program"),
