@@ -160,8 +160,8 @@ def add(
         _print_json(StoreAdded(store=str(store), added=added))
     elif kept:
         typer.echo(
-            f"{plural(kept, 'earlier record')} {'keeps its' if kept == 1 else 'keep their'} labels; to change "
-            f"them, add --relabel"
+            f"{plural(kept, 'earlier record')} {'keeps its' if kept == 1 else 'keep their'} labels; "
+            f"to change them, add --relabel"
         )
     if problem is not None:
         failed = sum(each.error is not None for each in added)
