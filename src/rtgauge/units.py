@@ -102,9 +102,25 @@ def plural(number: int, noun: str) -> str:
     return f"{format_count(number)} {noun}" if number == 1 else f"{format_count(number)} {noun}s"
 
 
+LEAST_FACTOR = 2
+"""From this factor on, a change is given as a factor."""
+
+
 def format_change(change: float) -> str:
-    """Return a relative change with its sign: 0.123 is "+12.3 %"."""
-    return f"{change * 100:+.1f} %"
+    """Return a relative change with its sign: 0.123 is "+12.3 %", and 17.07 "18 times"."""
+    return f"{change * 100:+.1f} %" if change < LEAST_FACTOR - 1 else f"{format_factor(1 + change)} times"
+
+
+def format_changes(low: float, high: float) -> str:
+    """Return an interval of changes: "+5.0 % to +12.3 %", "5.0 to 68 times"."""
+    if low >= LEAST_FACTOR - 1:
+        return f"{format_factor(1 + low)} to {format_change(high)}"
+    return f"{format_change(low)} to {format_change(high)}"
+
+
+def format_factor(factor: float) -> str:
+    """Return a factor with two digits or all digits before the point: 2.43 is "2.4", and 1234.5 "1,234"."""
+    return f"{factor:.1f}" if factor < 9.95 else f"{factor:,.0f}"
 
 
 def round_up(value: float, digits: int = 3) -> float:

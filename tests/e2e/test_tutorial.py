@@ -17,8 +17,8 @@ from tests.support.documented_commands import DOCS, run_in_bash
 PAGES = sorted((DOCS / "tutorial").glob("*.md"))
 COMMANDS = ("rtgauge", "python3", "kill")
 VERDICTS = {0, 1, 4}
-TOO_SHORT = 3
-"""A gate of 300 ms a run has too few samples to decide."""
+DOUBTFUL = 3
+"""On a busy machine, every run of a gate may have a doubtful mark."""
 
 
 def script(page: Path) -> list[str]:
@@ -39,7 +39,7 @@ def programs(page: Path) -> dict[str, str]:
 
 def allowed(line: str) -> set[int]:
     """The statuses with which a command may end."""
-    return VERDICTS | ({TOO_SHORT} if line.startswith("rtgauge gate") else set())
+    return VERDICTS | ({DOUBTFUL} if line.startswith("rtgauge gate") else set())
 
 
 @pytest.mark.root

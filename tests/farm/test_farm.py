@@ -37,7 +37,19 @@ BOARDS = ("farm1", "farm2", "farm3")
 PASSWORD = "-".join(("staple", "battery", "40d1"))
 RIGHTS = Path(__file__).parents[2] / "packaging" / "postgresql" / "rights.sql"
 SHORT = ("--load", "idle", "--duration", "200ms", "--set", "warm-up=50ms")
-PAIRS = (*SHORT, "--set", "interval=1ms", "--quantile", "p50", "--larger-than", "10%", "--seed", "1")
+PAIRS = (
+    *SHORT,
+    "--set",
+    "interval=1ms",
+    "--quantile",
+    "p50",
+    "--larger-than",
+    "10%",
+    "--seed",
+    "1",
+    "--max-pairs",
+    "6",
+)
 NIGHTS = 2
 GATE_S, FLEET_S = 1500, 1500
 

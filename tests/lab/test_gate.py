@@ -28,7 +28,7 @@ TRACED = (
 )
 SHORT = (
     "--load", "idle", "--duration", "1s", "--set", "warm-up=50ms", "--set", "interval=1ms",
-    "--quantile", "p50", "--larger-than", "10%", "--seed", "1",
+    "--quantile", "p50", "--larger-than", "10%", "--seed", "1", "--max-pairs", "6",
 )  # fmt: skip
 GATE_S = 1000
 

@@ -7,12 +7,13 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError, RecordError
-from rtgauge.plan.alternation import alternating_plan, first_sides, further_pairs
+from rtgauge.plan.alternation import FLATTEST, alternating_plan, first_sides, further_pairs
 from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.reader import Record
@@ -52,8 +53,21 @@ def test_each_pair_is_one_run_of_each_side_in_an_order_that_is_balanced() -> Non
 
 def test_the_order_follows_from_the_seed() -> None:
     assert plan("M", "MI") == plan("M", "MI")
-    orders = {tuple(first_sides(seed, 0)) for seed in range(200)}
-    assert len(orders) == 20  # 3 of 6
+    assert len({first_sides(seed, 0) for seed in range(200)}) == FLATTEST
+    assert len({first_sides(seed, 1) for seed in range(200)}) > 2 * FLATTEST
+
+
+@pytest.mark.parametrize("pairs", [BLOCK, 2 * BLOCK, 8 * BLOCK])
+@pytest.mark.parametrize("period_runs", [2, 2.7, 3, 3.9, 4, 4.1, 6, 8])
+def test_no_period_of_the_machine_fits_the_order(pairs: int, period_runs: float) -> None:
+    runs = np.exp(2j * np.pi * np.arange(2 * pairs) / period_runs)
+    worst = 0.0
+    for seed in range(100):
+        order = [side for block in range(pairs // BLOCK) for side in first_sides(seed, block)]
+        firsts = np.array(order) * 2 - 1
+        worst = max(worst, abs((runs[::2] - runs[1::2]) @ firsts) / np.abs(runs[::2] - runs[1::2]).sum())
+    # The share of the disturbance that one side gets more than the other; 1 if the order alternates with it.
+    assert worst < (0.75 if pairs < 8 * BLOCK else 0.35)
 
 
 def test_further_pairs_are_those_that_a_longer_plan_would_have_had() -> None:

@@ -22,7 +22,7 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut
 from rtgauge.record.reader import Record
 from rtgauge.report.gate_report import markdown, page
-from rtgauge.study.gate import gate_plan, next_pairs
+from rtgauge.study.gate import gate_plan, next_pairs, with_more_pairs
 from rtgauge.verdict.gate_result import GateOutcome, GateResult
 from rtgauge.verdict.known_changes import KnownChanges
 from tests.support.explained import add_moments, real_formats, real_moment
@@ -48,7 +48,7 @@ def measured(
         factors=tuple(factors), sigma=0.1, missed_under=(), verdict=None, left_out=False,
     )  # fmt: skip
     record = Record.open(write_record(folder, shape))
-    asked = GateWish(**{"series": IDLE, "quantile": "p50", "max_pairs": 12, **wish})
+    asked = GateWish(**{"series": IDLE, "quantile": "p50", "max_pairs": max(12, pairs), **wish})
     record.run.plan["gate"] = asked.model_dump(mode="json")
     return record
 
@@ -58,21 +58,47 @@ def step_of(record: Record, repeat: int, load: str = "idle") -> Step:
 
 
 @pytest.mark.parametrize(
-    ("change", "outcome", "status"),
-    [(0.3, GateOutcome.WORSE, 1), (0.0, GateOutcome.NO_WORSE, 0), (-0.3, GateOutcome.NO_WORSE, 0)],
+    ("change", "pairs", "outcome", "status"),
+    [
+        (0.3, 6, GateOutcome.WORSE, 1),
+        (0.0, 12, GateOutcome.NO_WORSE, 0),
+        (-0.3, 12, GateOutcome.NO_WORSE, 0),
+    ],
 )
 def test_a_decision_with_its_figures(
-    tmp_path: Path, change: float, outcome: GateOutcome, status: int
+    tmp_path: Path, change: float, pairs: int, outcome: GateOutcome, status: int
 ) -> None:
-    result = GateResult.of(measured(tmp_path, change))
+    result = GateResult.of(measured(tmp_path, change, pairs=pairs))
     assert (result.outcome, result.status) == (outcome, status)
     assert result.primary is not None
     assert result.primary.change == pytest.approx(change, abs=0.03)
     assert (result.series, [other.series for other in result.others]) == (IDLE, ["wakeup/latency/cpu"])
-    assert [pair.pair for pair in result.pairs] == [1, 2, 3, 4, 5, 6]
+    assert [pair.pair for pair in result.pairs] == list(range(1, pairs + 1))
     assert result.found is not None
     assert result.pairs_needed == 6
-    assert not next_pairs(measured(tmp_path / "again", change))
+    assert not next_pairs(measured(tmp_path / "again", change, pairs=pairs))
+
+
+def test_the_values_of_both_sides_stand_beside_the_change(tmp_path: Path) -> None:
+    result = GateResult.of(measured(tmp_path, 17.0))
+    assert "6.01 us on M, 108 us on MI, 18 times (95 %: 18 to 18 times) in 6 pairs" in result.conclusion
+    row = next(line for line in markdown(result).splitlines() if line.startswith(f"| {IDLE} |"))
+    assert row.split(" | ")[1:4] == ["6.01 us", "108 us", "18 times"]
+    largest = next(line for line in markdown(result).splitlines() if line.startswith("| largest p50"))
+    assert largest.endswith("not judged |")
+    assert "18 times" in largest
+
+
+def test_a_pass_says_which_states_so_many_runs_cannot_show(tmp_path: Path) -> None:
+    says = "A state that fewer than 1 in {} runs (or boots) has may not have shown in {} pairs"
+    six = measured(tmp_path / "6", max_pairs=6)
+    assert says.format(2, 6) + "; --rare 10%" in markdown(GateResult.of(six))
+    twelve = measured(tmp_path / "12", pairs=12)
+    assert says.format(3, 12) in markdown(GateResult.of(twelve))
+    assert says.format(3, 12) in gate_junit(GateResult.of(twelve)).decode()
+    assert "may not have shown" not in markdown(GateResult.of(measured(tmp_path / "worse", 0.3)))
+    asked = measured(tmp_path / "rare", pairs=12, max_pairs=48, rare=0.1)
+    assert {pair_of(key.repeat) for key in next_pairs(asked)} == {13, 14, 15, 16, 17, 18}
 
 
 BOUND = "latency<=1ms"
@@ -82,8 +108,11 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
     record = measured(tmp_path, 300.0, require=BOUND)
     result = GateResult.of(record)
     assert (result.outcome, result.primary and result.primary.change) == (GateOutcome.WORSE, None)
-    assert "exceeded 1ms 12 times on MI and 0 times on M in 6 pairs" in result.conclusion
-    assert [(pair.baseline_events, pair.candidate_events) for pair in result.pairs] == [(0, 2)] * 6
+    late = [(pair.baseline_violations, pair.candidate_violations) for pair in result.pairs]
+    assert [baseline for baseline, _ in late] == [0] * 6
+    assert all(candidate is not None and candidate > 1_000 for _, candidate in late)
+    every = sum(candidate or 0 for _, candidate in late)
+    assert f"exceeded 1ms {every:,} times on MI and 0 times on M in 6 pairs" in result.conclusion
     baseline, candidate = result.exposure
     assert (baseline.side, candidate.side) == ("M", "MI")
     assert (baseline.bound_ns, baseline.exposure.runs, baseline.exposure.violations) == (1_000_000, 6, 0)
@@ -91,20 +120,39 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
     html = page(result, record)
     assert "latency&lt;=1ms" in html
     assert "would show that it is worse" not in html, "it is worse"
-    assert "| wakeup/latency/idle | – | ≥ +" in markdown(result)
+    assert "| – | ≥ " in markdown(result)
 
 
 def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
-    share = measured(tmp_path / "a", require=f"{BOUND} hardness=99%")
+    share = measured(tmp_path / "a", pairs=12, require=f"{BOUND} hardness=99%")
     assert GateResult.of(share).conclusion.startswith("MI meets latency<=1ms hardness=99%")
+    early = measured(tmp_path / "early", require=f"{BOUND} hardness=99%")
+    assert GateResult.of(early).outcome is GateOutcome.UNFINISHED, "six boots say little"
     every = measured(tmp_path / "b", require=BOUND)
     assert GateResult.of(every).outcome is GateOutcome.UNFINISHED
     every.run.plan["gate"]["max_pairs"] = 6
     assert GateResult.of(every).outcome is GateOutcome.NO_WORSE
-    often = measured(tmp_path / "c", require="latency<=6us", max_pairs=6)
-    assert GateResult.of(often).outcome is GateOutcome.CANNOT_TELL
     other = measured(tmp_path / "d", pairs=1, require="response<=1ms")
     assert "measured no response" in refused(other)
+
+
+@pytest.mark.parametrize(
+    ("hardness", "outcome", "status"),
+    [
+        ("", GateOutcome.FAILS, 1),
+        (" hardness=99%", GateOutcome.FAILS, 1),
+        (" hardness=20%", GateOutcome.NO_WORSE, 0),
+    ],
+)
+def test_a_candidate_that_fails_its_own_requirement_never_passes(
+    tmp_path: Path, hardness: str, outcome: GateOutcome, status: int
+) -> None:
+    result = GateResult.of(measured(tmp_path, pairs=12, require=f"latency<=6us{hardness}"))
+    assert (result.outcome, result.status) == (outcome, status)
+    if outcome is GateOutcome.FAILS:
+        assert result.conclusion.startswith("MI fails latency<=6us hardness=")
+        (case,) = case_of(gate_junit(result))
+        assert [type(each) for each in case.result] == [junitparser.Failure]
 
 
 def test_the_exposure_of_a_quantile_is_of_the_largest_value(tmp_path: Path) -> None:
@@ -122,6 +170,49 @@ def test_the_exposure_of_a_quantile_is_of_the_largest_value(tmp_path: Path) -> N
     n = candidate.exposure.activations
     assert candidate.exposure.share_excluded == pytest.approx(3 / n, rel=0.01)
     assert f"at most 1 in {n // 3:,}"[:14] in markdown(GateResult.of(record))
+
+
+def test_if_no_number_of_pairs_is_enough_the_next_command_measures_longer_runs(tmp_path: Path) -> None:
+    record = measured(tmp_path, 0.05, spread=1.0, pairs=12)
+    record.run.planned = [key.with_parameters(duration_ns=2_000_000_000) for key in record.run.planned]
+    for step in record.steps:
+        step.key = step.key.with_parameters(duration_ns=2_000_000_000)
+    record.run.command = ["rtgauge", "gate", "--baseline", "M", "--candidate", "MI", "--duration", "2s"]
+    result = GateResult.of(record)
+    assert (result.outcome, result.pairs_needed) == (GateOutcome.CANNOT_TELL, None)
+    assert "takes too many pairs, so measure longer runs" in markdown(result)
+    assert result.next == "rtgauge gate --baseline M --candidate MI --duration 8s"
+
+
+def test_a_first_pair_that_was_stopped_is_measured_again(tmp_path: Path) -> None:
+    record = measured(tmp_path, pairs=1, quantile="p99.99")
+    for step in record.steps:
+        step.marks.append(MarkKind.STOPPED.mark("after 0.1 s"))
+    assert (GateResult.of(record).outcome, GateResult.of(record).status) == (GateOutcome.UNFINISHED, 130)
+
+
+@pytest.mark.parametrize(
+    ("quantile", "duration", "shortest"),
+    [("p99.9", "2s", "10s"), ("p99.99", "10s", "100s"), ("p50", "10ms", "100ms")],
+)
+def test_a_duration_that_can_never_be_enough_is_refused_before_it_is_measured(
+    quantile: str, duration: str, shortest: str
+) -> None:
+    sides = Alternation(sides=("policy=fifo", "policy=rr"))
+
+    def planned(lasts: str) -> None:
+        one = Overrides(parameters={"duration": lasts, "cpu": "0"})
+        gate_plan("quick", one, sides, GateWish(quantile=quantile, max_pairs=12))
+
+    with pytest.raises(InputError, match=f"too short for {quantile}.*give --duration {shortest} or longer"):
+        planned(duration)
+    planned(shortest)
+    gate_plan(
+        "quick",
+        Overrides(parameters={"duration": duration, "cpu": "0"}),
+        sides,
+        GateWish(max_pairs=12, require="latency<=1ms"),
+    )
 
 
 def explained(record: Record, *repeats: int) -> Record:
@@ -156,7 +247,47 @@ def test_what_six_pairs_cannot_tell_takes_six_more_and_then_the_command_for_more
     result = GateResult.of(record)
     assert (result.outcome, result.status) == (GateOutcome.CANNOT_TELL, 4)
     assert result.pairs_needed is not None
-    assert result.next == f"rtgauge gate --baseline M --candidate MI --max-pairs {result.pairs_needed}"
+    assert result.next == f"rtgauge gate --resume {record.path} --max-pairs {result.pairs_needed}"
+
+
+def test_a_gate_that_cannot_tell_can_be_given_more_pairs(tmp_path: Path) -> None:
+    record = measured(tmp_path, 0.05, spread=0.1, pairs=12)
+    assert with_more_pairs(record, None) == with_more_pairs(record, 12) == {}
+    with pytest.raises(InputError, match="--max-pairs 10 is less than the record's 12"):
+        with_more_pairs(record, 10)
+    with pytest.raises(InputError, match="6 to 198 pairs"):
+        with_more_pairs(record, 500)
+    assert with_more_pairs(record, 20)["gate"]
+    assert GateResult.of(record).outcome is GateOutcome.UNFINISHED
+    assert {pair_of(key.repeat) for key in next_pairs(record)} == {13, 14, 15, 16, 17, 18}
+    with_more_pairs(record, 24)
+    wish = GateWish.model_validate(record.run.plan["gate"])
+    assert (wish.max_pairs, wish.extended_from) == (24, (12, 20))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--baseline M",
+        "--quantile p50",
+        "--load idle",
+        "--larger-than 5%",
+        "--duration 10s",
+        "--rare 10%",
+        "plan",
+    ],
+)
+def test_resume_refuses_what_changes_the_question(tmp_path: Path, words: str, monkeypatch, capsys) -> None:
+    record = measured(tmp_path, 0.3)
+    (record.path / "run.json").write_text(record.run.model_dump_json(), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", f"rtgauge gate --resume {record.path} {words}".split())
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    option = words.split(maxsplit=1)[0]
+    says = f"{option} cannot be combined with --resume: the record asks whether MI is worse than M by"
+    assert says in capsys.readouterr().err
 
 
 def test_without_a_series_the_load_with_the_largest_values_decides(tmp_path: Path) -> None:
@@ -301,7 +432,7 @@ def case_of(document: bytes) -> list[junitparser.TestCase]:
 
 @pytest.mark.parametrize(("change", "kind"), [(0.3, junitparser.Failure), (0.0, None)])
 def test_junit_has_one_case(tmp_path: Path, change: float, kind: type | None) -> None:
-    (case,) = case_of(gate_junit(GateResult.of(measured(tmp_path, change))))
+    (case,) = case_of(gate_junit(GateResult.of(measured(tmp_path, change, pairs=12))))
     assert case.name == f"MI against M: {IDLE}"
     assert [type(result) for result in case.result] == ([kind] if kind else [])
 
@@ -316,7 +447,9 @@ def test_markdown_and_page_show_each_pair(tmp_path: Path) -> None:
     record.run.plan["alternate"]["sides"] = ["M <b>|", "MI"]
     result = GateResult.of(record)
     text = markdown(result)
-    assert text.startswith("**WORSE**: MI is worse than M &lt;b>\\|. p50 of wakeup/latency/idle: +")
+    assert text.startswith(
+        "**WORSE**: MI is worse than M &lt;b>\\|. p50 of wakeup/latency/idle: 6.01 us on M"
+    )
     assert text.count("\n| 3 |") == 1
     html = page(result, record)
     assert "M &lt;b&gt;|" in html
@@ -333,7 +466,9 @@ def test_the_command_shows_a_finished_gate_again(tmp_path: Path, monkeypatch, ca
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1
-    assert capsys.readouterr().out.startswith("WORSE  MI is worse than M. p50 of wakeup/latency/idle: +")
+    assert capsys.readouterr().out.startswith(
+        "WORSE  MI is worse than M. p50 of wakeup/latency/idle: 6.01 us"
+    )
     assert all(file.exists() for file in (*files, record.path / "gate.html"))
 
 

@@ -38,6 +38,12 @@ spread, but the change is known only to this width.
 """
 LEAST_CHANGE = 2 * RESOLUTION
 """The smallest change of a quantile that a gate can show."""
+PASS_FROM = 2 * BLOCK
+"""A gate that may measure this many pairs does not pass with fewer, because a few boots say little about how
+bad boots can be.
+"""
+MISSED = 0.01
+"""The chance that no boot of a side shows a state that is called shown."""
 MOST_PAIRS = 198
 MOST_LOG_RATIO = 100.0
 """The limit for the ratio of one pair: no clock can measure a ratio of e^100."""
@@ -68,40 +74,87 @@ class Decision:
     spread: float | None
 
 
-def looks(max_pairs: int) -> tuple[int, ...]:
+def looks(max_pairs: int, before: tuple[int, ...] = ()) -> tuple[int, ...]:
     """Return the numbers of pairs after which the gate looks at the result; the last is `max_pairs`.
 
-    Raises InputError if `max_pairs` is below BLOCK, which is too few to show anything, or above MOST_PAIRS.
+    `before`: the smaller maxima of a gate that was given more pairs later. Raises InputError if `max_pairs`
+    is below BLOCK, which is too few to show anything, or above MOST_PAIRS.
     """
     if not BLOCK <= max_pairs <= MOST_PAIRS:
         raise InputError(
             f"a gate must have {BLOCK} to {MOST_PAIRS} pairs, not {max_pairs}; with fewer than {BLOCK}, "
             f"more than one decision in 500 would be a false alarm"
         )
-    return (*range(BLOCK, max_pairs, BLOCK), max_pairs)
+    return tuple(sorted({*range(BLOCK, max_pairs, BLOCK), *before, max_pairs}))
+
+
+def boots_to_show(rare: float) -> int:
+    """Return how many boots show a state that this share of boots has, with a chance of 1 - MISSED.
+
+    Raises InputError if a gate cannot measure so many, or if `rare` is not a share.
+    """
+    boots = math.ceil(math.log(MISSED) / math.log1p(-rare)) if 0 < rare < 1 else 0
+    if not 0 < boots <= MOST_PAIRS:
+        raise InputError(
+            f"--rare {rare:.3g}: give at least {rarest_shown(MOST_PAIRS):.1%} and less than 100%; a gate has "
+            f"at most {MOST_PAIRS} pairs"
+        )
+    return boots
+
+
+def rarest_shown(boots: int) -> float:
+    """Return the share of boots that must have a state so that one of `boots` boots shows it, with a chance
+    of 1 - MISSED.
+    """
+    return -math.expm1(math.log(MISSED) / boots)
+
+
+def first_pass(max_pairs: int, rare: float | None, before: tuple[int, ...] = ()) -> int:
+    """Return the pairs of the first look that can pass. `rare`: the share of boots of the rarest state that
+    must have shown; None: PASS_FROM pairs are enough. `before`: as in `looks`.
+    """
+    least = PASS_FROM if rare is None else boots_to_show(rare)
+    return next((pairs for pairs in looks(max_pairs, before) if pairs >= least), max_pairs)
 
 
 @cache
-def levels(max_pairs: int, error: float) -> tuple[float, ...]:
-    """Return the nominal one-sided level of each look of a gate of `max_pairs` pairs. All looks together have
-    this error.
+def levels(max_pairs: int, error: float, first: int = 0, before: tuple[int, ...] = ()) -> tuple[float, ...]:
+    """Return the nominal one-sided level of each look of a gate of `max_pairs` pairs. All looks from `first`
+    pairs on have this error together. Earlier looks have the level of the first of these.
+
+    `before`: as in `looks`. Each time that a gate is given more pairs, the new looks share a quarter of the
+    error before, so that all looks together have at most 4/3 of the error.
     """
     from scipy.special import ndtr
 
-    fractions = np.array(looks(max_pairs)) / max_pairs
-    spent = np.diff(error * fractions, prepend=0.0)
-    return tuple(ndtr(-_bounds(fractions, spent)).tolist())
+    planned = looks(max_pairs, before)
+    used = [pairs for pairs in planned if pairs >= first]
+    ends = (0, *before, max_pairs)
+    so_far = np.cumsum([0.0, *(error / 4**times for times in range(len(ends) - 1))])
+    spent = np.diff(np.interp(used, ends, so_far), prepend=0.0)
+    fractions = np.array(used) / max_pairs
+    found: list[float] = ndtr(-_bounds(fractions, spent)).tolist()
+    return (*found[:1] * (len(planned) - len(used)), *found)
 
 
 def decide(
-    log_ratios: Sequence[float], *, larger_than: float, max_pairs: int, error: float = ALARM
+    log_ratios: Sequence[float],
+    *,
+    larger_than: float,
+    max_pairs: int,
+    error: float = ALARM,
+    rare: float | None = None,
+    before: tuple[int, ...] = (),
 ) -> Decision:
     """Decide from the pairs so far.
 
     `log_ratios`: ln(candidate / baseline) of each pair, in the order of measurement; only the first
     `max_pairs` count. `larger_than`: the change that matters, 0.1 for 10 %; a smaller change passes even if
-    it is significant. `error`: the chance of a false alarm over all looks. Raises InputError for values that
-    are not finite or beyond MOST_LOG_RATIO.
+    it is significant. `error`: the chance of a false alarm over all looks. `rare`,
+    `before`: as in `first_pass`. Raises InputError for values that are not finite or beyond MOST_LOG_RATIO.
+
+    To pass, the worst pair counts twice: if one side is worse only in some boots, the ratios are skewed, and
+    Student's t passes too often.
     """
     values = np.asarray(log_ratios, dtype=np.float64)
     if not (np.abs(values) <= MOST_LOG_RATIO).all() or not 0 < larger_than < math.inf:
@@ -110,14 +163,18 @@ def decide(
             "must be above 0"
         )
     wanted = math.log1p(larger_than)
-    planned = looks(max_pairs)
-    alarm, overlook = _critical(max_pairs, error), _critical(max_pairs, OVERLOOK)
+    planned = looks(max_pairs, before)
+    passing = first_pass(max_pairs, rare, before)
+    alarm = _critical(max_pairs, error, before=before)
+    overlook = _critical(max_pairs, OVERLOOK, passing, before)
     outcome, seen = Outcome.GO_ON, min(len(values), max_pairs)
     for look, pairs in enumerate(planned):
         if pairs > seen:
             break
         mean, standard_error = _mean_and_error(values[:pairs])
-        if _beyond(wanted - mean, overlook[look] * standard_error):
+        if _beyond(*_short_of(wanted, values[:pairs], overlook[look])):
+            if pairs < passing:
+                continue
             outcome, seen = Outcome.PASS, pairs
             break
         if _beyond(mean, alarm[look] * standard_error):
@@ -172,11 +229,13 @@ def _power(ratio: float, pairs: int, error: float) -> float:
 
 
 @cache
-def _critical(max_pairs: int, error: float) -> tuple[float, ...]:
-    """Return the bound for Student's t at each look."""
+def _critical(
+    max_pairs: int, error: float, first: int = 0, before: tuple[int, ...] = ()
+) -> tuple[float, ...]:
+    """Return the bound for Student's t at each look; `first`, `before`: as in `levels`."""
     from scipy.special import stdtrit
 
-    numbers = zip(levels(max_pairs, error), looks(max_pairs), strict=True)
+    numbers = zip(levels(max_pairs, error, first, before), looks(max_pairs, before), strict=True)
     return tuple(-float(stdtrit(pairs - 1, level)) for level, pairs in numbers)
 
 
@@ -185,7 +244,13 @@ def _relative(log_ratio: float) -> float:
 
 
 def _beyond(mean: float, bound: float) -> bool:
-    return mean > max(bound, RESOLUTION)
+    return mean > bound and mean > RESOLUTION
+
+
+def _short_of(wanted: float, values: Doubles, critical: float) -> tuple[float, float]:
+    """Return how far the mean is below `wanted`, and the bound for it; the largest value counts twice."""
+    cautious = np.append(values, values.max())
+    return wanted - float(cautious.mean()), critical * float(cautious.std(ddof=1)) / math.sqrt(len(values))
 
 
 def _mean_and_error(values: Doubles) -> tuple[float, float]:

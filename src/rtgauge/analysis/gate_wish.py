@@ -26,6 +26,13 @@ class GateWish(Model):
     require: str | None = Field(
         default=None, description="a bound; if set, the gate decides by how often it is exceeded"
     )
+    extended_from: tuple[int, ...] = Field(
+        default=(), description="smaller maxima of the pairs, if --resume gave the gate more of them"
+    )
+    rare: float | None = Field(
+        default=None,
+        description="a state that this share of the boots have must have shown before the gate passes",
+    )
     kernels: tuple[str | None, str | None] = Field(
         default=(None, None), description="text that each side's kernel release must contain"
     )

@@ -217,11 +217,12 @@ class _Runs:
         for _ in range(3):
             path = self._record()
             try:
-                value_ns, _, why = run_value(Record.open(path), self._state.decides)
+                found = run_value(Record.open(path), self._state.decides)
             except CannotGate as error:
                 raise MeasureError(str(error)) from None
-            if value_ns is not None and why is None:
-                return BisectRun(commit=commit, value_ns=value_ns, record=path.name)
+            if found.value_ns is not None and found.why_not is None:
+                return BisectRun(commit=commit, value_ns=found.value_ns, record=path.name)
+            why = found.why_not
         raise MeasureError(
             f"{commit[:12]} gave no value in three runs: {why}; to count runs with a mark, give "
             f"--allow-mark NAME"

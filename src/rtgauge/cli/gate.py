@@ -19,6 +19,7 @@ from rtgauge.cli.options import (
     Measured,
     Out,
     WaitForLock,
+    check_resumes,
     duration_option,
     grouped,
     wait_s,
@@ -32,11 +33,14 @@ if TYPE_CHECKING:
     from rtgauge.verdict.gate_result import GateResult
 
 PAGE = "gate.html"
+CHANGES_NOTHING = frozenset({"known", "junit", "markdown", "wait", "details", "json"})
+"""The parameters that do not change what a gate decides."""
 
 
 @grouped
 def gate(
     *,
+    ctx: typer.Context,
     plan: Annotated[
         str, typer.Argument(metavar="PLAN", help="A preset or a TOML file, as for `rtgauge run`.")
     ] = "quick",
@@ -64,6 +68,13 @@ def gate(
             help=(
                 "Smallest change that matters; a smaller change passes. Default: 10%, or 100% with --require."
             ),
+        ),
+    ] = None,
+    rare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Do not pass before a state that this share of the boots has must have shown, e.g. 10%.",
         ),
     ] = None,
     boot_between: Annotated[
@@ -120,7 +131,7 @@ def gate(
     \b
     Exit status:
       0    no worse
-      1    worse
+      1    worse, or not worse but the candidate fails the requirement
       2    wrong input
       3    could not measure: wrong kernel or deployment, too few
            samples, doubtful marks
@@ -133,8 +144,8 @@ def gate(
     from rtgauge.record.reader import Record, find_record
     from rtgauge.report import gate_report
     from rtgauge.runner.run import RunOptions, resume_run, start_run
-    from rtgauge.study.gate import gate_plan, next_pairs
-    from rtgauge.verdict.gate_result import GateOutcome, GateResult
+    from rtgauge.study.gate import gate_plan, next_pairs, with_more_pairs
+    from rtgauge.verdict.gate_result import GateOutcome, GateResult, question
     from rtgauge.verdict.known_changes import KnownChanges
 
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
@@ -144,7 +155,7 @@ def gate(
             raise InputError(
                 "name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)"
             )
-        wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require)
+        wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require, rare)
         sides = Alternation(
             sides=(baseline, candidate),
             boot_between=boot_between,
@@ -156,8 +167,14 @@ def gate(
         folder = find_record(resume)
         record = Record.open(folder)
         result = GateResult.of(record)
-        if record.run.state != "complete" or result.outcome is GateOutcome.UNFINISHED:
-            record = measured_record(partial(resume_run, folder, options, more=next_pairs))
+        check_resumes(ctx, CHANGES_NOTHING | {"max_pairs"}, question(result))
+        asks = with_more_pairs(record, deciding.max_pairs)
+        complete = record.run.state == "complete"
+        result = GateResult.of(record)
+        if not complete or result.outcome is GateOutcome.UNFINISHED:
+            reopened = complete and bool(asks)
+            again = partial(resume_run, folder, options, more=next_pairs, complete=reopened, asks=asks)
+            record = measured_record(again)
     result = changes.applied(_final(record), datetime.now(UTC).date())
     result = result.model_copy(update={"culprits": new_culprits(record)})
     record.folder.write(PAGE, gate_report.page(result, record).encode(errors="replace"))
@@ -215,6 +232,6 @@ def _print(result: GateResult, record: Record, *, details: bool) -> None:
     tables = [] if result.primary is None else [series_table(result)]
     if tables and (details or any(pair.why_not is not None for pair in result.pairs)):
         tables.append(pairs_table(result))
-    style = {"no worse": "green", "worse": "red"}.get(result.outcome.value, "yellow")
+    style = {"no worse": "green", "worse": "red", "fails": "red"}.get(result.outcome.value, "yellow")
     print_answer(result, style, notes(result), tables, record)
     typer.echo(f"page    {record.folder.file(PAGE)}")

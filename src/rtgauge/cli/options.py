@@ -6,7 +6,7 @@ parameter.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -126,6 +126,21 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def check_resumes(ctx: typer.Context, allowed: Collection[str], asks: str) -> None:
+    """Raise InputError if the user gave an option with --resume that would change what the record asks.
+
+    `allowed`: the parameters that change nothing, or only give more time. `asks`: the record's question.
+    """
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name or "")
+        if source is None or source.name != "COMMANDLINE" or parameter.name in {"resume", *allowed}:
+            continue
+        option = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name
+        raise InputError(
+            f"{option} cannot be combined with --resume: the record asks {asks}; leave it out, or start anew"
+        )
+
+
 def given_options(group: Any) -> list[str]:
     """Return the names (`--pairs`) of the options in a group that differ from their defaults."""
     hints = get_type_hints(cast("type[Any]", type(group)), include_extras=True)
@@ -192,11 +207,12 @@ class Deciding:
         str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
     ] = "p99.9"
     max_pairs: Annotated[
-        int,
+        int | None,
         typer.Option(
-            metavar="N", help="Maximum number of pairs, 6 to 198; measuring ends earlier if the pairs decide."
+            metavar="N",
+            help="Maximum number of pairs, 6 to 198 (default 12); measuring ends earlier if they decide.",
         ),
-    ] = 12
+    ] = None
     allow_mark: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Also count runs with this doubtful mark; repeatable."),
@@ -207,13 +223,15 @@ class Deciding:
         larger_than: str | None,
         kernels: tuple[str | None, str | None] = (None, None),
         require: str | None = None,
+        rare: str | None = None,
     ) -> GateWish:
         """Return the gate's options. `larger_than`: the change that matters, such as `10%`.
 
         `kernels`: texts that the kernel releases of baseline and candidate must contain. `require`: the
-        requirement that decides, instead of a quantile. Raises InputError if an option is wrong.
+        requirement that decides, instead of a quantile. `rare`: the share of boots with the rarest state that
+        must have shown before a pass. Raises InputError if an option is wrong.
         """
-        from rtgauge.analysis.gate import LEAST_CHANGE
+        from rtgauge.analysis.gate import LEAST_CHANGE, PASS_FROM, boots_to_show
         from rtgauge.analysis.gate_wish import QUANTILES, GateWish
         from rtgauge.record.marks import KIND_OF_NAME
         from rtgauge.suggest import nearest
@@ -236,11 +254,21 @@ class Deciding:
                 f"--larger-than {larger_than}: give at least {LEAST_CHANGE:.0%}; "
                 "the histograms cannot show a smaller change"
             )
+        try:
+            share = None if rare is None else parse_percent(rare)
+        except ValueError as error:
+            raise InputError(f"--rare: {error}") from None
+        least = PASS_FROM if share is None else max(PASS_FROM, boots_to_show(share))
+        if rare is not None and self.max_pairs is not None and self.max_pairs < least:
+            raise InputError(
+                f"--rare {rare} takes {least} pairs, but --max-pairs allows {self.max_pairs}; leave one out"
+            )
         return GateWish(
             series=self.series,
             quantile=self.quantile,
             larger_than=matters,
-            max_pairs=self.max_pairs,
+            max_pairs=least if self.max_pairs is None else self.max_pairs,
+            rare=share,
             require=require,
             kernels=kernels,
             allowed_marks=allowed,

@@ -13,7 +13,7 @@ from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
 def gate_junit(result: GateResult) -> bytes:
     """Return the JUnit document of a gate."""
-    failed = result.outcome is GateOutcome.WORSE and result.status != EXIT_OK
+    failed = result.outcome in {GateOutcome.WORSE, GateOutcome.FAILS} and result.status != EXIT_OK
     passed = result.status == EXIT_OK
     suites = ET.Element("testsuites")
     counts = {"failures": str(int(failed)), "errors": str(int(not failed and not passed)), "skipped": "0"}

@@ -6,6 +6,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import product
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import MAX_STEPS, Overrides, Plan, load_plan, parse_setting
@@ -14,14 +16,34 @@ from rtgauge.record.model import Run, StepKey
 from rtgauge.system.deployment.definition import CHECKS, NAMED, parse_deployment
 from rtgauge.target.address import LAB, LABGRID, LOCAL, SCHEME
 
+FLATTEST = 8
+"""How many of a block's balanced orders are drawn from."""
+FREQUENCIES = 512
+"""The length of the transform that looks for periods, in pairs; longer than the most pairs of a gate."""
 
-def first_sides(seed: int, block: int) -> list[int]:
-    """Return which side (0 or 1) each pair of a block measures first: in random order, each side equally
-    often. Blocks are counted from 0.
+
+@cache
+def first_sides(seed: int, block: int) -> tuple[int, ...]:
+    """Return which side (0 or 1) each pair of a block measures first: each side equally often, in a random
+    order that no period of the machine fits. Blocks are counted from 0.
+
+    If the machine is slower in every other pair, for example, an order that also alternates would blame one
+    side. So each block takes one of the FLATTEST orders with which the blocks so far have the flattest
+    spectrum.
     """
-    order = [0, 1] * (BLOCK // 2)
-    random.Random(f"{seed} {block}").shuffle(order)  # noqa: S311 - a repeatable order, not a secret
-    return order
+    import numpy as np
+
+    orders = [order for order in product((0, 1), repeat=BLOCK) if 2 * sum(order) == BLOCK]
+    spectra = np.fft.rfft(np.array(orders) * 2 - 1, FREQUENCIES)
+    turn = np.exp(np.arange(FREQUENCIES // 2 + 1) * (-2j * np.pi * BLOCK / FREQUENCIES))
+    chosen, so_far = 0, np.zeros_like(turn)
+    for at in range(block + 1):
+        # Turning the earlier blocks back by one block leaves the size of the sum as it is.
+        together = so_far / turn + spectra
+        flattest = np.argsort(np.abs(together).max(axis=1), kind="stable")[:FLATTEST]
+        chosen = random.Random(f"{seed} {at}").choice(flattest.tolist())  # noqa: S311 - no secret
+        so_far = together[chosen]
+    return orders[chosen]
 
 
 def alternating_plan(source: str, overrides: Overrides, alternation: Alternation, pairs: int) -> Plan:

@@ -10,7 +10,7 @@ from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, printable
-from rtgauge.units import format_change, format_count, format_time, plural
+from rtgauge.units import format_change, format_changes, format_count, format_time, plural
 from rtgauge.verdict.gate_result import GateOutcome, GateResult, SeriesChange
 
 SUITE = "rtgauge gate"
@@ -38,11 +38,17 @@ def notes(result: GateResult) -> list[str]:
                 f"runs."
             )
         lines.append(line)
-    if result.events_needed is not None and change is not None and result.outcome is not GateOutcome.WORSE:
+    if (
+        result.violations_needed is not None
+        and change is not None
+        and result.outcome is not GateOutcome.WORSE
+    ):
         lines.append(
-            f"{plural(result.events_needed, 'event')} on the candidate's side would show that it is worse. "
-            f"An event is a stretch of time in which the bound was exceeded."
+            f"{plural(result.violations_needed, 'violation')} on the candidate's side would show that it is "
+            f"worse, if they come in bursts such as those measured."
         )
+    if (rare := _rare_states(result)) is not None:
+        lines.append(rare)
     lines += [
         f"New culprit: {new.culprit} caused "
         f"{format_count(new.latencies)} large {'latency' if new.latencies == 1 else 'latencies'} of the "
@@ -69,8 +75,17 @@ def notes(result: GateResult) -> list[str]:
 def series_table(result: GateResult) -> Table:
     """Return a table with each series' change. The first series decides."""
     shown = [result.primary, *result.others] if result.primary is not None else result.others
-    columns = [*texts(""), *numbers("change", "95 % interval", "spread", "pairs"), *texts("")]
+    columns = [
+        *texts(""),
+        *numbers(*SIDES, "change", "95 % interval", "spread", "pairs"),
+        *texts(""),
+    ]
     rows = [[*_cells(change), "decides" if change is result.primary else "not judged"] for change in shown]
+    baseline, candidate = result.largest_ns
+    if baseline and candidate and result.primary is not None:
+        what = "latency of the runs" if result.require is not None else f"{result.quantile} of the runs"
+        times = [format_time(baseline), format_time(candidate), format_change(candidate / baseline - 1)]
+        rows.insert(1, [f"largest {what}", *times, "", "", str(result.primary.pairs), "not judged"])
     uncorrected = "Intervals of series that are not judged are not corrected for how many series there are."
     notes = [uncorrected] if result.others else []
     title = f"Change of {_measure(result)}, candidate against baseline"
@@ -80,13 +95,16 @@ def series_table(result: GateResult) -> Table:
 def pairs_table(result: GateResult) -> Table:
     """Return a table with each pair of the primary series."""
     values = [side if result.require is None else f"{side}, largest" for side in SIDES]
-    figures = numbers(*values, "change", *(f"{side}, events" for side in SIDES))
+    figures = numbers(*values, "change", *(f"{side}, violations" for side in SIDES))
     rows: list[list[str]] = []
     for pair in result.pairs:
         times = [format_time(ns) for ns in (pair.baseline_ns, pair.candidate_ns)]
         change = "" if pair.change is None else format_change(pair.change)
-        events = ["" if n is None else str(n) for n in (pair.baseline_events, pair.candidate_events)]
-        rows.append([str(pair.pair), *times, change, *events, pair.first, pair.why_not or ""])
+        broken = [
+            "" if n is None else format_count(n)
+            for n in (pair.baseline_violations, pair.candidate_violations)
+        ]
+        rows.append([str(pair.pair), *times, change, *broken, pair.first, pair.why_not or ""])
     columns = [*texts(""), *figures, *texts("first", "does not count because")]
     return Table(f"Pairs: {result.endpoint} of {result.series}", columns, rows).without_empty()
 
@@ -123,9 +141,11 @@ def _measure(result: GateResult) -> str:
 
 
 def _figure(result: GateResult) -> Figure:
-    """Return the figure of each pair's change and the change that matters, or of both sides' events."""
+    """Return the figure of each pair's change and the change that matters, or of both sides'
+    violations.
+    """
     if result.require is not None:
-        return _events_figure(result)
+        return _violations_figure(result)
     rows = [
         [pair.pair, pair.change * 100, f"{pair.first} first"]
         for pair in result.pairs
@@ -148,32 +168,47 @@ def _points(result: GateResult, data: vega.Data, y: vega.Part, kind: str, *tips:
     return vega.layer(data, drawn, x=x, y=y, color=colour, tooltip=vega.tips(*tips, kind))
 
 
-def _events_figure(result: GateResult) -> Figure:
+def _violations_figure(result: GateResult) -> Figure:
     rows = [
-        [pair.pair + (-0.1, 0.1)[at], events or 0, SIDES[at]]
+        [pair.pair + (-0.1, 0.1)[at], violations or 0, SIDES[at]]
         for pair in result.pairs
         if pair.why_not is None
-        for at, events in enumerate((pair.baseline_events, pair.candidate_events))
+        for at, violations in enumerate((pair.baseline_violations, pair.candidate_violations))
     ]
     step = max(1, max(int(row[1]) for row in rows) // 8)
     ticks = [*range(0, max(int(row[1]) for row in rows) + step, step)]
-    data = vega.csv("pair:Q events:Q side", rows)
+    data = vega.csv("pair:Q violations:Q side", rows)
     description = f"How often each run violated {result.require} under {result.series}, pair by pair"
-    y = vega.shown("events:Q", axis={"title": "events", "values": ticks, "format": "d"})
-    points = _points(result, data, y, "side:N", "events:Q")
-    notes = ["An event is a stretch of time in which the bound was exceeded."]
-    return Figure.single("pairs", "Each pair", description, [points], 240, notes)
+    y = vega.shown("violations:Q", axis={"title": "violations", "values": ticks, "format": "d"})
+    points = _points(result, data, y, "side:N", "violations:Q")
+    return Figure.single("pairs", "Each pair", description, [points], 240)
 
 
 def _cells(change: SeriesChange) -> list[str]:
     interval = NONE
     if change.low is not None:
-        low, high = (format_change(bound) for bound in (change.low, change.high or 0.0))
-        # Without events on the baseline, a rate has no upper bound.
-        interval = f"≥ {low}" if change.high is None else f"{low} … {high}"
+        # Without violations on the baseline, a rate has no upper bound.
+        interval = (
+            f"≥ {format_change(change.low)}"
+            if change.high is None
+            else format_changes(change.low, change.high)
+        )
     changed = NONE if change.change is None else format_change(change.change)
     spread = "" if change.spread is None else f"{change.spread * 100:.1f} %"
-    return [change.series, changed, interval, spread, str(change.pairs)]
+    values = ["" if ns is None else format_time(ns) for ns in (change.baseline_ns, change.candidate_ns)]
+    return [change.series, *values, changed, interval, spread, str(change.pairs)]
+
+
+def _rare_states(result: GateResult) -> str | None:
+    """Return which rarer states so many runs cannot show; None unless the candidate passes."""
+    if result.outcome not in {GateOutcome.NO_WORSE, GateOutcome.FAILS} or result.rarest_shown is None:
+        return None
+    pairs = 0 if result.primary is None else result.primary.pairs
+    more = "" if result.rare is not None else "; --rare 10% measures enough runs for 1 in 10"
+    return (
+        f"A state that fewer than 1 in {1 / result.rarest_shown:.0f} runs (or boots) has may not have shown "
+        f"in {plural(pairs, 'pair')}{more}."
+    )
 
 
 def _escaped(text: str) -> str:

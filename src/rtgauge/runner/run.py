@@ -131,9 +131,11 @@ def resume_run(
     more: More | None = None,
     *,
     complete: bool = False,
+    asks: Mapping[str, object] | None = None,
 ) -> RunOutcome:
     """Resume a record whose name ends in `.partial`. Keep finished steps; measure the other steps, and the
     steps that `more` adds. With `complete`, a complete record continues too; `more` must then add steps.
+    `asks`: keys of the plan to replace, if the user allows more time than before.
 
     A step that continued on another machine, because only the connection or rtgauge ended, is continued.
     Raises as `start_run` does.
@@ -170,7 +172,12 @@ def resume_run(
         writer = RecordWriter.open_partial(folder, complete=complete)
         record = writer.record()
         finished = [step for step in record.steps if step.end_reason not in STOPPED_EARLY]
-        run = record.run.model_copy(update={"steps": [step.id for step in finished]})
+        run = record.run.model_copy(
+            update={
+                "steps": [step.id for step in finished],
+                "plan": {**record.run.plan, **(asks or {})},
+            }
+        )
         interrupted: dict[str, StepState] = {}
         not_picked_up = ""
         for name, target in targets.items():

@@ -18,6 +18,7 @@ from pydantic import Field
 from rtgauge.analysis.bisection import Place, Round, error_of_each, place
 from rtgauge.analysis.gate import Decision, Outcome, decide
 from rtgauge.errors import EXIT_CANNOT_TELL, RtgaugeError
+from rtgauge.plan.alternation import first_sides
 from rtgauge.record.alternation import BLOCK
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_change, format_time
@@ -135,11 +136,9 @@ class Search:
             decision = decide(ratios, larger_than=wish.larger_than, max_pairs=wish.max_pairs)
             if decision.outcome is not Outcome.GO_ON:
                 break
-            block = len(self.pairs) // BLOCK
-            good_first = [True, False] * (BLOCK // 2)
-            random.Random(f"{wish.seed} ends {block}").shuffle(good_first)  # noqa: S311 - an order, no secret
-            for first in good_first[: wish.max_pairs - len(self.pairs)]:
-                order = [wish.good, wish.bad] if first else [wish.bad, wish.good]
+            firsts = first_sides(wish.seed, len(self.pairs) // BLOCK)
+            for first in firsts[: wish.max_pairs - len(self.pairs)]:
+                order = [wish.bad, wish.good] if first else [wish.good, wish.bad]
                 values = {commit: self._value_of_end(commit) for commit in order}
                 self.pairs.append((values[wish.good], values[wish.bad]))
         seen = f"{format_change(decision.change)} in {decision.pairs} pairs"

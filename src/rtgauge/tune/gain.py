@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from rtgauge.units import format_change
+from rtgauge.units import LEAST_FACTOR, format_change, format_factor
 
-LEAST_FACTOR = 2
 LOWER, HIGHER = " times lower", " times higher"
 
 
@@ -15,9 +14,9 @@ def format_gain(gain: float) -> str:
     """
     factor = 1 + gain
     if factor >= LEAST_FACTOR:
-        return f"{_factor(factor)}{LOWER}"
+        return f"{format_factor(factor)}{LOWER}"
     if 0 < factor <= 1 / LEAST_FACTOR:
-        return f"{_factor(1 / factor)}{HIGHER}"
+        return f"{format_factor(1 / factor)}{HIGHER}"
     return format_change(gain)
 
 
@@ -28,7 +27,3 @@ def format_gains(low: float, high: float) -> str:
         if first.endswith(unit) and last.endswith(unit):
             first = first.removesuffix(unit)
     return f"{first} … {last}"
-
-
-def _factor(factor: float) -> str:
-    return f"{factor:.1f}" if factor < 9.95 else f"{factor:,.0f}"

@@ -151,7 +151,7 @@ class Search:
 
     def __init__(self, wish: SearchWish) -> None:
         self._wish = wish
-        self._runs, self._blocks = 0, 0
+        self._runs = 0
         self.suspects: Sequence[str] = ()
         """The remedies of the culprits, the worst culprit first. Set this after the first run."""
         self.result = Tuned()
@@ -322,8 +322,7 @@ class Search:
                 if not planned:
                     raise _OutOfBudget
                 break
-            firsts = first_sides(wish.seed, self._blocks)
-            self._blocks += 1
+            firsts = first_sides(wish.seed + len(self.result.tests), planned // BLOCK)
             planned += BLOCK
             sides = [side for first in firsts for side in (first, 1 - first)]
             visits = [Visit((baseline, candidate)[side], loads or wish.loads) for side in sides]

@@ -31,11 +31,16 @@ class CannotGate(Exception):  # noqa: N818 - it is not a fault of the program
 
 
 class RunValue(NamedTuple):
-    """The value (ns) of one run, its events, and why it does not count; None if it does."""
+    """The value (ns) of one run, how many activations may have broken the bound, the variance of that number,
+    and why the run does not count; None if it does.
+    """
 
     value_ns: int | None = None
-    events: int = 0
+    violations: int = 0
+    variance: float = 0.0
     why_not: str | None = None
+    doubtful: tuple[str, ...] = ()
+    """The doubtful marks, if only these keep the run from counting."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,12 @@ class GatePair:
     values_ns: tuple[int | None, int | None]
     """Each side's quantile, or the largest value if a bound decides."""
     why_not: str | None = None
-    events: tuple[int, int] = (0, 0)
-    """How many stretches of time on each side exceeded the bound, if a bound decides."""
+    doubtful: tuple[str, ...] = ()
+    """The doubtful marks, if only these keep the pair from counting."""
+    violations: tuple[int, int] = (0, 0)
+    """How many activations of each side broke the bound, if a bound decides."""
+    variances: tuple[float, float] = (0.0, 0.0)
+    """The variances of these numbers, as the windows within the runs show them."""
 
     @property
     def log_ratio(self) -> float:
@@ -77,11 +86,11 @@ class GateSeries:
     @property
     def level(self) -> tuple[int, float]:
         """How high the values of both sides together are in the first BLOCK pairs that count, which does not
-        show which side is higher: the number of events, and the mean of ln(ns).
+        show which side is higher: the number of violations, and the mean of ln(ns).
         """
         first = self.counted[:BLOCK]
         logs = [math.log(ns) for pair in first for ns in pair.values_ns if ns and ns > 0]
-        return sum(sum(pair.events) for pair in first), sum(logs) / len(logs) if logs else -math.inf
+        return sum(sum(pair.violations) for pair in first), sum(logs) / len(logs) if logs else -math.inf
 
 
 def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
@@ -206,12 +215,25 @@ def _pair(
         for step, run in zip(steps, runs, strict=True)
         if run.why_not is not None
     ]
-    values_ns, events = (baseline.value_ns, candidate.value_ns), (baseline.events, candidate.events)
-    return GatePair(number, first, values_ns, "; ".join(reasons) or None, events)
+    aside = [run for run in runs if run.why_not is not None]
+    return GatePair(
+        number,
+        first,
+        (baseline.value_ns, candidate.value_ns),
+        "; ".join(reasons) or None,
+        tuple(dict.fromkeys(name for run in aside for name in run.doubtful))
+        if all(run.doubtful for run in aside)
+        else (),
+        (baseline.violations, candidate.violations),
+        (baseline.variance, candidate.variance),
+    )
 
 
 def _measured(record: Record, step: Step, wish: GateWish) -> RunValue:
     """Return a run's value. Raises CannotGate if no run would count."""
+    if any(mark.kind is MarkKind.STOPPED for mark in step.marks):
+        # It says nothing about longer runs, and is measured again.
+        return RunValue(why_not="it was stopped early")
     unlike = [
         mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in wish.allowed_marks
     ]
@@ -223,9 +245,11 @@ def _measured(record: Record, step: Step, wish: GateWish) -> RunValue:
     if step.total is None or not step.total.filled.count:
         return RunValue(why_not="nothing was measured")
     if wish.require is None:
-        value_ns, events = _quantile_ns(step, step.total.filled, wish), 0
+        found = RunValue(_quantile_ns(step, step.total.filled, wish))
     else:
-        value_ns, events = step.total.filled.max_ns, _events(record, step, parse_requirement(wish.require))
+        found = RunValue(
+            step.total.filled.max_ns, *_violations(record, step, parse_requirement(wish.require))
+        )
     doubts = [
         mark
         for mark in step.marks
@@ -233,14 +257,17 @@ def _measured(record: Record, step: Step, wish: GateWish) -> RunValue:
         or (mark.severity is Severity.DOUBTFUL and mark.name not in wish.allowed_marks)
     ]
     if doubts:
-        return RunValue(value_ns, events, f"{doubts[0].name} ({doubts[0].severity}): {doubts[0].detail}")
-    stopped = any(mark.kind is MarkKind.STOPPED for mark in step.marks)
-    return RunValue(value_ns, events, "it was stopped early" if stopped else None)
+        only = all(mark.severity is Severity.DOUBTFUL for mark in doubts)
+        return found._replace(
+            why_not=f"{doubts[0].name} ({doubts[0].severity}): {doubts[0].detail}",
+            doubtful=tuple(dict.fromkeys(mark.name for mark in doubts)) if only else (),
+        )
+    return found
 
 
-def _events(record: Record, step: Step, requirement: Requirement) -> int:
-    """Count the stretches of time in which a run may have exceeded the bound. A burst within one stretch
-    counts once.
+def _violations(record: Record, step: Step, requirement: Requirement) -> tuple[int, float]:
+    """Count the activations of a run that may have broken the bound. The variance of this number comes from
+    its windows, so that a burst weighs as much as a few single violations.
     """
     series = [
         figure.series for figure in judged_series(step, requirement.metric) if figure.series is not None
@@ -248,7 +275,11 @@ def _events(record: Record, step: Step, requirement: Requirement) -> int:
     if not series:
         raise CannotGate(f"{step.id} measured no {requirement.metric}")
     found = count_violations(record.windows(step), requirement.bound_ns, series=series)
-    return 0 if found.by_window is None else int((found.by_window[0] > 0).sum())
+    if found.by_window is None or len(found.by_window[0]) < 2:
+        return found.possible, float(found.possible)
+    broken, every = found.by_window
+    scores = broken - broken.sum() / every.sum() * every
+    return found.possible, float(scores @ scores) * len(every) / (len(every) - 1)
 
 
 def _quantile_ns(step: Step, figures: Distribution, wish: GateWish) -> int:

@@ -6,14 +6,15 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypedDict
 
 import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import gate
-from rtgauge.analysis.confidence import upper_bound
-from rtgauge.analysis.gate_rate import OF_RATIOS, decide_rate, least_alarm
+from rtgauge.analysis.gate_rate import OF_RATIOS, PairCounts, SideCounts, decide_rate, least_alarm
 from rtgauge.analysis.gate_wish import GateWish, wish_of
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
@@ -27,9 +28,9 @@ from rtgauge.record.alternation import Alternation, alternation_of
 from rtgauge.record.model import Exposure, Step, Verdict
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
-from rtgauge.units import format_change, format_duration, plural
+from rtgauge.units import format_change, format_changes, format_duration, format_time, plural
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge_metric
-from rtgauge.verdict.gate_pairs import CannotGate, GateSeries, gate_series, primary
+from rtgauge.verdict.gate_pairs import CannotGate, GatePair, GateSeries, gate_series, primary
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import exposure_of
 
@@ -37,6 +38,8 @@ SPARE = 3
 """A gate may measure one extra pair for this many requested pairs, to replace a pair that does not count."""
 TRIED = 3
 """A gate stops if none of its first pairs counts, up to this many."""
+LONGER = 4
+"""If no number of pairs is enough, the next command measures this many times as long."""
 
 
 class GateOutcome(StrEnum):
@@ -44,6 +47,7 @@ class GateOutcome(StrEnum):
 
     NO_WORSE = "no worse"
     WORSE = "worse"
+    FAILS = "fails"
     CANNOT_TELL = "cannot tell yet"
     NOT_MEASURED = "could not measure"
     UNFINISHED = "unfinished"
@@ -52,6 +56,7 @@ class GateOutcome(StrEnum):
 STATUS = {
     GateOutcome.NO_WORSE: EXIT_OK,
     GateOutcome.WORSE: EXIT_FAILS,
+    GateOutcome.FAILS: EXIT_FAILS,
     GateOutcome.NOT_MEASURED: EXIT_CANNOT_MEASURE,
     GateOutcome.CANNOT_TELL: EXIT_CANNOT_TELL,
     GateOutcome.UNFINISHED: EXIT_INTERRUPTED,
@@ -70,10 +75,10 @@ class PairFigures(Model):
     change: float | None = Field(
         description="candidate / baseline - 1; None: the pair does not count, or a bound decides"
     )
-    baseline_events: int | None = Field(
-        default=None, description="stretches of time in which it exceeded the bound; None if no bound decides"
+    baseline_violations: int | None = Field(
+        default=None, description="activations that may have broken the bound; None if no bound decides"
     )
-    candidate_events: int | None = None
+    candidate_violations: int | None = None
     why_not: str | None = Field(default=None, description="why the pair does not count")
 
 
@@ -88,12 +93,16 @@ class SeriesChange(Model):
         description="relative change, from the geometric mean of the pairs: 0.1 is +10 %; if a bound "
         "decides, the change of the rate of violations (None: the baseline had none)"
     )
+    baseline_ns: int | None = Field(
+        default=None, description="geometric mean of the quantile over the runs; None if a bound decides"
+    )
+    candidate_ns: int | None = None
     low: float | None = Field(default=None, description="lower end of its 95 % interval, over all looks")
     high: float | None = None
     spread: float | None = Field(
         default=None,
         description="relative standard deviation between a side's runs; if a bound decides, between their "
-        "rates (None below 5 events a run)",
+        "rates (None below 5 independent violations a run)",
     )
 
 
@@ -127,6 +136,15 @@ class GateResult(Model):
     quantile: str
     larger_than: float
     max_pairs: int
+    rare: float | None = Field(
+        default=None,
+        description="a state that this share of the boots have must have shown before the gate passes",
+    )
+    rarest_shown: float | None = Field(
+        default=None,
+        description="share of a side's boots, or runs, that must have a state so that these pairs have shown "
+        "it with a chance of 99 %",
+    )
     require: str | None = Field(default=None, description="the bound; how often it is exceeded decides")
     series: str | None = Field(default=None, description="name of the primary series, which decides")
     primary: SeriesChange | None = None
@@ -140,9 +158,14 @@ class GateResult(Model):
     pairs: list[PairFigures] = Field(
         default_factory=list[PairFigures], description="the pairs of the primary series"
     )
+    largest_ns: tuple[int | None, int | None] = Field(
+        default=(None, None),
+        description="the largest value of each side's runs in the primary series, which does not decide",
+    )
     others: list[SeriesChange] = Field(default_factory=list[SeriesChange])
-    events_needed: int | None = Field(
-        default=None, description="if a bound decides: how many events of the candidate show that it is worse"
+    violations_needed: int | None = Field(
+        default=None,
+        description="if a bound decides: how many violations of the candidate show that it is worse",
     )
     exposure: list[SideExposure] = Field(
         default_factory=list[SideExposure],
@@ -175,6 +198,7 @@ class GateResult(Model):
             quantile=wish.quantile,
             larger_than=wish.larger_than,
             max_pairs=wish.max_pairs,
+            rare=wish.rare,
             require=wish.require,
             left_out=[f"{left.what}: {left.reason}" for left in record.run.left_out],
         )
@@ -192,7 +216,9 @@ class GateResult(Model):
                 "others": [_change(each, wish) for each in series if each is not chosen],
                 "found": _found(decision, wish),
                 "pairs_needed": _needed(decision, wish),
-                "events_needed": _events_needed(chosen, decision, wish),
+                "violations_needed": _violations_needed(chosen, decision, wish),
+                "rarest_shown": gate.rarest_shown(decision.pairs) if decision.pairs else None,
+                "largest_ns": _largest_ns(chosen.counted[: decision.pairs]),
                 "exposure": _exposure(record, chosen, wish, alternation),
             }
         )
@@ -209,12 +235,53 @@ class GateResult(Model):
         return self.quantile if self.require is None else self.require
 
 
+def question(result: GateResult) -> str:
+    """Return what a gate asks, in words."""
+    by = format_change(result.larger_than)
+    return (
+        f"whether {result.candidate} is worse than {result.baseline} by {by} in {result.endpoint} of "
+        f"{result.series or 'the load with the largest values'}"
+    )
+
+
 def _decide(series: GateSeries, wish: GateWish) -> gate.Decision:
+    plan: _Plan = {
+        "larger_than": wish.larger_than,
+        "max_pairs": wish.max_pairs,
+        "rare": wish.rare,
+        "before": wish.extended_from,
+    }
     if wish.require is None:
-        ratios = [pair.log_ratio for pair in series.counted]
-        return gate.decide(ratios, larger_than=wish.larger_than, max_pairs=wish.max_pairs)
-    events = [pair.events for pair in series.counted]
-    return decide_rate(events, larger_than=wish.larger_than, max_pairs=wish.max_pairs)
+        return gate.decide([pair.log_ratio for pair in series.counted], **plan)
+    return decide_rate(_counts(series.counted), **plan)
+
+
+class _Plan(TypedDict):
+    """What a decision on a quantile and one on a bound have in common."""
+
+    larger_than: float
+    max_pairs: int
+    rare: float | None
+    before: tuple[int, ...]
+
+
+def _counts(pairs: Sequence[GatePair]) -> PairCounts:
+    return PairCounts.of([pair.violations for pair in pairs], [pair.variances for pair in pairs])
+
+
+def _largest_ns(pairs: Sequence[GatePair]) -> tuple[int | None, int | None]:
+    """Return the largest value of each side's runs."""
+    baseline, candidate = (
+        max((ns for pair in pairs if (ns := pair.values_ns[side]) is not None), default=None)
+        for side in (0, 1)
+    )
+    return baseline, candidate
+
+
+def _mean_ns(pairs: Sequence[GatePair], side: int) -> int | None:
+    """Return the geometric mean of one side's values; None without values above 0."""
+    logs = [math.log(ns) for pair in pairs if (ns := pair.values_ns[side])]
+    return round(math.exp(sum(logs) / len(logs))) if logs else None
 
 
 def _finite(number: float | None) -> float | None:
@@ -223,8 +290,11 @@ def _finite(number: float | None) -> float | None:
 
 def _change(series: GateSeries, wish: GateWish) -> SeriesChange:
     decision = _decide(series, wish)
+    seen = series.counted[: decision.pairs] if wish.require is None else []
     return SeriesChange(
         series=series.name,
+        baseline_ns=_mean_ns(seen, 0),
+        candidate_ns=_mean_ns(seen, 1),
         pairs=decision.pairs,
         change=_finite(decision.change) if decision.pairs else None,
         low=_finite(decision.low),
@@ -243,8 +313,8 @@ def _figures(series: GateSeries, wish: GateWish) -> list[PairFigures]:
             candidate_ns=pair.values_ns[1],
             change=math.expm1(pair.log_ratio) if pair.why_not is None and not by_bound else None,
             why_not=pair.why_not,
-            baseline_events=pair.events[0] if by_bound else None,
-            candidate_events=pair.events[1] if by_bound else None,
+            baseline_violations=pair.violations[0] if by_bound else None,
+            candidate_violations=pair.violations[1] if by_bound else None,
         )
         for pair in series.pairs
     ]
@@ -266,11 +336,12 @@ def _error(wish: GateWish) -> float:
     return gate.ALARM if wish.require is None else OF_RATIOS
 
 
-def _events_needed(series: GateSeries, decision: gate.Decision, wish: GateWish) -> int | None:
+def _violations_needed(series: GateSeries, decision: gate.Decision, wish: GateWish) -> int | None:
     if wish.require is None or decision.pairs < gate.BLOCK:
         return None
-    events = [pair.events for pair in series.counted[: decision.pairs]]
-    return least_alarm(events, max_pairs=wish.max_pairs)
+    return least_alarm(
+        _counts(series.counted[: decision.pairs]), max_pairs=wish.max_pairs, before=wish.extended_from
+    )
 
 
 def _exposure(
@@ -302,24 +373,37 @@ def _judged(record: Record, steps: Sequence[Step], requirement: Requirement) -> 
     return [(step, judge_metric(requirement, step, record.windows(step))) for step in steps]
 
 
-def _keeps(record: Record, series: GateSeries, decision: gate.Decision, wish: GateWish) -> bool:
-    """Return whether the candidate certainly meets the requirement, by its share of violations or because it
-    has none.
+@dataclass(frozen=True)
+class _Own:
+    """How the candidate stands to the gate's requirement by its own runs."""
+
+    meets: bool = False
+    fails: bool = False
+
+
+def _own(record: Record, series: GateSeries, decision: gate.Decision, wish: GateWish) -> _Own:
+    """Return whether the candidate certainly meets or certainly fails the requirement. It meets hardness
+    100 % by a large sample without a violation, and fails it by one.
     """
     if wish.require is None or decision.pairs < gate.BLOCK:
-        return False
+        return _Own()
     requirement = parse_requirement(wish.require)
     evidence = [each.evidence for _, each in _judged(record, series.steps[1], requirement)]
-    counts = np.array([(each.get("violations_possible"), each.get("activations")) for each in evidence])
-    if None in counts:
-        return False
-    broken, every = counts.sum(axis=0).tolist()
+    names = ("violations_certain", "violations_possible", "activations")
+    counts = np.array([[each.get(name) for name in names] for each in evidence], dtype=np.float64)
+    if np.isnan(counts).any():
+        return _Own()
+    certain, possible, every = counts.T
     if not requirement.allowed:
-        return decision.outcome is gate.Outcome.CANNOT_TELL and not broken and every >= LEAST_FOR_EVERY
-    level = 1 - gate.OVERLOOK / len(gate.looks(wish.max_pairs))
-    between = counts[:, 0].var(ddof=1) / max(counts[:, 0].mean(), 1)
-    effect = max(float(between), *(float(each["design_effect"]) for each in evidence))
-    return upper_bound(broken / effect, every / effect, level) <= float(requirement.allowed)
+        enough = decision.outcome is gate.Outcome.CANNOT_TELL and every.sum() >= LEAST_FOR_EVERY
+        return _Own(meets=enough and not possible.any(), fails=bool(certain.any()))
+    side = SideCounts(certain, possible, np.array([pair.variances[1] for pair in series.counted]), every)
+    level = gate.OVERLOOK / len(gate.looks(wish.max_pairs, wish.extended_from))
+    return _Own(
+        meets=len(evidence) >= gate.first_pass(wish.max_pairs, wish.rare, wish.extended_from)
+        and side.share_at_most(1 - level) <= requirement.allowed,
+        fails=side.share_at_least(float(requirement.confidence)) > requirement.allowed,
+    )
 
 
 def _times(change: float | None) -> str:
@@ -328,11 +412,16 @@ def _times(change: float | None) -> str:
 
 def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish: GateWish) -> str:
     in_pairs = f"in {plural(decision.pairs, 'pair')}"
+    pairs = series.counted[: decision.pairs]
     if wish.require is None:
-        return f"{wish.quantile} of {series.name}: {_interval(decision)} {in_pairs}"
+        values = ", ".join(
+            f"{format_time(ns)} on {name}"
+            for side, name in enumerate((result.baseline, result.candidate))
+            if (ns := _mean_ns(pairs, side)) is not None
+        )
+        return f"{wish.quantile} of {series.name}: {values}, {_interval(decision)} {in_pairs}"
     requirement = parse_requirement(wish.require)
-    events = [pair.events for pair in series.counted[: decision.pairs]]
-    baseline, candidate = (sum(pair[side] for pair in events) for side in (0, 1))
+    baseline, candidate = (sum(pair.violations[side] for pair in pairs) for side in (0, 1))
     text = (
         f"{series.name} exceeded {format_duration(requirement.bound_ns)} {plural(candidate, 'time')} on "
         f"{result.candidate} and {plural(baseline, 'time')} on {result.baseline} {in_pairs}"
@@ -346,7 +435,7 @@ def _interval(decision: gate.Decision) -> str:
     change = format_change(decision.change)
     if decision.low is None or decision.high is None:
         return change
-    return f"{change} (95 %: {format_change(decision.low)} to {format_change(decision.high)})"
+    return f"{change} (95 %: {format_changes(decision.low, decision.high)})"
 
 
 def _concluded(
@@ -362,25 +451,31 @@ def _concluded(
     seen = _seen(result, series, decision, wish)
     if decision.outcome is gate.Outcome.WORSE:
         return result.ending(GateOutcome.WORSE, f"{candidate} is worse than {baseline}. {seen}")
+    own = _own(record, series, decision, wish)
+    if decision.outcome is gate.Outcome.PASS and own.fails:
+        return result.ending(
+            GateOutcome.FAILS,
+            f"{candidate} fails {parse_requirement(wish.require or '')}, although it is not worse than "
+            f"{baseline} by {wanted} or more. {seen}",
+        )
     if decision.outcome is gate.Outcome.PASS:
         return result.ending(
             GateOutcome.NO_WORSE, f"{candidate} is not worse than {baseline} by {wanted} or more. {seen}"
         )
-    if _keeps(record, series, decision, wish):
+    if own.meets:
         return result.ending(GateOutcome.NO_WORSE, f"{candidate} meets {wish.require}. {seen}")
     if decision.outcome is gate.Outcome.CANNOT_TELL:
-        return result.ending(GateOutcome.CANNOT_TELL, seen, next=_larger_gate(record, result))
-    planned, aside = len(series.pairs), [pair for pair in series.pairs if pair.why_not is not None]
+        return result.ending(GateOutcome.CANNOT_TELL, seen, next=_larger_gate(record, series, result))
+    planned = len(series.pairs)
     limit = wish.max_pairs + wish.max_pairs // SPARE
-    look = next(pairs for pairs in gate.looks(wish.max_pairs) if pairs > len(series.counted))
+    look = next(
+        pairs for pairs in gate.looks(wish.max_pairs, wish.extended_from) if pairs > len(series.counted)
+    )
     if not series.counted:
         limit = TRIED
     more = min(look - len(series.counted), limit - planned)
     if more <= 0:
-        return result.ending(
-            GateOutcome.NOT_MEASURED,
-            f"{plural(len(aside), 'pair')} of {planned} do not count: {aside[0].why_not}",
-        )
+        return _too_many_aside(result, record, series, planned)
     return result.ending(
         GateOutcome.UNFINISHED,
         f"unfinished after {plural(len(series.counted), 'pair')} that count",
@@ -389,15 +484,47 @@ def _concluded(
     )
 
 
-def _larger_gate(record: Record, result: GateResult) -> str:
-    """Return the record's command with as many pairs as the gate needs."""
-    words = list(record.run.command)
+def _too_many_aside(result: GateResult, record: Record, series: GateSeries, planned: int) -> GateResult:
+    """Return the answer if too many pairs do not count. If only doubtful marks are to blame, the next command
+    counts such runs.
+    """
+    aside = [pair for pair in series.pairs if pair.why_not is not None]
+    doubtful = list(dict.fromkeys(name for pair in aside for name in pair.doubtful))
+    conclusion = f"{plural(len(aside), 'pair')} of {planned} do not count: {aside[0].why_not}"
+    if not all(pair.doubtful for pair in aside):
+        return result.ending(GateOutcome.NOT_MEASURED, conclusion)
+    allowed = [word for name in doubtful for word in ("--allow-mark", name)]
+    return result.ending(
+        GateOutcome.NOT_MEASURED,
+        f"{conclusion}; if this is usual on this machine, count such runs ({shlex.join(allowed)})",
+        next=_command(record, allowed),
+    )
+
+
+def _larger_gate(record: Record, series: GateSeries, result: GateResult) -> str:
+    """Return the command that gives the gate as many pairs as it needs, or the record's command with longer
+    runs if no number of pairs is enough.
+    """
+    spread = None if result.primary is None else result.primary.spread
+    duration_ns = next((step.key.parameters.get("duration_ns") for step in series.steps[0]), None)
+    if (spread is not None and result.pairs_needed is None) or result.max_pairs >= gate.MOST_PAIRS:
+        longer = format_duration(LONGER * duration_ns) if isinstance(duration_ns, int) else "TIME"
+        return _command(record, ["--duration", longer])
     needed = result.pairs_needed
     if needed is None or needed <= result.max_pairs:
         needed = min(2 * result.max_pairs, gate.MOST_PAIRS)
-    for at, word in enumerate(words):
-        if word == "--max-pairs":
-            del words[at : at + 2]
-        elif word.startswith("--max-pairs="):
-            del words[at]
-    return shlex.join([*words, "--max-pairs", str(needed)])
+    return f"rtgauge gate --resume {shlex.quote(str(record.path))} --max-pairs {needed}"
+
+
+def _command(record: Record, options: Sequence[str]) -> str:
+    """Return the record's command with these options, instead of its own; --allow-mark is added."""
+    words = list(record.run.command)
+    for option in options[::2]:
+        for at, word in enumerate(words):
+            if option == "--allow-mark":
+                break
+            if word == option:
+                del words[at : at + 2]
+            elif word.startswith(f"{option}="):
+                del words[at]
+    return shlex.join([*words, *options])

@@ -74,10 +74,10 @@ class KnownChanges(BaseModel):
 
     def applied(self, result: GateResult, today: date) -> GateResult:
         """Return the result. If its change for the worse is known, set status 0 and add the reason."""
-        if result.outcome is not GateOutcome.WORSE or result.primary is None:
+        if result.outcome not in {GateOutcome.WORSE, GateOutcome.FAILS} or result.primary is None:
             return result
         change = result.primary.change
-        for accepted in self.accept:
+        for accepted in self.accept if result.outcome is GateOutcome.WORSE else ():
             matches = fnmatchcase(result.primary.series, accepted.series)
             if matches and change is not None and change <= accepted.up_to:
                 return _with_reason(

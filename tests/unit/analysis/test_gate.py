@@ -17,11 +17,13 @@ from rtgauge.analysis.gate import (
     OVERLOOK,
     RESOLUTION,
     Outcome,
+    boots_to_show,
     decide,
     detectable,
     levels,
     looks,
     pairs_needed,
+    rarest_shown,
 )
 from rtgauge.errors import InputError
 from rtgauge.plan.alternation import first_sides
@@ -43,6 +45,19 @@ def test_the_looks_together_have_the_error_that_they_may_have(pairs: int, error:
 def test_the_error_is_spent_in_proportion_to_the_pairs() -> None:
     assert levels(12, ALARM)[0] == pytest.approx(ALARM / 2)
     assert levels(6, ALARM) == (pytest.approx(ALARM),)
+
+
+@pytest.mark.parametrize("before", [(12,), (12, 24), (8,)])
+def test_a_gate_that_is_given_more_pairs_stays_within_four_thirds_of_the_error(
+    before: tuple[int, ...],
+) -> None:
+    times = np.array(looks(48, before)) / 48
+    bounds = norm.isf(levels(48, ALARM, before=before))
+    correlation = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
+    normal = multivariate_normal(np.zeros(len(times)), correlation, abseps=1e-9, maxpts=2_000_000)
+    spent = ALARM * sum(4.0**-times for times in range(len(before) + 1))
+    assert 1 - float(normal.cdf(bounds)) == pytest.approx(spent, rel=5e-3)
+    assert levels(48, ALARM, before=before)[0] == levels(before[0], ALARM)[0]
 
 
 def log_ratios(change: float, spread: float, pairs: int = 12, seed: int = 1) -> list[float]:
@@ -163,12 +178,44 @@ def drawn(kind: str, spread: float, gates: int = 1_500) -> np.ndarray:
             boots[:, boot] = 0.5 * boots[:, boot - 1] + math.sqrt(0.75) * boots[:, boot]
     if kind == "slow boots":
         boots += math.log(1.5) * (generator.random(boots.shape) < 0.15)
+    if kind == "period":
+        turns = np.arange(24) / generator.uniform(3.6, 4.4, (gates, 1)) + generator.random((gates, 1))
+        boots += 10 * spread * np.sin(2 * np.pi * turns)
     if kind == "heavy tails":
         boots = generator.standard_t(3, boots.shape) * spread / math.sqrt(3)
     return boots
 
 
-@pytest.mark.parametrize("kind", ["independent", "drift", "slow boots", "heavy tails"])
+def test_a_gate_passes_late_because_a_few_boots_say_little() -> None:
+    same = [0.0] * 48
+    passed = [decide(same[:pairs], larger_than=0.1, max_pairs=48).outcome for pairs in (6, 11, 12)]
+    assert passed == ["go on", "go on", "pass"]
+    assert decide(same[:6], larger_than=0.1, max_pairs=6).outcome is Outcome.PASS, "if it has no more pairs"
+    rare = [decide(same[:pairs], larger_than=0.1, max_pairs=48, rare=0.1).pairs for pairs in (12, 42, 48)]
+    assert rare == [12, 42, 48]
+    assert decide(same, larger_than=0.1, max_pairs=48, rare=0.1).outcome is Outcome.PASS
+    assert decide([0.5] * 6, larger_than=0.1, max_pairs=48, rare=0.1).outcome is Outcome.WORSE
+    small = [0.03] * 12
+    outcomes = [decide(small[:pairs], larger_than=0.1, max_pairs=12).outcome for pairs in (6, 12)]
+    assert outcomes == ["go on", "pass"], "a change below the wanted one never counts as worse"
+
+
+def test_the_boots_that_show_a_rare_state() -> None:
+    assert 0.9 ** boots_to_show(0.1) <= 0.01 < 0.9 ** (boots_to_show(0.1) - 1)
+    assert rarest_shown(boots_to_show(0.1)) == pytest.approx(0.1, rel=0.01)
+    for share in (0.0, 1.0, 0.01):
+        with pytest.raises(InputError, match="and less than 100%"):
+            boots_to_show(share)
+
+
+def test_a_candidate_that_is_worse_in_some_boots_seldom_passes() -> None:
+    generator = np.random.default_rng(2)
+    ratios = generator.normal(0, 0.03, (1_000, 48)) + generator.gamma(0.5, 2 * math.log(1.1), (1_000, 48))
+    passed = [decide(row.tolist(), larger_than=0.1, max_pairs=48, rare=0.1).outcome for row in ratios]
+    assert passed.count(Outcome.PASS) <= 25
+
+
+@pytest.mark.parametrize("kind", ["independent", "drift", "slow boots", "heavy tails", "period"])
 def test_like_with_like_is_hardly_ever_worse(kind: str) -> None:
     # 1 in 500 of 1,500 is 3; more than 9 come once in a thousand times then.
     assert simulated(drawn(kind, 0.08), 0.0, 4)["worse"] <= 9
