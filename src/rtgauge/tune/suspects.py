@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from rtgauge.explain.analysis.culprits import RankedCulprit, explained_steps
-from rtgauge.explain.analysis.explanation import Kind, culprit_name
+from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, Kind, culprit_name
 from rtgauge.explain.analysis.waits import FAIR
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
@@ -46,7 +46,7 @@ def named(culprits: Sequence[RankedCulprit]) -> list[str]:
 def _remedies(known: RankedCulprit) -> Sequence[str]:
     culprit = known.culprit
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN}:
-        return MEMORY
+        return () if culprit.name == COPY_ON_WRITE else MEMORY
     if culprit.kind is Kind.SOFTIRQ and culprit.name in NETWORK:
         return ("rps", "rfs", *known.rules, "threaded-napi", "network-interrupts-rarely")
     if culprit.kind is Kind.IDLE_EXIT:

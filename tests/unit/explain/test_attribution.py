@@ -231,7 +231,7 @@ def test_a_task_that_went_before_the_ready_thread_by_the_servers_choice_is_throt
     story = Story().switch(-500, 1, IDLE, MEASURED).switch(-5, 1, MEASURED, LOWER)
     story.switch(49_000, 1, LOWER, MEASURED)
     explanation = explained(story.moment(49_005))
-    assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench")
+    assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench", user="measured")
     assert explanation.main.ns == 49_000_000
     story = (
         Story()
@@ -240,8 +240,17 @@ def test_a_task_that_went_before_the_ready_thread_by_the_servers_choice_is_throt
         .switch(50_000, 1, LOWER, MEASURED)
     )
     explanation = explained(story.moment(50_005))
-    assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench")
+    assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench", user="measured")
     assert explanation.main.ns == 49_900_000
+
+
+def test_who_used_up_the_budget_of_real_time_tasks_is_named() -> None:
+    poller = ("poller", 300, 9)
+    story = Story().switch(-1900, 1, MEASURED, poller, state=1).timer(0, 1)
+    story.switch(100, 1, poller, LOWER).switch(50_000, 1, LOWER, poller)
+    explanation = explained(story.switch(50_100, 1, poller, MEASURED, state=1).moment(50_105))
+    assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench", user="poller")
+    assert "poller had used the most of the CPU before" in sentence(explanation)
 
 
 def test_a_reschedule_that_leaves_the_lower_task_on_the_cpu_is_throttling_too() -> None:
@@ -320,6 +329,15 @@ def test_work_between_page_faults_is_the_programs_own_and_the_faults_have_a_boun
     assert own_us >= 50 * 13.6
     (doubt,) = explanation.doubts
     assert "up to 235.000 us of the page faults may be the program's own work" in doubt
+
+
+def test_a_write_to_a_page_that_is_present_is_a_copy() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
+    for number in range(50):
+        story.at(10 + number, 1, "page_fault_user", address=4096 * number, ip=1, error_code=7)
+    explanation = explained(story.switch(61, 1, MEASURED, IDLE, state=1).moment(61))
+    assert parts(explanation)[Kind.PAGE_FAULT, "copy on write"] == pytest.approx(51)
+    assert "its own page fault (copy on write)" in sentence(explanation)
 
 
 def test_page_faults_one_after_the_other_are_page_faults_without_a_doubt() -> None:

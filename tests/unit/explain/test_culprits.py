@@ -9,7 +9,7 @@ import pytest
 
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.culprits import MENDS, general, ranked_culprits, remedy_of
+from rtgauge.explain.analysis.culprits import MENDS, general, ranked_culprits, remedy_of, with_names
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
@@ -136,6 +136,23 @@ def test_a_timer_of_somebody_else_is_the_tick() -> None:
     assert remedy.rule == "nohz-full"
 
 
+@pytest.mark.parametrize("virtual", [True, False])
+def test_a_quiet_time_in_an_interrupt_of_a_virtual_machine_may_be_the_hosts(virtual: bool) -> None:
+    facts = Facts.model_validate({"machine": {"virtual": virtual}})
+    (doubt,) = with_names(by_irq(1000), facts).doubts or [""]
+    assert ("995.000 us in interrupts have no event" in doubt) is virtual
+    assert not with_names(by_irq(80), facts).doubts
+
+
+def test_steal_that_the_kernel_counted_is_steal_in_an_interrupt_too() -> None:
+    story = (
+        Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-1, 1, "irq_handler_entry", irq=31, name="disk")
+    )
+    story.at(20_000, 1, "irq_handler_exit", irq=31).timer(20_001, 1).switch(20_005, 1, LOWER, MEASURED)
+    moment = replace(story.moment(20_006), stolen_ns={1: 20_000_000})
+    assert explain(moment, Symbols((), ())).main.culprit.kind is Kind.STEAL
+
+
 def by_itself(own: float, hog: float) -> Explanation:
     story = (
         Story()
@@ -190,6 +207,8 @@ def test_the_advice_fits_the_cause() -> None:
     assert "shorten what logger does with the lock" in advice(Culprit(Kind.LOCK_OWNER, "logger"))
     assert "shorten what logger does with the lock" in advice(Culprit(Kind.LOCK_SPIN, "logger"))
     assert "mlockall" in advice(Culprit(Kind.PAGE_FAULT))
+    assert "posix_spawn" in advice(Culprit(Kind.PAGE_FAULT, "copy on write"))
+    assert "mlockall" not in advice(Culprit(Kind.PAGE_FAULT, "copy on write"))
     assert (
         advice(Culprit(Kind.BLOCKED, "fdatasync", until="jbd2/vda-8")) == "call fdatasync in another thread"
     )

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
 from rtgauge.explain.analysis.calls import Calls, Lock, LockSpin
-from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import (
     IN_INTERRUPT,
@@ -41,7 +42,7 @@ from rtgauge.explain.trace.missed_switches import MissedSwitch, Running, with_mi
 from rtgauge.explain.trace.moment import NEED_RESCHED, Lost, Moment
 from rtgauge.units import format_cpu_list
 
-QUICK_FAULT_NS, USUAL_FAULT_NS, LONGEST_FAULT_NS = 2_000, 5_000, 20_000
+QUICK_FAULT_NS, USUAL_FAULT_NS, LONGEST_FAULT_NS = 3_000, 5_000, 20_000
 """The kernel records the beginning of a page fault but not its end. A fault takes 0.3 to 5 us for a small
 page that needs no reading, and up to some 100 us for a huge page.
 
@@ -363,10 +364,12 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     part.where |= {name for name in functions if name is not None}
     if part.culprit.kind is Kind.NO_SOFTWARE:
         part.cpus = {piece.cpu}
-    if span.context.frames or piece.phase is Phase.BLOCKED or not line.silent(span.start_ns, span.end_ns):
+    if piece.phase is Phase.BLOCKED or not line.silent(span.start_ns, span.end_ns):
         return [part]
     if part.ns >= LEAST_STEAL_NS and 2 * scene.moment.stolen_ns.get(piece.cpu, 0) >= part.ns:
         return [Part(Culprit(Kind.STEAL), part.ns, cpus={piece.cpu})]
+    if span.context.frames:
+        return [part]
     due = piece.phase is Phase.LATE
     stall = stood_still(scene.timelines, scene.late_timers, piece.cpu, span.start_ns, span.end_ns, due=due)
     if stall is None:
@@ -468,7 +471,7 @@ def _faulted(scene: _Scene, piece: Piece) -> bool:
     for before in reversed(scene.path.pieces):
         if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns:
             line = scene.timelines.get(before.cpu)
-            return line is not None and line.before(before.end_ns).fault_since_ns is not None
+            return line is not None and line.before(before.end_ns).fault is not None
     return False
 
 
@@ -552,9 +555,15 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
             # Throttling gives the CPU only to fair tasks, so this task's priority was raised, which no event
             # shows.
             return _of_task(Kind.TASK, replace(task, priority=None))
-        mechanism = "its deadline's budget" if priority is not None and priority < 0 else ""
-        name = "" if task.idle else task.name
-        return Culprit(Kind.THROTTLED, name, mechanism=mechanism, priority=task.priority, pid=task.pid)
+        is_deadline = priority is not None and priority < 0
+        return Culprit(
+            Kind.THROTTLED,
+            "" if task.idle else task.name,
+            mechanism="its deadline's budget" if is_deadline else "",
+            user="" if is_deadline else _budget_user(scene, piece.cpu, span.start_ns),
+            priority=task.priority,
+            pid=task.pid,
+        )
     if task.idle and span.context.idle_state is not None:
         return _idle(span.context)
     line = scene.timelines[piece.cpu]
@@ -575,7 +584,7 @@ def _ends_in_fault(scene: _Scene, piece: Piece, span: Span) -> bool:
     for the page.
     """
     if span.end_ns < piece.end_ns:
-        return scene.timelines[piece.cpu].at(span.end_ns).fault_since_ns == span.context.fault_since_ns
+        return scene.timelines[piece.cpu].at(span.end_ns).fault == span.context.fault
     after = next((other for other in scene.path.pieces if other.start_ns == piece.end_ns), None)
     return after is not None and after.phase is Phase.BLOCKED and after.is_held
 
@@ -587,11 +596,25 @@ def _after_fault(piece: Piece, span: Span, either: Culprit) -> list[Part]:
         return [Part(either, ns)]
     fault_ns = min(ns, USUAL_FAULT_NS)
     middle_ns = span.start_ns + fault_ns
-    fault = Part(Culprit(Kind.PAGE_FAULT), fault_ns, [(span.start_ns, middle_ns, piece.cpu)])
+    fault = Part(Culprit(Kind.PAGE_FAULT, either.name), fault_ns, [(span.start_ns, middle_ns, piece.cpu)])
     if ns > QUICK_FAULT_NS:
         fault.uncertain_ns = fault_ns - LEAST_FAULT_NS
     own = Part(Culprit(Kind.OWN), ns - fault_ns, [(middle_ns, span.end_ns, piece.cpu)])
     return [fault, own] if own.ns else [fault]
+
+
+def _budget_user(scene: _Scene, cpu: int, time_ns: int) -> str:
+    """Return the real-time task that had the CPU longest in the trace before the throttling at this time;
+    empty if there is none.
+    """
+    line = scene.timelines[cpu]
+    start_ns = next(start for start, end in scene.throttled_ns if start <= time_ns < end)
+    ran: dict[str, int] = defaultdict(int)
+    for span in line.spans(min(line.times_ns[0], start_ns), start_ns):
+        task = span.context.task
+        if task is not None and task.priority is not None and 0 <= task.priority < FAIR:
+            ran[task.name] += span.end_ns - span.start_ns
+    return max(ran, key=ran.__getitem__, default="")
 
 
 def _running(scene: _Scene, piece: Piece, span: Span) -> Culprit:
@@ -603,8 +626,10 @@ def _running(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     if spin is not None:
         owner = Task(0, "", None) if spin.owner is None else scene.names.task(spin.owner)
         return Culprit(Kind.LOCK_SPIN, owner.name, priority=owner.priority, pid=spin.owner)
-    if context.fault_since_ns is not None:
-        return Culprit(Kind.PAGE_FAULT if _ends_in_fault(scene, piece, span) else Kind.FAULT_OR_OWN)
+    if context.fault is not None:
+        ends = _ends_in_fault(scene, piece, span)
+        name = COPY_ON_WRITE if context.fault.copies else ""
+        return Culprit(Kind.PAGE_FAULT if ends else Kind.FAULT_OR_OWN, name)
     if context.task is not None and context.task.pid not in {scene.moment.thread, 0}:
         return _of_task(Kind.TASK, context.task)
     return Culprit(Kind.OWN)

@@ -9,8 +9,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.explanation import OR, Culprit, Explanation, Kind, culprit_name
+from rtgauge.explain.analysis.attribution import DOUBT_SHARE, explain
+from rtgauge.explain.analysis.explanation import (
+    COPY_ON_WRITE,
+    OR,
+    Culprit,
+    Explanation,
+    Kind,
+    culprit_name,
+    us,
+)
 from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.analysis.waits import FAIR, MEMORY_LOCK
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
@@ -56,17 +64,17 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
         file = record.moments(step)
         if file is not None:
             explanations, symbols = _explanations(file)
-            facts = record.system(step.key.targets.get("self", "local"))
-            named = [_with_names(explanation, probe_of(step).watches, facts) for explanation in explanations]
+            facts, watched = record.system(step.key.targets.get("self", "local")), probe_of(step).watches
+            named = [with_names(explanation, facts, watched=watched) for explanation in explanations]
             latencies = [known for known in named if not known.moment.is_wait]
             blocked = [known for known in named if known.moment.is_wait and known.latency_ns > 0]
             found.append(ExplainedStep(step, latencies, symbols, blocked))
     return found
 
 
-def _with_names(explanation: Explanation, watched: bool, facts: Facts) -> Explanation:
-    """Add names that the trace lacks: the watched program's thread, and the throttling mechanism if this
-    machine has only one that can give the CPU to a lower task.
+def with_names(explanation: Explanation, facts: Facts, *, watched: bool = False) -> Explanation:
+    """Add what the trace lacks: the watched program's thread, the throttling mechanism if this machine has
+    only one that can give the CPU to a lower task, and a doubt about a virtual machine's host.
     """
     facts_known = {"scheduling", "kernel"} <= facts.model_fields_set
     possible = [limit.name for limit in mechanisms(facts)] if facts_known else []
@@ -79,8 +87,31 @@ def _with_names(explanation: Explanation, watched: bool, facts: Facts) -> Explan
         return culprit
 
     return replace(
-        explanation, parts=[replace(part, culprit=named(part.culprit)) for part in explanation.parts]
+        explanation,
+        parts=[replace(part, culprit=named(part.culprit)) for part in explanation.parts],
+        doubts=[*explanation.doubts, *(_host_doubts(explanation) if facts.machine.virtual else [])],
     )
+
+
+HANDLERS = {Kind.IRQ, Kind.INTERRUPT, Kind.SOFTIRQ, Kind.NMI}
+LONGEST_QUIET_NS = 100_000
+"""A longer time without an event in a handler is unusual. On a virtual machine, the host may have run."""
+
+
+def _host_doubts(explanation: Explanation) -> list[str]:
+    """Return the doubt whether a virtual machine's host ran during an interrupt; empty if there is none."""
+    quiet = [
+        end - start
+        for part in explanation.parts
+        if part.culprit.kind in HANDLERS
+        for start, end, _ in part.spans
+        if end - start > LONGEST_QUIET_NS
+    ]
+    if sum(quiet) <= DOUBT_SHARE * explanation.latency_ns:
+        return []
+    return [
+        f"{us(sum(quiet))} us in interrupts have no event; the host of this virtual machine may have run then"
+    ]
 
 
 @lru_cache(maxsize=16)
@@ -184,7 +215,7 @@ def general(culprit: Culprit) -> Culprit:
     thread as one.
     """
     if culprit.kind is Kind.THROTTLED:
-        return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism)
+        return Culprit(Kind.THROTTLED, mechanism=culprit.mechanism, user=culprit.user)
     if culprit.kind in {Kind.IRQ, Kind.NMI}:
         return culprit
     name = OR.join(task.partition("/")[0] or task for task in culprit.name.split(OR))
@@ -220,6 +251,10 @@ FAULTS = (
     "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate no "
     "memory in the loop"
 )
+COPIES = (
+    "write to all memory before the loop, and do not fork during it: posix_spawn shares the memory instead, "
+    "and madvise(MADV_DONTFORK) keeps the loop's memory from the child"
+)
 MAPPING = (
     "map, protect and free memory (mmap, mprotect, munmap) before the loop, in all threads of the program, "
     "or in another process"
@@ -247,6 +282,8 @@ def _of_program(ranked: RankedCulprit) -> str | None:
         return OWN_TIMER
     if culprit.kind is Kind.BLOCKED and culprit.name:
         return f"call {culprit.name} in another thread"
+    if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN} and culprit.name == COPY_ON_WRITE:
+        return COPIES
     if culprit.kind is Kind.OWNER_ASLEEP:
         return (
             f"release the lock before {culprit.name} {f'calls {culprit.call}' if culprit.call else 'sleeps'}"

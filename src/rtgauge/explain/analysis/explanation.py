@@ -15,6 +15,10 @@ OR = " or "
 """Joins the names of two tasks, either of which may have run."""
 
 
+COPY_ON_WRITE = "copy on write"
+"""The name of page faults in which the kernel copies a page."""
+
+
 class Kind(StrEnum):
     """The kind of cause of a part of a latency."""
 
@@ -55,7 +59,7 @@ class Culprit:
     `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
     mechanism, if it is known. `until`: the task that ended a sleep, or held the kernel's lock. `call`: the
     system call in which a lock's owner slept. `owner`: the lock's owner that a task delayed; empty if the
-    task delayed the thread itself.
+    task delayed the thread itself. `user`: the task that used up the budget of real-time tasks.
     """
 
     kind: Kind
@@ -65,6 +69,7 @@ class Culprit:
     until: str = ""
     call: str = ""
     owner: str = ""
+    user: str = ""
     priority: int | None = field(default=None, compare=False)
     pid: int | None = field(default=None, compare=False)
 
@@ -176,7 +181,8 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.INTERRUPTS_OFF | Kind.PREEMPTION_OFF:
             return f"{culprit.kind} in {name}"
         case Kind.THROTTLED:
-            return culprit.mechanism or "throttling or a server for lower-priority tasks"
+            used = f", budget used by {culprit.user}" if culprit.user else ""
+            return (culprit.mechanism or "throttling or a server for lower-priority tasks") + used
         case Kind.QUOTA:
             return f"CPU quota of {name}"
         case Kind.WAKER:
@@ -202,8 +208,8 @@ def culprit_name(culprit: Culprit) -> str:
             return "context switch"
         case Kind.EITHER:
             return f"{name} (switch not traced)"
-        case Kind.NMI:
-            return f"NMI ({name})" if name else "NMI"
+        case Kind.NMI | Kind.PAGE_FAULT | Kind.FAULT_OR_OWN:
+            return f"{culprit.kind} ({name})" if name else str(culprit.kind)
         case _:
             return str(culprit.kind)
 
@@ -252,6 +258,7 @@ def part_words(part: Part) -> str:
             return (
                 f"{who} while the thread was ready: "
                 f"{culprit.mechanism or 'throttling, or a server for lower-priority tasks'}"
+                f"{f'; {culprit.user} had used the most of the CPU before' if culprit.user else ''}"
             )
         case Kind.QUOTA:
             return f"the CPU quota of its control group {culprit.name} was used up"
@@ -276,7 +283,7 @@ def part_words(part: Part) -> str:
         case Kind.WAKEUP:
             return "the wake-up itself"
         case Kind.PAGE_FAULT:
-            return "its own page fault"
+            return f"its own {culprit_name(culprit)}"
         case Kind.BLOCKED:
             return f"it was {culprit_name(culprit)}"
         case Kind.STOPPED:

@@ -47,6 +47,14 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """A page fault. `copies`: the thread wrote to a page that the kernel copies then."""
+
+    since_ns: int
+    copies: bool
+
+
+@dataclass(frozen=True)
 class Frame:
     """An activity nested in a task.
 
@@ -64,8 +72,7 @@ class Context:
     """The activity of a CPU at one time.
 
     `frames`: the innermost frame is last. `idle_state`: None if the CPU is not asleep. `irqs_off`: the
-    function that turned interrupts off, if this is traced. `fault_since_ns`: when the latest page fault
-    began; None after another event.
+    function that turned interrupts off, if this is traced. `fault`: the latest event, if a page fault.
     """
 
     task: Task | None
@@ -73,7 +80,7 @@ class Context:
     idle_state: int | None = None
     irqs_off: str | None = None
     preemption_off: str | None = None
-    fault_since_ns: int | None = None
+    fault: Fault | None = None
 
     @property
     def interrupt(self) -> Frame | None:
@@ -235,7 +242,7 @@ class _State:
     idle_state: int | None = None
     irqs_off: str | None = None
     preemption_off: str | None = None
-    fault_since_ns: int | None = None
+    fault: Fault | None = None
 
     def context(self) -> Context:
         return Context(
@@ -244,7 +251,7 @@ class _State:
             self.idle_state,
             self.irqs_off,
             self.preemption_off,
-            self.fault_since_ns,
+            self.fault,
         )
 
 
@@ -294,7 +301,8 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
     `kept`: the softirqs and works in which tasks were preempted.
     """
     if not event.name.startswith(LOCK_EVENTS):
-        state.fault_since_ns = event.time_ns if event.name.startswith("page_fault") else None
+        is_fault = event.name.startswith("page_fault")
+        state.fault = Fault(event.time_ns, _copies(event.number("error_code"))) if is_fault else None
     edge = _frame(event, symbols)
     match event.name:
         case "sched_switch":
@@ -337,6 +345,17 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
         and event.pid >= 0
     ):
         state.task = names.task(event.pid)  # A switch was lost.
+
+
+PRESENT, WRITE = 1, 2
+"""Bits of a page fault's error code on x86 (arch/x86/include/asm/trap_pf.h). No other architecture of the
+engine has these events.
+"""
+
+
+def _copies(error_code: int) -> bool:
+    """Return whether a page fault is a write to a present page, which the kernel copies, as after fork."""
+    return error_code & PRESENT != 0 and error_code & WRITE != 0
 
 
 def _caller(event: Event, symbols: Symbols) -> str:
