@@ -94,7 +94,7 @@ def activations_needed(
         return None
 
     def shows(total: float) -> bool:
-        return upper_bound(_likely(POWER, total, rate), total, confidence) <= allowed
+        return upper_bound(math.ceil(_likely(POWER, total, rate)), math.ceil(total), confidence) <= allowed
 
     return _first(shows, count, design_effect)
 
@@ -117,7 +117,7 @@ def activations_to_refute(
         return None
 
     def shows(total: float) -> bool:
-        return lower_bound(_likely(1 - POWER, total, rate), total, confidence) > allowed
+        return lower_bound(math.floor(_likely(1 - POWER, total, rate)), total, confidence) > allowed
 
     return _first(shows, count, design_effect)
 

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
+from rtgauge.record.quantiles import LEAST_BEYOND
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ IntArray = npt.NDArray[np.int64]
 
 LEAST_WINDOWS = 20
 """The spread of fewer windows than this says little."""
-LEAST_BEYOND = 10
-"""An interval needs at least this many samples above its quantile."""
 ENDLESS_NS = 2**60
 """Stands for infinity, the upper end of an unlimited value."""
 

@@ -19,7 +19,7 @@ from rtgauge.units import format_count, format_duration, plural
 
 if TYPE_CHECKING:
     from rtgauge.store.adding import Said
-    from rtgauge.store.document import Added, Course, RecordPoint, RecordRow, SeriesRow
+    from rtgauge.store.document import Added, Course, Point, RecordPoint, RecordRow, SeriesRow
     from rtgauge.store.history import History
     from rtgauge.store.store import Store
 
@@ -405,6 +405,19 @@ def _us(value_ns: int | None) -> str:
     return "" if value_ns is None else f"{value_ns / 1000:.1f}"
 
 
+def _figures(point: Point | RecordPoint) -> list[str]:
+    """Return p50, p99, p99.9 and the maximum in us. A quantile that too few samples exceed says how much
+    longer the measurement must be.
+    """
+    from rtgauge.record.quantiles import times_longer
+
+    cells: list[str] = []
+    for field in ("p50_ns", "p99_ns", "p99_9_ns", "max_ns"):
+        times = times_longer(field, point.count + point.missed)
+        cells.append(f"{times}x longer" if times is not None else _us(getattr(point, f"filled_{field}")))
+    return cells
+
+
 def _print_course(course: Course, parameters: str) -> None:
     row = course.series
     typer.echo(
@@ -417,7 +430,7 @@ def _print_course(course: Course, parameters: str) -> None:
         (
             point.started[:16].replace("T", " "), point.record, point.host, point.kernel or "",
             (point.commit or "")[:12], format_count(point.count), format_count(point.missed),
-            *map(_us, (point.filled_p50_ns, point.filled_p99_ns, point.filled_p99_9_ns, point.filled_max_ns)),
+            *_figures(point),
             str(point.worst or ""),
         )
         for point in course.points
@@ -457,7 +470,7 @@ def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
     cells = [
         (
             point.series, format_count(point.count), format_count(point.missed),
-            *map(_us, (point.filled_p50_ns, point.filled_p99_ns, point.filled_p99_9_ns, point.filled_max_ns)),
+            *_figures(point),
             str(point.worst or ""),
         )
         for point in results

@@ -29,7 +29,8 @@ from rtgauge.exporters.step_figures import (
 )
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.files import clean_name
-from rtgauge.record.model import Step
+from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.quantiles import times_longer
 from rtgauge.record.reader import Record
 
 
@@ -49,6 +50,13 @@ def _mark(case: ET.Element, failure: str | None, skipped: str | None) -> None:
         ET.SubElement(case, "skipped", message=skipped)
 
 
+def _p99_9(series: SeriesSummary) -> str:
+    times = times_longer("p99_9_ns", series.count)
+    if times is not None:
+        return f"needs a measurement {times} times as long"
+    return f"{'at least ' if 'p99_9_ns' in series.lower_bounds else ''}{microseconds(series.p99_9_ns)} us"
+
+
 def junit(record: Record) -> bytes:
     """Return the record as JUnit XML."""
     cases: list[ET.Element] = []
@@ -62,10 +70,7 @@ def junit(record: Record) -> bytes:
         _mark(case, failure_of(record, step), not_judged(record, step))
         lines = [
             f"{series_name(series)}: count {series.count}, missed {missed_text(step, series)}, max "
-            f"{microseconds(series.max_ns)} us, "
-            "p99.9 "
-            f"{'at least ' if 'p99_9_ns' in series.lower_bounds else ''}{microseconds(series.p99_9_ns)} "
-            "us"
+            f"{microseconds(series.max_ns)} us, p99.9 {_p99_9(series)}"
             for series in shown_series(step)
         ]
         lines += [
@@ -226,7 +231,7 @@ def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
             missed = {} if (count := missed_of(step, series)) is None else {"missed": count}
             for figure in FIGURES:
                 value: float | None = getattr(series, figure)
-                if value is None:
+                if value is None or times_longer(figure, series.count) is not None:
                     continue
                 name = figure.removesuffix("_ns").replace("_", "-")
                 bound = {"bound": "lower"} if figure in series.lower_bounds else {}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import missed_of, series_name, step_name, verdict_of
 from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.quantiles import times_longer
 from rtgauge.record.reader import Record
 
 HEADINGS = ("", "count", "missed", "min", "mean", "std", "p99", "p99.9", "max")
@@ -39,12 +40,18 @@ class Row:
     """The figures; count and missed come first."""
 
 
+def _figure(series: SeriesSummary, name: str) -> Cell:
+    times, value = times_longer(name, series.count), getattr(series, name)
+    if times is not None:
+        return Cell(f"{times}x longer")
+    return Cell("") if value is None else Cell(f"{value / 1000:.1f}", name in series.lower_bounds)
+
+
 def _cells(step: Step, series: SeriesSummary) -> list[Cell]:
-    values = [(getattr(series, name), name in series.lower_bounds) for name in _FIGURES]
     return [
         Cell(str(series.count)),
         Cell("?" if (missed := missed_of(step, series)) is None else str(missed)),
-        *(Cell("") if value is None else Cell(f"{value / 1000:.1f}", bound) for value, bound in values),
+        *(_figure(series, name) for name in _FIGURES),
     ]
 
 

@@ -19,6 +19,7 @@ from rtgauge.exporters.step_figures import (
     verdict_of,
 )
 from rtgauge.record.model import SeriesSummary, Step
+from rtgauge.record.quantiles import times_longer
 from rtgauge.record.reader import Record
 
 FAMILIES = {
@@ -79,7 +80,8 @@ def openmetrics(record: Record) -> bytes:
                 return {"bound": "lower"} if field in series.lower_bounds else {}
 
             for field, quantile in QUANTILES.items():
-                if (value := getattr(series, field)) is not None:
+                value = getattr(series, field)
+                if value is not None and times_longer(field, series.count) is None:
                     add("rtgauge_quantile_seconds", labels | {"p": quantile} | bound(field), value / 1e9)
             for family, field in (("rtgauge_min_seconds", "min_ns"), ("rtgauge_max_seconds", "max_ns")):
                 if (value := getattr(series, field)) is not None:

@@ -15,19 +15,11 @@ import numpy.typing as npt
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, ThreadCounts, WarmUp
+from rtgauge.record.quantiles import QUANTILES
 from rtgauge.record.windows import Merged, Moments, Windows, add_bins, largest, merge
 
 if TYPE_CHECKING:
     from rtgauge.record.stream import SeriesLine, Summary
-
-QUANTILES = {
-    "p50_ns": Fraction(50, 100),
-    "p95_ns": Fraction(95, 100),
-    "p99_ns": Fraction(99, 100),
-    "p99_9_ns": Fraction(999, 1000),
-    "p99_99_ns": Fraction(9999, 10000),
-}
-"""Quantile name -> share of samples that do not exceed it, as a fraction, so that ranks are exact."""
 
 LATENCY = "latency"
 

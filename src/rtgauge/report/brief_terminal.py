@@ -19,9 +19,9 @@ from rtgauge.report.method import cokernel_lines
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.record_view import RecordView, has_distribution, quantity_of, series_name
 from rtgauge.report.table import PART, Cell, Column, Table
-from rtgauge.report.tables import FIGURES, figure_cells, missed_cell
+from rtgauge.report.tables import FIGURES, figure_cells, has_longer, missed_cell
 from rtgauge.report.terminal_table import fitted, rich_table
-from rtgauge.report.text import printable, us, whole
+from rtgauge.report.text import LONGER_WORDS, figure_cell, printable, whole
 from rtgauge.units import plural
 
 MOST_LINES = 25
@@ -55,13 +55,12 @@ class _Row:
         summary, filled = self.summary, self.summary.filled
         figures = figure_cells(summary)
         shown = zip(FIGURES.values(), figures, strict=True)
-        bound = "p99_9_ns" in filled.lower_bounds
         return [
             PART + self.name if self.part else Cell(self.name, marks=self.marks),
             whole(summary.count),
             self.missed,
             *(cell for column, cell in shown if column.title in SHOWN),
-            us(filled.p99_9_ns, lower_bound=bound) if summary.missed else "",
+            figure_cell(filled, "p99_9_ns") if summary.missed else "",
             figures[-1],
             self.worst,
         ]
@@ -242,7 +241,8 @@ def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) 
     if _height(each) > most:
         each = whole_ones
         most = max(most, _height(each)) if _height(each) <= most_for_loads else most
-    legend = any(map(_any_missed, each.values()))
+    longer = any(has_longer([row.cells]) for rows in each.values() for row in rows)
+    legend = any(map(_any_missed, each.values())) + longer
     share = max(2, (most - legend - 2 * len(each)) // max(1, len(each)))
     if _height(each) > most:
         each = {name: _worst(rows, share) for name, rows in each.items()}
@@ -263,6 +263,8 @@ def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) 
             lines.append(Text(more, style="dim"))
     if filled:
         lines.append(_cut(FILLED_WORDS, console, "dim"))
+    if longer:
+        lines.append(_cut(LONGER_WORDS, console, "dim"))
     return lines[:most]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.model import SEGMENT, ClockDriftReport, InstrumentReport, SeriesSummary, Step
+from rtgauge.record.quantiles import times_longer
 from rtgauge.record.windows import NO_BINS, Histogram
 from rtgauge.report.figure_data import Curve, exceedance, measured
 from rtgauge.report.figures import vega
@@ -17,7 +18,8 @@ from rtgauge.report.figures.exceedance import share_lines
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.text import NONE, capital, us, whole
+from rtgauge.report.tables import has_longer
+from rtgauge.report.text import LONGER_WORDS, NONE, capital, figure_cell, us, whole
 
 OUTER = "from outside"
 DIFFERENCE = "outside minus inside"
@@ -68,14 +70,14 @@ def views(steps: Sequence[Step]) -> list[Views]:
     return both
 
 
-def _us(value_ns: float | None, *, lower_bound: bool = False) -> str:
+def _us(value_ns: float | None) -> str:
     """Return a time in us with three decimals, because the instrument's resolution is 8 ns."""
-    return us(value_ns, lower_bound=lower_bound, digits=3).replace(",", "")
+    return us(value_ns, digits=3).replace(",", "")
 
 
 def _cells(series: SeriesSummary) -> list[str]:
     """Return the counts, and the figures of FIGURES."""
-    figures = [_us(getattr(series, name), lower_bound=name in series.lower_bounds) for name in FIGURES]
+    figures = [figure_cell(series, name, digits=3).replace(",", "") for name in FIGURES]
     return [whole(series.count), whole(series.missed), *figures]
 
 
@@ -83,7 +85,9 @@ def _difference(outer: SeriesSummary, inner: SeriesSummary) -> list[str]:
     cells: list[str] = []
     for name in FIGURES:
         here, there = getattr(outer, name), getattr(inner, name)
-        bounded = name in outer.lower_bounds or name in inner.lower_bounds
+        bounded = any(
+            name in each.lower_bounds or times_longer(name, each.count) is not None for each in (outer, inner)
+        )
         cells.append(NONE if here is None or there is None or bounded else f"{(here - there) / 1_000:+.3f}")
     return cells
 
@@ -102,8 +106,9 @@ def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
             rows.append([f"{begin}{DIFFERENCE}", "", "", *_difference(each.outer, each.inner)])
     columns = [replace(column, spare=column.title in MIDDLE) for column in numbers(*FIGURES.values())]
     what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
+    notes = [NOTE, *([f"{LONGER_WORDS}."] if has_longer(rows) else [])]
     heads = [*texts("view"), *numbers("count", "missed"), *columns]
-    return Table(f"{capital(what)}, from outside and inside", heads, rows, [NOTE])
+    return Table(f"{capital(what)}, from outside and inside", heads, rows, notes)
 
 
 def _drift(drift: ClockDriftReport | None) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.marks import MarkKind
@@ -19,7 +18,7 @@ from rtgauge.report.record_view import (
     series_name,
 )
 from rtgauge.report.table import PART, Cell, Column, Table, numbers, texts
-from rtgauge.report.text import capital, us, whole
+from rtgauge.report.text import LONGER_WORDS, capital, figure_cell, us, whole
 
 FIGURES = {
     "min_ns": Column("min", "number", spare=3),
@@ -42,9 +41,13 @@ MOST_LARGEST = 5
 
 
 def figure_cells(figures: Distribution) -> list[str]:
-    """Return the figures in us with one decimal; `≥` marks a lower bound."""
-    values = ((key, cast("float | None", getattr(figures, key))) for key in FIGURES)
-    return [us(ns, lower_bound=key in figures.lower_bounds) for key, ns in values]
+    """Return the figures in us with one decimal, as `figure_cell` does."""
+    return [figure_cell(figures, key) for key in FIGURES]
+
+
+def has_longer(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a cell says how much longer the measurement must be for a quantile."""
+    return any(cell.endswith("x longer") for row in rows for cell in row)
 
 
 def missed_known(step: Step) -> bool:
@@ -97,6 +100,8 @@ def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str
         )
     if any(row[0].startswith(PART) for row in rows):
         text += f"; {FILLED_WORDS}"
+    if has_longer(rows):
+        text += f"; {LONGER_WORDS}"
     return f"{text}."
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import cast
 
 from rtgauge.escape import one_line
+from rtgauge.record.model import Distribution
+from rtgauge.record.quantiles import LEAST_BEYOND, times_longer
 from rtgauge.units import format_count, format_duration
 
 NONE = "–"
@@ -20,6 +22,23 @@ def us(ns: float | None, *, lower_bound: bool = False, digits: int = 1) -> str:
     if ns is None:
         return NONE
     return f"{'≥' if lower_bound else ''}{ns / 1_000:,.{digits}f}"
+
+
+LONGER_WORDS = (
+    f"5x longer: {LEAST_BEYOND} samples lie above this quantile only in a measurement 5 times as long"
+)
+"""Explains the cell of a quantile that too few samples exceed."""
+
+
+def figure_cell(figures: Distribution, field: str, *, digits: int = 1) -> str:
+    """Return a figure in us; `≥` marks a lower bound. For a quantile that too few samples exceed, return how
+    much longer the measurement must be: "5x longer".
+    """
+    times = times_longer(field, figures.count)
+    if times is not None:
+        return f"{format_count(times)}x longer"
+    value = cast("float | None", getattr(figures, field))
+    return us(value, lower_bound=field in figures.lower_bounds, digits=digits)
 
 
 def day_and_time(instant: str) -> str:

@@ -18,6 +18,7 @@ from rtgauge.analysis.change_points import LENGTHS, change_points
 from rtgauge.errors import InputError
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Model
+from rtgauge.record.quantiles import times_longer
 from rtgauge.store import queries
 from rtgauge.store.database import clear_problems
 from rtgauge.store.tables import CONFIGURATION, LABEL, RECORD
@@ -262,7 +263,8 @@ def _value(point: Point, quantile: str) -> int | None:
     field = QUANTILES[quantile]
     value: int | None = getattr(point, field)
     bounded = field.removeprefix("filled_") in point.lower_bounds
-    return None if value is None or value <= 0 or bounded or is_doubt(point.worst) else value
+    short = times_longer(field.removeprefix("filled_"), point.count + point.missed) is not None
+    return None if value is None or value <= 0 or bounded or short or is_doubt(point.worst) else value
 
 
 def _pooled_spread(parts: Sequence[Sequence[float]]) -> float | None:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from rtgauge.analysis.dependent_quantile import LEAST_BEYOND
 from rtgauge.explain.analysis.culprits import RankedCulprit
 from rtgauge.record.marks import Severity
 from rtgauge.record.model import Distribution, Step, StepKey
+from rtgauge.record.quantiles import LEAST_BEYOND, QUANTILES
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import AS_IS, parse_deployment
 from rtgauge.system.rules import tried_rules
@@ -24,14 +24,6 @@ from rtgauge.tune.suspects import culprits_of, suspects
 from rtgauge.tune.wish import TuneWish, plain, wish_of
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
-
-QUANTILES = (
-    (Fraction(1, 2), "p50_ns"),
-    (Fraction(95, 100), "p95_ns"),
-    (Fraction(99, 100), "p99_ns"),
-    (Fraction(999, 1000), "p99_9_ns"),
-    (Fraction(9999, 10000), "p99_99_ns"),
-)
 
 
 @dataclass(frozen=True)
@@ -155,7 +147,7 @@ def _kept_ns(figures: Distribution, hardness: Fraction) -> int | None:
     """Return a record's first quantile at or above the share, or the maximum if too few samples lie
     beyond.
     """
-    for share, name in QUANTILES:
+    for name, share in QUANTILES.items():
         if share >= hardness and figures.count * (1 - share) >= LEAST_BEYOND:
             value: int | None = getattr(figures, name)
             return value

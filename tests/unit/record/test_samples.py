@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rtgauge.errors import RecordError
 from rtgauge.exporters.samples_export import samples_table
 from rtgauge.record import samples_summary
+from rtgauge.record.quantiles import QUANTILES
 from rtgauge.record.samples import HEADER, MAGIC, SamplesHeader, read_header, read_samples
 from rtgauge.record.samples_summary import summarise_samples
-from rtgauge.record.summary import QUANTILES
 from tests.support.samples import write_samples
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from rtgauge.record.histogram import OVERFLOW_NS, bin_of, upper_ns
 from rtgauge.record.model import Severity, ThreadCounts
-from rtgauge.record.summary import QUANTILES, nearest_rank, summarise, summarise_step
+from rtgauge.record.quantiles import QUANTILES
+from rtgauge.record.summary import nearest_rank, summarise, summarise_step
 from rtgauge.record.windows import NO_WINDOWS, merge_moments
 from tests.unit.windows import engine_line, info, row, windows_of
 

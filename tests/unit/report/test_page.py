@@ -121,7 +121,7 @@ def test_lower_bounds_are_shown_as_such(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
     step = record.steps[0]
     assert step.total is not None
-    total = step.total.model_copy(update={"p99_99_ns": 10**10, "lower_bounds": ["p99_99_ns"]})
+    total = step.total.model_copy(update={"p99_ns": 10**10, "lower_bounds": ["p99_ns"]})
     changed = replace(record, steps=[step.model_copy(update={"total": total})])
     assert "≥10,000,000.0" in Reader(html(changed)).text
     assert "<td>≥" not in html(record)

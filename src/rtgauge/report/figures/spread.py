@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from rtgauge.record.model import Distribution, Step
+from rtgauge.record.quantiles import times_longer
 from rtgauge.report.figure_data import Source
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
@@ -63,7 +64,9 @@ def _chart(
         (name, label, title, value / 1_000, int(key in figures.lower_bounds))
         for name, label, _, figures in lines
         for key, title in QUANTILES.items()
-        if (value := getattr(figures, key)) is not None and value > 0
+        if (value := getattr(figures, key)) is not None
+        and value > 0
+        and times_longer(key, figures.count) is None
     ]
     if not rows:
         return None
