@@ -3,23 +3,30 @@
 
 The module `postgresql` handles PostgreSQL. SQLite runs in WAL mode: readers never wait, a writer waits for
 the previous writer, and a transaction is whole or absent, even after kill -9 or a power cut.
+
+A file is trusted only for its figures. A database that would compute or change something itself, such as by a
+trigger or a view, is refused before anything else is read from it. A store of another user is only read.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import stat
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, insert, inspect, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
+from rtgauge.input_file import open_regular
 from rtgauge.store import postgresql
 from rtgauge.store.migrations import migrate
 from rtgauge.store.postgresql import Server
@@ -29,6 +36,21 @@ BUSY_S = 120.0
 """How long (s) a writer waits for other writers."""
 TRIES = 100
 """The most requests for WAL mode while another process opens the store. SQLite itself does not wait here."""
+LONGEST_S = 60.0
+"""How long (s) one question to a file may take."""
+STEPS = 100_000
+"""After how many steps of SQLite's virtual machine to look for the end of that time, and for Ctrl-C."""
+MOST_SQL = 10_000
+"""The longest definition of a table that a store may have."""
+COMPUTES = re.compile(r"\b(AS|CHECK|DEFAULT|GENERATED|VIRTUAL|WHERE)\b", re.IGNORECASE)
+"""In the definition of a table or an index: SQLite would compute something with each row."""
+PLAIN_INDEX = re.compile(
+    r'CREATE\s+(UNIQUE\s+)?INDEX\s+"?\w+"?\s+ON\s+"?\w+"?\s*\([\w\s,"]+\)', re.IGNORECASE
+)
+NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
+"""The end of a journal that names another file, which SQLite would delete (https://sqlite.org/fileformat.html).
+rtgauge writes none.
+"""
 MODES = {"read": "ro", "write": "rw", "make": "rwc"}
 
 
@@ -73,12 +95,53 @@ def _check_place(path: Path, *, make: bool) -> None:
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     """Return a connection that begins no transactions itself; SQLAlchemy begins them."""
     name = path.absolute().as_uri().replace("?", "%3f").replace("#", "%23")
-    unchanging = "" if mode != "read" or _can_write(path) else "&immutable=1"
+    stays = not _can_write(path) or (not is_own(path) and not _size(path, "-wal"))
+    unchanging = "&immutable=1" if mode == "read" and stays else ""
     connection = sqlite3.connect(
         f"{name}?mode={MODES[mode]}{unchanging}", uri=True, timeout=BUSY_S, isolation_level=None
     )
+    connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA foreign_keys = ON")
+    if mode == "read":
+        connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def _size(path: Path, end: str) -> int:
+    """Return the size of a file that SQLite keeps next to the store; 0 if there is none. Raises OSError."""
+    try:
+        return path.with_name(path.name + end).stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def is_own(path: Path) -> bool:
+    """Return whether a file belongs to this user, to root, or is not there yet. Raises OSError."""
+    try:
+        return path.stat().st_uid in {os.geteuid(), 0}
+    except FileNotFoundError:
+        return True
+
+
+def _check_journal(path: Path) -> None:
+    """Refuse to undo a change by a journal that makes SQLite delete another file. Raises InputError."""
+    journal = path.with_name(f"{path.name}-journal")
+    try:
+        with open_regular(journal) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - len(NAMES_ANOTHER)))
+            if file.read(len(NAMES_ANOTHER)) == NAMES_ANOTHER:
+                raise InputError(f"{journal} is not from rtgauge: remove it, or name another --store")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f"{journal} cannot be read ({error.strerror}): name another --store") from None
+
+
+def _undo_unfinished(path: Path) -> None:
+    """Undo the change of a killed writer in a store with a rollback journal, which no reader can do."""
+    if _size(path, "-journal") and is_own(path) and _can_write(path) and os.access(path, os.W_OK):
+        with closing(_connect(path, "write")) as connection:
+            connection.execute("PRAGMA schema_version").fetchone()
 
 
 def _can_write(path: Path) -> bool:
@@ -87,12 +150,35 @@ def _can_write(path: Path) -> bool:
 
 
 def _engine(path: Path, mode: str) -> Engine:
-    engine = create_engine("sqlite+pysqlite://", creator=lambda: _connect(path, mode), poolclass=NullPool)
+    """Return an engine whose questions take at most LONGEST_S and end on Ctrl-C."""
+    ends_s = inf
+
+    def is_late() -> bool:
+        return time.monotonic() > ends_s
+
+    def connect() -> sqlite3.Connection:
+        connection = _connect(path, mode)
+        connection.set_progress_handler(is_late, STEPS)
+        return connection
+
+    engine = create_engine("sqlite+pysqlite://", creator=connect, poolclass=NullPool)
     begin = "BEGIN" if mode == "read" else "BEGIN IMMEDIATE"
 
     @event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
         connection.exec_driver_sql(begin)
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def begin_time(*_: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        nonlocal ends_s
+        ends_s = time.monotonic() + LONGEST_S
+
+    @event.listens_for(engine, "handle_error")
+    def pass_interrupt(context: ExceptionContext) -> None:  # pyright: ignore[reportUnusedFunction]
+        # sqlite3 drops the KeyboardInterrupt of a progress handler.
+        error: Any = context.original_exception
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT" and not is_late():
+            raise KeyboardInterrupt
 
     return engine
 
@@ -106,6 +192,16 @@ def problem(path: Place, error: Exception) -> RtgaugeError:
     if name.startswith("SQLITE_FULL"):
         return MeasureError(
             f"the disk is full, so {path} cannot be written; free space. The store is unchanged"
+        )
+    if name == "SQLITE_INTERRUPT":
+        return MeasureError(
+            f"{path} did not answer within {LONGEST_S:g} s: create it again from the records with: "
+            f"rtgauge store rebuild"
+        )
+    if name in {"SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY"}:
+        return InputError(
+            f"{path} has an unfinished change of a killed program: its owner can undo it with: "
+            f"rtgauge store list"
         )
     if name.startswith("SQLITE_READONLY"):
         return InputError(f"{path} is read-only: name another --store, or change its permissions")
@@ -121,14 +217,15 @@ def problem(path: Place, error: Exception) -> RtgaugeError:
         return MeasureError(
             f"{path} cannot be read or written ({original}); check whether the disk is full or damaged"
         )
-    return _damaged(path, str(original))
+    return damaged(path, str(original))
 
 
 class DamagedError(InputError):
     """The store's file is damaged; the records still hold everything."""
 
 
-def _damaged(path: Place, what: str) -> DamagedError:
+def damaged(path: Place, what: str) -> DamagedError:
+    """Return the one-line error for a damaged store. `what`: what is wrong with it."""
     return DamagedError(
         f"{path} is damaged ({what}); create it again from the records with: rtgauge store rebuild"
     )
@@ -163,11 +260,32 @@ def _into_wal_mode(path: Path) -> None:
         connection.close()
 
 
+def _check_only_data(connection: Connection, path: Path) -> None:
+    """Refuse a database that computes or changes something itself. Raises InputError."""
+    parts = connection.exec_driver_sql("SELECT type, name, length(sql), sql FROM sqlite_master")
+    for kind, name, length, sql in parts:
+        harmless = kind in {"table", "index"} and (
+            sql is None
+            or (
+                length <= MOST_SQL
+                and not COMPUTES.search(sql)
+                and (kind == "table" or PLAIN_INDEX.fullmatch(sql.strip()) is not None)
+            )
+        )
+        if not harmless:
+            raise InputError(
+                f"{path} is not opened, because rtgauge did not make its {str(kind)[:20]} {str(name)[:60]}, "
+                f"which could change data: name another --store"
+            )
+
+
 def _check_tables(connection: Connection, path: Place) -> int | None:
     """Return the store's schema version; None if it has no tables.
 
     Raises InputError for another program's database or a newer store.
     """
+    if not isinstance(path, Server):
+        _check_only_data(connection, path)
     tables = set(inspect(connection).get_table_names())
     if not tables:
         return None
@@ -182,7 +300,7 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
         # From a damaged page, SQLite may read any number.
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if found != "ok":
-            raise _damaged(path, str(found).splitlines()[-1])
+            raise damaged(path, str(found).splitlines()[-1])
     if version > SCHEMA_VERSION:
         raise InputError(
             f"{path} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): "
@@ -190,7 +308,7 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
         )
     missing = set(METADATA.tables) - tables
     if missing:
-        raise _damaged(path, f"no table {min(missing)}")
+        raise damaged(path, f"no table {min(missing)}")
     return version
 
 
@@ -203,8 +321,15 @@ def open_database(path: Place, *, make: bool = False, write: bool = False) -> En
     _check_place(path, make=make)
     if (make or write) and not _can_write(path):
         raise InputError(f"{path} is read-only: name another --store, or change its permissions")
+    if (make or write) and not is_own(path):
+        raise InputError(
+            f"{path} belongs to another user, so it is only read: name a store of your own, or keep the "
+            f"store on PostgreSQL"
+        )
+    _check_journal(path)
     with clear_problems(path):
-        if make:
+        _undo_unfinished(path)
+        if make or write:
             # Leave another program's database unchanged.
             if _kind(path) is not None:
                 with _engine(path, "read").begin() as connection:
@@ -218,7 +343,7 @@ def open_database(path: Place, *, make: bool = False, write: bool = False) -> En
                     raise InputError(f"the store {path} is empty; fill it with: rtgauge store add RECORD")
                 _make_tables(connection)
         if version is not None and version < SCHEMA_VERSION:
-            if not _can_write(path) or not os.access(path, os.W_OK):
+            if not _can_write(path) or not os.access(path, os.W_OK) or not is_own(path):
                 raise InputError(
                     f"{path} has the tables of an older rtgauge (schema {version}) and is read-only: "
                     "copy it to a folder that you can write to"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, Engine, Table, delete, insert, select, update
 
 from rtgauge.errors import InputError
 from rtgauge.record.reader import RECORDS
-from rtgauge.store.database import Place, clear_problems, open_database, place_of
+from rtgauge.store.database import Place, clear_problems, damaged, open_database, place_of
 from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, MARK, RECORD, RESULT, SERIES, STEP, VERDICT
 
@@ -52,17 +53,22 @@ class Store:
         """Return the folder of a record; None if it is on another host.
 
         A store in a file keeps a path relative to its own folder, if the record is below that folder. A
-        server keeps HOST:PATH.
+        server keeps HOST:PATH. Raises DamagedError for what cannot be a path.
         """
+        if not isinstance(path, str) or "\0" in path:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise damaged(self.path, "the path of a record is not a text")
         if isinstance(self.path, Server):
             host, _, folder = path.partition(":")
             return Path(folder) if host == socket.gethostname() else None
         return self.path.absolute().parent / path
 
     def is_there(self, path: str) -> bool | None:
-        """Return whether a record's folder exists; None if it is on another host."""
+        """Return whether a record's folder exists; None if it is on another host or cannot be reached."""
         place = self.place_of(path)
-        return None if place is None else (place / "run.json").exists()
+        try:
+            return None if place is None else (place / "run.json").exists()
+        except OSError as error:
+            return False if error.errno == errno.ENAMETOOLONG else None
 
     def _shown(self, folder: Path) -> str:
         if isinstance(self.path, Server):
