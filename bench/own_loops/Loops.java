@@ -31,8 +31,9 @@ public final class Loops {
 	}
 
 	private static void write(Path path) {
-		ByteBuffer bytes = ByteBuffer.allocate(count * 8).order(ByteOrder.LITTLE_ENDIAN);
-		for (int i = 0; i < count; i++) {
+		int end = count; // the loop goes on
+		ByteBuffer bytes = ByteBuffer.allocate(end * 8).order(ByteOrder.LITTLE_ENDIAN);
+		for (int i = 0; i < end; i++) {
 			bytes.putLong(LOG[i]);
 		}
 		try {

@@ -299,14 +299,14 @@ static void loop_poller(void)
 	}
 }
 
-/* The second sleep is in the middle of the cycle. */
+/* The second sleep is within the cycle. */
 static void loop_two_sleeps(void)
 {
 	for (int64_t due_ns = now() + options.period_ns;; due_ns += options.period_ns) {
 		sleep_until(due_ns);
 		begins(due_ns, RUN);
 		work();
-		sleep_until(due_ns + options.period_ns / 2);
+		sleep_until(due_ns + options.period_ns * 2 / 5);
 		busy(options.work_ns / 2);
 		ends();
 	}
@@ -322,7 +322,7 @@ static void loop_two_periods(void)
 		begins(due_ns, RUN);
 		work();
 		if (cycle++ % 4 == 0)
-			sleep_until(due_ns + options.period_ns / 2);
+			sleep_until(due_ns + options.period_ns * 2 / 5);
 		ends();
 	}
 }

@@ -273,7 +273,7 @@ class _Thread:
 
     def stack_timer(self) -> int:
         """The address of a timer on the kernel's stack."""
-        return self.rng.randrange(1 << 46, 1 << 47) if self.faults.stack_moves else self.timer
+        return self.rng.randrange(1 << 46, 1 << 47) if self.faults.stack_moves else self.timer ^ 0x10000
 
     def fire_ns(self, expiry_ns: int) -> int:
         """When a timer fires."""
@@ -760,7 +760,7 @@ def _two_waits(t: _Thread, every: int) -> None:
         t.begin(due_ns)
         t.body()
         if cycle % every == 0:
-            t.timed_wait("clock_nanosleep", 0, until_ns=due_ns + t.period_ns // 2)
+            t.timed_wait("clock_nanosleep", 0, until_ns=due_ns + int(t.period_ns * 0.4))
             t.run(int(t.period_ns * 0.1))
         t.finish()
         due_ns += t.period_ns
@@ -1049,7 +1049,7 @@ def _lines(t: _Thread, begin_ns: int, end_ns: int, gaps: list[tuple[int, int]]) 
         order = sorted(range(len(times)), key=times.__getitem__)
         times, lines = [times[i] for i in order], [lines[i] for i in order]
     added = [(begin_ns, f"B {begin_ns}"), (end_ns, f"F {end_ns}")]
-    added.extend((to_ns, f"L {to_ns}") for _, to_ns in gaps if to_ns < end_ns)
+    added.extend((min(to_ns, end_ns), f"L {min(to_ns, end_ns)}") for _, to_ns in gaps)
     result: list[str] = []
     position = 0
     for at_ns, line in sorted(added):
