@@ -436,8 +436,9 @@ class _Thread:
         self.releases.append(release)
         return release
 
-    def skip(self, release_ns: int, source: int = 0, *, timed: bool = True) -> None:
-        self.releases.append(Release(release_ns, None, None, Fate.SKIPPED, timed, source, hidden=True))
+    def skip(self, release_ns: int) -> None:
+        """The thread leaves out a release; its start is the time at which it does so, until `_measured` knows."""
+        self.releases.append(Release(release_ns, self.now, None, Fate.SKIPPED, hidden=True))
 
     def finish(self) -> None:
         """The activation has ended."""
@@ -639,7 +640,8 @@ def _take_expirations(t: _Thread, how: str, expiry_ns: int) -> int:
 
 def _data(t: _Thread, call: str, hardirq: int, *, drops: bool = False) -> None:
     """Another task or a device releases it. drops: what comes while it works is lost; else it waits in a
-    queue, of which no event tells.
+    queue, of which no event tells. With a condition variable, the thread looks into this queue before it waits
+    again, and what it finds there belongs to the activation.
     """
     regular = t.random() < 0.5
     arrival_ns = t.now + t.period_ns
@@ -657,8 +659,6 @@ def _data(t: _Thread, call: str, hardirq: int, *, drops: bool = False) -> None:
                 waker=waker,
             )
             t.begin(arrival_ns, timed=False).hidden = not waited
-        elif futex:  # it looks into its queue first
-            t.begin(arrival_ns, Fate.CAUGHT_UP, timed=False)
         else:
             t.at_once(call, t.object, 64)
             t.begin(arrival_ns, timed=False).hidden = True
@@ -668,8 +668,11 @@ def _data(t: _Thread, call: str, hardirq: int, *, drops: bool = False) -> None:
             arrival_ns += int(
                 t.period_ns * (0.99 + 0.02 * t.random() if regular else 0.05 + t.rng.expovariate(1.05))
             )
-            if not drops or arrival_ns > t.now:
+            if arrival_ns > t.now or not (drops or futex) or not t.going_on():
                 break
+            if futex:
+                t.body()
+                t.finish()
 
 
 def _receive_timeout(t: _Thread) -> None:
@@ -684,28 +687,30 @@ def _receive_timeout(t: _Thread) -> None:
 
 
 def _mixed(t: _Thread) -> None:
-    """A condition variable with a time-out: timed releases on a grid, and data in between."""
+    """A condition variable with a time-out: timed releases on a grid, and data in between. Data that came while
+    it worked belong to the activation, as in `_data`.
+    """
     due_ns = t.now + t.period_ns
     arrival_ns = t.now + int(t.period_ns * t.rng.uniform(0.3, 2))
     while t.going_on():
-        if arrival_ns <= t.now:
-            t.begin(arrival_ns, Fate.CAUGHT_UP, timed=False, source=1)
-            timed = False
-        else:
-            timed = t.timed_wait(
-                "futex",
-                t.lock + 32,
-                until_ns=due_ns,
-                flags="wait",
-                result=TIMED_OUT,
-                woken_ns=arrival_ns,
-            )
-            t.begin(due_ns if timed else arrival_ns, timed=timed, source=int(not timed))
+        timed = t.timed_wait(
+            "futex",
+            t.lock + 32,
+            until_ns=due_ns,
+            flags="wait",
+            result=TIMED_OUT,
+            woken_ns=arrival_ns,
+        )
+        t.begin(due_ns if timed else arrival_ns, timed=timed, source=int(not timed))
         t.body()
         t.finish()
         if timed:
             due_ns += t.period_ns
         else:
+            arrival_ns += int(t.period_ns * t.rng.uniform(0.3, 3))
+        while arrival_ns <= t.now and t.going_on():
+            t.body()
+            t.finish()
             arrival_ns += int(t.period_ns * t.rng.uniform(0.3, 3))
 
 
@@ -1011,22 +1016,9 @@ def _measured(t: _Thread, begin_ns: int, end_ns: int) -> list[Release]:
             release.start_ns = None
             release.fate = Fate.PENDING
             release.hidden = True
-        if release.fate is Fate.SKIPPED and _skipped_after(t, release, end_ns):
-            release.fate = Fate.PENDING
+        elif release.fate is Fate.SKIPPED:
+            release.start_ns = None
     return found
-
-
-def _skipped_after(t: _Thread, skipped: Release, end_ns: int) -> bool:
-    """The thread was still busy with an earlier release at the end."""
-    return (
-        any(
-            release.release_ns < skipped.release_ns
-            and release.fate is not Fate.SKIPPED
-            and release.end_ns is None
-            for release in t.releases[-8:]
-        )
-        and skipped.release_ns < end_ns
-    )
 
 
 def _draw_gaps(rng: random.Random, begin_ns: int, end_ns: int, period_ns: int) -> list[tuple[int, int]]:
