@@ -175,7 +175,7 @@ def gate(
             reopened = complete and bool(asks)
             again = partial(resume_run, folder, options, more=next_pairs, complete=reopened, asks=asks)
             record = measured_record(again)
-    result = changes.applied(_final(record), datetime.now(UTC).date())
+    result = changes.applied(GateResult.final(record), datetime.now(UTC).date())
     result = result.model_copy(update={"culprits": new_culprits(record)})
     record.folder.write(PAGE, gate_report.page(result, record).encode(errors="replace"))
     if junit is not None:
@@ -212,17 +212,6 @@ def _write(path: Path, data: bytes, option: str) -> None:
 
     with clear_errors(path, option=option, kind="file"):
         write_whole(path, data)
-
-
-def _final(record: Record) -> GateResult:
-    """Return the final result of a record. An open result means that the gate was interrupted."""
-    from rtgauge.verdict.gate_result import GateOutcome, GateResult
-
-    result = GateResult.of(record)
-    if result.outcome is GateOutcome.UNFINISHED and record.run.state == "complete":
-        why = "; ".join(result.left_out) or "the steps of the next pair were left out"
-        return result.ending(GateOutcome.NOT_MEASURED, f"no further pair could be measured: {why}", next=None)
-    return result
 
 
 def _print(result: GateResult, record: Record, *, details: bool) -> None:

@@ -38,7 +38,7 @@ from rtgauge.errors import (
 from rtgauge.fleet.archive import archive_of, send
 from rtgauge.fleet.plan import ASIDE, Board, FleetPlan, Image, Job, Task
 from rtgauge.input_file import MIB
-from rtgauge.record.model import VerdictWord
+from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import PARTIAL, Record, read_run, record_folders
 from rtgauge.store.adding import Said, add
@@ -124,8 +124,8 @@ class Fleet:
 
     def _run(self, own: OwnFolder) -> None:
         with ThreadPoolExecutor(self.plan.at_once) as threads:
-            ends = [threads.submit(self._board, own, board) for board in self.plan.boards]
-            try:
+            try:  # a Ctrl-C may come while the threads start
+                ends = [threads.submit(self._board, own, board) for board in self.plan.boards]
                 for end in ends:
                     end.result()
             except BaseException:
@@ -355,14 +355,24 @@ def _said(folder: OwnFolder, status: int) -> str:
 
 
 def _reason(job: Job, folder: OwnFolder) -> str:
-    """Return why a job failed: a complete gate's conclusion, or the last line that the process printed."""
-    if job.is_gate and (ended := _complete(folder)):
-        with suppress(RecordError):
-            return GateResult.of(Record.open(ended[-1])).conclusion
+    """Return why a job failed: its error, which it prints last, or else what its record says."""
     with folder.open_own(LOG, sys.maxsize) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_LOG))
         lines = file.read(MOST_LOG).decode(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    ended = _complete(folder)
+    if not ended or last.startswith("rtgauge: "):
+        return last
+    record = Record.open(ended[-1])
+    if job.is_gate:
+        return GateResult.final(record).conclusion
+    doubts = [
+        f"{step.id}: {mark.detail}"
+        for step in record.steps
+        for mark in step.marks
+        if mark.severity is Severity.INVALID
+    ]
+    return "; ".join(doubts) or last
 
 
 def _put_away(folder: OwnFolder) -> None:

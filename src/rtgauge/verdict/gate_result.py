@@ -224,6 +224,18 @@ class GateResult(Model):
         )
         return _concluded(with_figures, record, chosen, decision, wish, alternation)
 
+    @staticmethod
+    def final(record: Record) -> GateResult:
+        """Decide a gate that measures no more. An open result means that it was interrupted. Raises
+        InputError as `of` does.
+        """
+        result = GateResult.of(record)
+        if result.outcome is GateOutcome.UNFINISHED and record.run.state == "complete":
+            why = "; ".join(result.left_out) or "the steps of the next pair were left out"
+            why = f"no further pair could be measured: {why}"
+            return result.ending(GateOutcome.NOT_MEASURED, why, next=None)
+        return result
+
     def ending(self, outcome: GateOutcome, conclusion: str, **more: object) -> GateResult:
         """Return this document with its answer."""
         update = {"outcome": outcome, "status": STATUS[outcome], "conclusion": conclusion, **more}

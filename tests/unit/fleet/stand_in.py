@@ -3,7 +3,7 @@
 
 It writes a generated record, and the line of its words to the file CALLS. The target says what else happens:
 `broken` fails, `fails` has a requirement that fails, `slow` waits for the file GO first,
-`unasked` has no requirement. A gate cannot measure.
+`unasked` has no requirement, `doubtful` measures nothing. A gate cannot measure.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import VerdictWord
-from rtgauge.record.reader import read_run
+from rtgauge.record.reader import Record, read_run
 from rtgauge.record.writer import RecordWriter
 from tests.support.records import Shape, write_record
 
@@ -36,6 +37,17 @@ def write_gate(out: Path) -> None:
     RecordWriter(path, run.id).write_run(run)
 
 
+def write_doubtful(out: Path) -> None:
+    """Write the record of a complete run whose only step is invalid."""
+    record = Record.open(
+        write_record(out, Shape(seed=new_seed(), seconds=2, loads=("idle",), cpus=(0,), verdict=None))
+    )
+    step = record.steps[0]
+    step.marks = [MarkKind.NOTHING_MEASURED.mark("no value was measured")]
+    record.folder.write(f"steps/{step.id}/step.json", step.model_dump_json().encode())
+    RecordWriter(record.path, record.run.id).write_run(record.run)
+
+
 def main() -> int:
     options = dict(word.removeprefix("--").split("=", 1) for word in sys.argv[1:] if "=" in word)
     target, out = options["target"], Path(options["out"])
@@ -51,6 +63,10 @@ def main() -> int:
     if sys.argv[1] == "gate":
         write_gate(out)
         print("could not measure: the pairs are doubtful\npage    /somewhere")
+        return 3
+    if "doubtful" in target:
+        write_doubtful(out)
+        print("record  /somewhere\npage    /somewhere/report.html")
         return 3
     word = VerdictWord.FAILS if "fails" in target else None if "unasked" in target else VerdictWord.HOLDS
     shape = Shape(seed=new_seed(), seconds=2, loads=("idle",), cpus=(0,), host=target, verdict=word)

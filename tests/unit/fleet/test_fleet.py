@@ -108,6 +108,13 @@ def test_a_board_that_keeps_failing_is_put_aside_alone(tmp_path: Path) -> None:
     assert calls(tmp_path).count("ssh://broken quick") == 3
 
 
+def test_a_run_that_measured_nothing_says_why(tmp_path: Path) -> None:
+    first, said = fleet(write_plan(tmp_path, ["doubtful"], '[[jobs]]\nname = "idle"\n'))
+    assert first.run() == 3
+    assert "no value was measured" in first.aside["doubtful"]
+    assert not any("page" in line for line in said)
+
+
 def test_a_requirement_that_fails_is_no_fault_of_the_board(tmp_path: Path) -> None:
     first, said = fleet(write_plan(tmp_path, ["fails", "b1"]))
     assert first.run() == 1
@@ -267,7 +274,7 @@ def test_a_gate_that_could_not_measure_says_why(tmp_path: Path) -> None:
     first, _ = fleet(path)
     assert first.run() == 3
     record = next((tmp_path / "plan/gate/g/failed").iterdir())
-    assert first.aside["gate"] == f"g: {GateResult.of(Record.open(record)).conclusion}"
+    assert first.aside["gate"] == f"g: {GateResult.final(Record.open(record)).conclusion}"
 
 
 IMAGES = """
