@@ -2,8 +2,7 @@
 """Opens folders whose files decide what rtgauge later runs, writes or deletes, such as a search or a fleet.
 
 Only this user may have made such a folder and its files. The folder is opened once. Every file in it is
-opened through no link, and must be regular, of limited size and this user's; one that is written has no
-second name.
+opened through no link, and must be regular, of limited size and this user's, without a second name.
 tools/check_record_access.py keeps the packages that use such folders from accessing them in another way.
 """
 
@@ -91,11 +90,16 @@ class OwnFolder(RecordFolder):
             raise PermissionError(errno.EPERM, "it belongs to another user", path)
         _check_others_cannot_write(about, path)
 
+    def _check_file(self, about: os.stat_result, path: str) -> None:
+        if about.st_nlink > 1:
+            raise PermissionError(errno.EPERM, "it has a second name (a hard link)", path)
+        self._check(about, path)
+
     def open_own(self, name: str, most_bytes: int) -> BufferedReader:
         """Open a file of this user of at most `most_bytes`."""
         file = regular(open_beneath(self.descriptor, name, READING), self.path / name, most_bytes)
         try:
-            self._check(os.fstat(file.fileno()), str(self.path / name))
+            self._check_file(os.fstat(file.fileno()), str(self.path / name))
         except OSError:
             file.close()
             raise
@@ -123,11 +127,7 @@ class OwnFolder(RecordFolder):
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode):
                 raise OSError(errno.EINVAL, "it is not a regular file", str(self.path / name))
-            if about.st_nlink > 1:
-                raise PermissionError(
-                    errno.EPERM, "it has a second name (a hard link)", str(self.path / name)
-                )
-            self._check(about, str(self.path / name))
+            self._check_file(about, str(self.path / name))
             if not append:
                 os.ftruncate(handle, 0)
         except OSError:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -266,6 +267,25 @@ def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
         assert "waiting for a run that outlived an earlier fleet" in waiting.stdout.readline()
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait() != 0
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_fleet_that_is_interrupted_while_its_threads_start_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = fleet(write_plan(tmp_path, ["b1"], ONE_JOB))
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with (
+        OwnFolder.made(tmp_path / "plan/b1/idle").lock("lock"),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        first.run()
     assert not (tmp_path / "calls").exists()
 
 
