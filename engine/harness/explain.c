@@ -25,13 +25,16 @@
 #define AFTER_NS (NS_PER_S / 2000)
 #define PAUSE_NS (NS_PER_S / 50)
 #define AT_ONCE 32 /* latencies between two looks */
-/* Beyond these limits, only new maxima of the whole step are kept, up to twice as many. */
+/* Beyond these limits, only new maxima of each series and the longest sleeps of each thread are kept, up to
+ * the later limits. */
 #define MOMENTS_MAX INT64_C(200)
 #define BYTES_MAX (INT64_C(32) << 20)
+#define ALL_MOMENTS_MAX (5 * MOMENTS_MAX)
+#define ALL_BYTES_MAX (2 * BYTES_MAX)
 #define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host accepts no line above 4 MiB */
 #define PAGE_BYTES_MAX (1U << 20)
 #define SERIES_MAX 4096
-#define WAITED_MAX_NS (NS_PER_S / 10) /* of a sleep until another thread woke it, only the last part */
+#define EVENTS_MAX_NS (NS_PER_S / 10) /* of a longer time, only the events of the last part are kept */
 
 /*
  * Events that show how interrupts, softirqs, timers, other tasks, page faults and idle states affect a
@@ -114,7 +117,7 @@ static const char *const kinds[] = {"maximum", "above", "blocked", "waited"};
 struct candidate {
 	unsigned int series;
 	enum kind kind;
-	bool of_step, above; /* the largest latency of all series; above the threshold */
+	bool above; /* the threshold */
 	int64_t release_ns, latency_ns;
 	struct explained who;
 };
@@ -135,7 +138,7 @@ static struct {
 	explain_who who;
 	const struct harness *harness; /* the probe whose series are explained */
 	pid_t first_task, last_task;   /* the watched program's lowest and highest task numbers; 0: none */
-	int64_t *maximum_ns, step_maximum_ns; /* the largest of each series, and of the step */
+	int64_t *maximum_ns;	       /* the largest of each series */
 	struct candidate candidates[AT_ONCE];
 	unsigned int candidate_count;
 
@@ -387,21 +390,16 @@ static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_
 		explain.maximum_ns[s->id] = value_ns;
 		candidate.kind = KIND_MAXIMUM;
 	}
-	if (value_ns > explain.step_maximum_ns) {
-		explain.step_maximum_ns = value_ns;
-		candidate.of_step = true;
-	}
 	add_candidate(&candidate);
 }
 
 void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bool inverted,
 		   const struct explained *who)
 {
-	int64_t before_ns = !inverted && slept_ns > WAITED_MAX_NS ? slept_ns - WAITED_MAX_NS : 0;
 	const struct candidate candidate = {.series = s->id,
 					    .kind = inverted ? KIND_BLOCKED : KIND_WAITED,
-					    .release_ns = from_ns + before_ns,
-					    .latency_ns = slept_ns - before_ns,
+					    .release_ns = from_ns,
+					    .latency_ns = slept_ns,
 					    .who = *who};
 
 	if (explain.on)
@@ -471,7 +469,11 @@ int64_t explain_pause_ns(int64_t pause_ns)
 
 static struct ring_window window_of(const struct candidate *c)
 {
-	return (struct ring_window){c->release_ns - BEFORE_NS, c->release_ns + c->latency_ns + AFTER_NS};
+	int64_t end_ns = c->release_ns + c->latency_ns, from_ns = c->release_ns - BEFORE_NS;
+
+	if (from_ns < end_ns - EVENTS_MAX_NS)
+		from_ns = end_ns - EVENTS_MAX_NS;
+	return (struct ring_window){from_ns, end_ns + AFTER_NS};
 }
 
 static bool overlaps(const struct ring_page *page, const struct ring_window *window)
@@ -482,12 +484,13 @@ static bool overlaps(const struct ring_page *page, const struct ring_window *win
 static bool within_budget(const struct candidate *c)
 {
 	bool usual = explain.moments < MOMENTS_MAX && explain.bytes < BYTES_MAX;
-	bool more = explain.moments < MOMENTS_MAX * 2 && explain.bytes < 2 * BYTES_MAX;
+	bool more = explain.moments < ALL_MOMENTS_MAX && explain.bytes < ALL_BYTES_MAX;
 
-	return usual || (c->of_step && more);
+	return usual || (c->kind != KIND_ABOVE && more);
 }
 
-/* Returns whether the kernel overwrote events of the thread's own CPU between release and end. */
+/* Returns whether the kernel overwrote events of the thread's own CPU between release and end. Of a longer
+ * time than the rings usually hold, the events around the end are enough. */
 static bool is_overwritten(const struct candidate *c, const struct ring_page *pages, unsigned int count)
 {
 	int64_t end_ns = c->release_ns + c->latency_ns;
@@ -496,7 +499,8 @@ static bool is_overwritten(const struct candidate *c, const struct ring_page *pa
 	for (unsigned int i = 0; i < count; i++) {
 		if (pages[i].cpu != c->who.cpu)
 			continue;
-		if (pages[i].dropped && pages[i].first_ns > c->release_ns && pages[i].first_ns <= end_ns)
+		if (pages[i].dropped && pages[i].first_ns > c->release_ns && pages[i].first_ns <= end_ns &&
+		    c->latency_ns <= PAUSE_NS)
 			return true;
 		reached |= pages[i].first_ns <= end_ns && pages[i].until_ns >= end_ns;
 	}

@@ -115,6 +115,17 @@ def test_each_latency_above_the_threshold_is_kept_or_counted(engine: Path, insta
     assert len(stream.all("moment")) <= 400
 
 
+def test_the_largest_latency_of_each_series_is_kept_after_the_others_used_up_the_room(
+    engine: Path, instance: str
+) -> None:
+    stream = wakeup(engine, f"--explain-instance={instance}", "--explain-above-ns=1", "--count=2000")
+    values = explained(stream)
+    assert values["over_budget"] > 0
+    kept = {line["series"]: line["latency_ns"] for line in stream.all("moment") if line["kind"] == "maximum"}
+    if not any(values[reason] for reason in REASONS if reason != "over_budget"):
+        assert kept == {line["series"]: line["max_ns"] for line in stream.all("summary")}
+
+
 def test_the_events_are_those_that_were_chosen(engine: Path, instance: str) -> None:
     stream = wakeup(
         engine,

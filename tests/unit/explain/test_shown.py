@@ -15,9 +15,13 @@ from rich.console import Console
 from rtgauge.analysis.spikes import step_words
 from rtgauge.cli.explain import explain
 from rtgauge.errors import InputError, RecordError
+from rtgauge.explain.analysis.attribution import explain as explain_moment
 from rtgauge.explain.analysis.culprits import blame_of, explained_steps
+from rtgauge.explain.analysis.explanation import Kind
 from rtgauge.explain.page.document import explained_document
 from rtgauge.explain.page.presenter import print_latencies
+from rtgauge.explain.trace.formats import TraceFormats
+from rtgauge.explain.trace.moment import read_moment
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Mark, Outlier, Severity
 from rtgauge.record.reader import Record
@@ -71,6 +75,19 @@ def shown(record: Record, width: int = 140) -> str:
     text = console.file
     assert isinstance(text, io.StringIO)
     return text.getvalue()
+
+
+def test_a_moment_that_is_longer_than_its_ring_is_unknown_before_its_first_event() -> None:
+    story = Story().switch(300, 1, LOWER, MEASURED).switch(400, 1, MEASURED, LOWER, state=1)
+    formats = TraceFormats.read(real_formats())
+    explanation = explain_moment(
+        read_moment(formats, moment_document(story.moment(350), real_formats())), formats.symbols
+    )
+    assert {part.culprit.kind: part.ns for part in explanation.parts} == {
+        Kind.UNATTRIBUTED: 300_000,
+        Kind.OWN: 50_000,
+    }
+    assert explanation.doubts == ["events were lost during it"]
 
 
 def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path) -> None:

@@ -216,6 +216,14 @@ def _number(field: Field | None, record: bytes) -> int:
     return value if isinstance(value, int) else 0
 
 
+def _before_first_page(
+    formats: TraceFormats, pages: Mapping[int, Sequence[bytes]], release_ns: int
+) -> list[Lost]:
+    """Return the time after the release of which a CPU has no page, because the moment is too long for the ring."""
+    first = {cpu: open_page(raws[0], formats.page).time_ns for cpu, raws in pages.items() if raws}
+    return [Lost(cpu, None, time_ns, 0) for cpu, time_ns in first.items() if time_ns > release_ns]
+
+
 LONGEST_NS = 10**12
 
 
@@ -270,6 +278,9 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
             f"moment {line.number} of the trace is damaged: its release is at {line.release_ns} ns and its "
             f"end at {line.end_ns} ns"
         )
+    pages = raw_pages(line)
+    table = read_pages(formats, pages)
+    table.lost.extend(_before_first_page(formats, pages, line.release_ns))
     return Moment(
         line.number,
         line.cpu,
@@ -279,7 +290,7 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
         line.kind,
         line.series,
         line.thread,
-        read_pages(formats, raw_pages(line)),
+        table,
         tuple(line.left_out),
         {int(cpu): ms * 1_000_000 for cpu, ms in line.steal_ms.items() if cpu.isdecimal() and ms > 0},
         tuple((sleep.since_ns, sleep.call) for sleep in line.held),
