@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+from dataclasses import replace
 
 import pytest
 import typer
@@ -13,12 +14,13 @@ from rtgauge.cli.main import app
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Facts
-from rtgauge.record.model import Severity
-from rtgauge.verdict.next_step import Done, NextStep
+from rtgauge.record.model import LeftOut, Result, Severity
+from rtgauge.verdict.next_step import Blame, Done, NextStep
 from rtgauge.verdict.requirement import parse_requirement
 
 from .records import mark, run, step
 
+RT = Facts.model_validate({"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
 JUDGED = [probe.name for probe in PROBES.values() if probe.takes_requirement]
 
 
@@ -93,6 +95,42 @@ def test_a_note_is_no_reason_to_doubt():
     done = Done.of_step(one)
     facts = Facts.model_validate({"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
     assert "isolate" in NextStep(done, one, parse_requirement("latency<=1us"), facts).for_failure()
+
+
+def test_what_the_run_refused_is_not_proposed():
+    one, _ = step([5])
+    refused = [LeftOut(what=what, reason="-", remedy="-") for what in ("deployment MI", "load memory")]
+    done = Done.of_run(run().model_copy(update={"left_out": refused}), [one])
+    following = NextStep(done, one, parse_requirement("latency<=1us"), RT)
+    assert "MI" not in following.for_failure()
+    assert "--load idle,cpu,network" in following.when_held()
+
+
+def test_an_imported_steps_advice_is_about_the_machine_that_was_measured():
+    one, _ = step([5])
+    one = one.model_copy(update={"end_reason": "imported"})
+    following = NextStep(Done.of_run(run(), [one]), one, parse_requirement("latency<=1us"), RT)
+    for advice in (following.for_failure(), following.when_held(), following.with_more(None)):
+        assert advice.endswith("(on the machine that was measured)")
+
+
+def test_a_watched_thread_without_a_real_time_priority_gets_one_before_marks_are_mended():
+    one, _ = step([5], marks=[mark("switches-missing", Severity.DOUBTFUL)])
+    one.series[0].labels = {"task": "control"}
+    one = one.model_copy(
+        update={"results": [Result(name="thread", labels={"task": "control"}, values={"policy": "other"})]}
+    )
+    following = NextStep(Done.of_step(one), one, parse_requirement("latency<=1us"), RT)
+    assert following.for_failure().startswith("give thread control a real-time priority")
+
+
+@pytest.mark.parametrize(("worst_ns", "first"), [(900, False), (2_000, True)])
+def test_a_culprit_that_alone_breaks_the_bound_comes_before_marks(worst_ns: int, first: bool):
+    one, _ = step([5], marks=[mark("steal", Severity.DOUBTFUL)])
+    blame = Blame("task hog", 0.3, worst_ns, is_own_work=False, remedy="move hog")
+    done = replace(Done.of_step(one), blame=blame)
+    advice = NextStep(done, one, parse_requirement("latency<=1us"), RT).for_failure()
+    assert advice.startswith("move hog") is first
 
 
 def test_the_options_of_a_watched_program_stay_its_own():

@@ -13,7 +13,7 @@ from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, InputError
 from rtgauge.record.model import Mark, Severity, VerdictWord
 from rtgauge.report.advice import print_advice
 from rtgauge.verdict.decision import judge
-from rtgauge.verdict.flowchart import Advice, advise
+from rtgauge.verdict.flowchart import Advice, advise, machines_of
 from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
 from rtgauge.verdict.margin import Margin
 from rtgauge.verdict.requirement import parse_requirement
@@ -100,7 +100,7 @@ def test_idle_alone_is_an_answer_with_a_condition(tmp_path: Path):
     assert (found.measured, found.status) == (False, EXIT_CANNOT_TELL)
     assert "provided that it holds under load" in found.answer
     assert found.not_measured[0].what == "any load, because only idle was measured"
-    assert found.next == f'rtgauge run quick --require "{SOFT}"'
+    assert "rtgauge run --load idle,cpu,memory,network" in found.next
 
 
 def test_the_worst_step_decides_and_the_other_stays_visible(tmp_path: Path):
@@ -121,6 +121,21 @@ def test_two_kernels_lead_to_the_one_that_is_enough(tmp_path: Path):
     assert hard.differs is not None
 
 
+def test_two_machines_have_an_answer_each(tmp_path: Path):
+    slow = wakeups(tmp_path / "slow", 900, late=2_000, system=facts(host="slow"))
+    fast = wakeups(tmp_path / "fast", 100, system=facts(host="fast"))
+    machines = machines_of([slow, fast])
+    assert sorted(machines.values()) == ["fast", "slow"]
+    flowchart, chosen = load_flowchart("today")
+    found = {
+        host: advise(parse_requirement(SOFT), [slow, fast], flowchart, chosen, machine=machine)
+        for machine, host in machines.items()
+    }
+    assert found["fast"].walk[0].margin is Margin.BLACK
+    assert found["slow"].walk[0].margin is not Margin.BLACK
+    assert {one.record for one in found["fast"].walk[0].evidence} == {str(tmp_path / "fast")}
+
+
 def test_every_way_that_fails_is_passed_and_what_is_not_measured_ends_the_walk(tmp_path: Path):
     found = ask(
         SOFT,
@@ -129,7 +144,8 @@ def test_every_way_that_fails_is_passed_and_what_is_not_measured_ends_the_walk(t
     )
     assert [stage.way for stage in found.walk] == ["user-stock", "user-rt", "xenomai-user"]
     assert (found.use, found.walk[-1].margin, found.status) == ("xenomai-user", None, EXIT_CANNOT_TELL)
-    assert "latency -t 0" in found.next
+    assert "latency -t 0" in found.not_measured[0].command
+    assert "rtgauge run --deployment MI" in found.next  # as the verdict on the last measured way says
     assert "not from a measurement" in found.answer
     assert found.published["response"] == [26, 59, 90]
     assert any("CPU of its own" in one.what for one in found.not_measured)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -57,7 +58,8 @@ def advise(
     The answer is user space, PREEMPT_RT, a kernel module, Xenomai or hardware. It follows the flowchart of
     Brown & Martin (2010) with your measured values. It shows the evidence for each decision, missing
     measurements that could change the answer, the costs of the choice, what has changed since 2010, and the
-    command for the next measurement. Do not use it for safety-critical systems.
+    command for the next measurement. Records of several machines have an answer for each machine. Do not use
+    it for safety-critical systems.
 
     \b
     Examples:
@@ -77,11 +79,17 @@ def advise(
       1  no software solution is left
       2  wrong input
       4  measurements are missing
+    For several machines, the status is the largest.
     """
+    from rich.text import Text
+
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
+    from rtgauge.explain.analysis.culprits import blame_of
     from rtgauge.report.advice import print_advice
+    from rtgauge.report.text import printable
     from rtgauge.verdict.flowchart import advise as follow_flowchart
+    from rtgauge.verdict.flowchart import machines_of
     from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
     from rtgauge.verdict.requirement import parse_requirement
 
@@ -91,11 +99,20 @@ def advise(
     paths = list(records or [])
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("a record is named twice; name it once")
-    advice = follow_flowchart(
-        requirement, [open_record(path) for path in paths], flowchart, chosen, thresholds
-    )
+    opened = [open_record(path) for path in paths]
+    machines = machines_of(opened) or {None: ""}
+    advices = {
+        host: follow_flowchart(requirement, opened, flowchart, chosen, thresholds, blame_of, machine)
+        for machine, host in machines.items()
+    }
     if json:
-        typer.echo(advice.model_dump_json(indent=1))
+        # One machine has one document, several have a list.
+        documents = [advice.model_dump(mode="json") for advice in advices.values()]
+        typer.echo(dumps(documents if len(documents) > 1 else documents[0], indent=1))
     else:
-        print_advice(advice, Console())
-    raise typer.Exit(advice.status)
+        console = Console()
+        for host, advice in advices.items():
+            if len(advices) > 1:
+                console.rule(Text(printable(host)))
+            print_advice(advice, console)
+    raise typer.Exit(max(advice.status for advice in advices.values()))

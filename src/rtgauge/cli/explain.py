@@ -29,12 +29,15 @@ def explain(
       rtgauge explain latest --step 01-wakeup-idle
       rtgauge explain latest --json
     """
+    from rich.text import Text
+
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record, with_one_step
     from rtgauge.explain.analysis.culprits import explained_steps
     from rtgauge.explain.page.document import explained_document
     from rtgauge.explain.page.presenter import print_latencies
     from rtgauge.report.record_view import RecordView
+    from rtgauge.report.text import printable
 
     opened = open_record(record)
     explained = explained_steps(opened, with_one_step(opened, step).steps)
@@ -43,4 +46,8 @@ def explain(
     if json:
         typer.echo(explained_document(str(opened.path), explained).model_dump_json(indent=1))
     else:
-        print_latencies(RecordView(opened), explained, Console())
+        console = Console()
+        print_latencies(RecordView(opened), explained, console)
+        overall = next((verdict for verdict in opened.run.verdicts if verdict.step is None), None)
+        if overall is not None:
+            console.print(Text(f"next  {printable(overall.next)}"), soft_wrap=True)

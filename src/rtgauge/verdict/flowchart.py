@@ -17,6 +17,7 @@ from rtgauge.verdict.flowchart_file import Chart, Flowchart, Hardness, Threshold
 from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
 from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions
 from rtgauge.verdict.requirement import Requirement, format_percent
+from rtgauge.verdict.run_verdict import BlameOf
 
 
 class Stage(Model):
@@ -115,16 +116,35 @@ class _Sorted(NamedTuple):
     aside: list[Aside]
 
 
+def _facts_of(record: Record, step: Step) -> Facts:
+    return record.system(step.key.targets.get("self", next(iter(step.key.targets.values()), "local")))
+
+
+def _machine_of(facts: Facts) -> str:
+    return facts.identity.hash or facts.host or ""
+
+
+def machines_of(records: Sequence[Record]) -> dict[str, str]:
+    """Return each measured machine: the value for `advise`, and its host name."""
+    known = (_facts_of(record, step) for record in records for step in record.steps)
+    return {_machine_of(facts): facts.host or "a machine without a name" for facts in known}
+
+
 def _sorted_out(
-    requirement: Requirement, records: Sequence[Record], flowchart: Flowchart, thresholds: Thresholds
+    requirement: Requirement,
+    records: Sequence[Record],
+    flowchart: Flowchart,
+    thresholds: Thresholds,
+    blame_of: BlameOf | None,
+    machine: str | None,
 ) -> _Sorted:
     evidence_of: dict[str, list[Evidence]] = {}
     aside: list[Aside] = []
     for record in records:
         for step in record.steps:
-            facts = record.system(
-                step.key.targets.get("self", next(iter(step.key.targets.values()), "local"))
-            )
+            facts = _facts_of(record, step)
+            if machine not in {None, _machine_of(facts)}:
+                continue
             kernel = kernel_of(facts)
             kernel = "xenomai" if step.key.rt == "cobalt" else kernel
             ways = flowchart.measured_by(kernel or "", step.key.space)
@@ -142,6 +162,7 @@ def _sorted_out(
                     facts.kernel.release or "kernel unknown",
                     facts,
                     thresholds,
+                    None if blame_of is None else blame_of(record, step, requirement),
                 )
             )
     return _Sorted(evidence_of, aside)
@@ -237,10 +258,16 @@ def advise(
     flowchart: Flowchart,
     chart: Chart,
     thresholds: Thresholds | None = None,
+    blame_of: BlameOf | None = None,
+    machine: str | None = None,
 ) -> Advice:
-    """Walk through the chart with the evidence in the records. Raises RecordError for a damaged record."""
+    """Walk through the chart with the evidence in the records. `blame_of`: finds the culprit that made a step
+    late. `machine`: use only the steps of this machine (see `machines_of`).
+
+    Raises RecordError for a damaged record.
+    """
     limits = thresholds or flowchart.thresholds
-    by_way, aside = _sorted_out(requirement, records, flowchart, limits)
+    by_way, aside = _sorted_out(requirement, records, flowchart, limits, blame_of, machine)
     hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"
     case = _Case(requirement, flowchart, chart, hardness, by_way)
     walk = _walk(case)
@@ -282,16 +309,18 @@ def advise(
         also_measured=others,
         aside=aside,
         not_measured=opens,
-        next=_next(case, last, opens, loaded=loaded),
+        next=_next(case, walk, opens),
     )
 
 
-def _next(case: _Case, last: Stage, opens: Sequence[OpenQuestion], *, loaded: bool) -> str:
-    worst = case.worst(last.way)
-    if last.margin is Margin.CANNOT_TELL and worst is not None:
-        return worst.next
-    if last.margin is Margin.BLACK and not loaded:
-        return measure_command(case.requirement)
+def _next(case: _Case, walk: Sequence[Stage], opens: Sequence[OpenQuestion]) -> str:
+    """Return what the verdict on the last measured way of the walk proposes, or on another measured way, as
+    `rtgauge run` does. If nothing was measured, ask for the first measurement.
+    """
+    for way in (*(stage.way for stage in reversed(walk)), *case.by_way):
+        worst = case.worst(way)
+        if worst is not None:
+            return worst.next
     return opens[0].command if opens else measure_command(case.requirement, longer=True)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
 from rtgauge.verdict.flowchart_file import Thresholds
-from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.next_step import Blame, Done
 from rtgauge.verdict.requirement import Requirement
 
 
@@ -95,11 +96,12 @@ def evidence(
     kernel: str,
     facts: Facts,
     thresholds: Thresholds,
+    blame: Blame | None = None,
 ) -> Evidence:
     """Judge one step and return it as evidence. Raises RecordError for a damaged record.
 
     `kernel`: the kernel's release. `facts`: the target's system.json. `thresholds`: ratios of lateness to
-    bound.
+    bound. `blame`: the culprit that made the step late.
     """
     judgement = judge(
         requirement,
@@ -107,7 +109,7 @@ def evidence(
         record.windows(step),
         facts,
         margin=Fraction(thresholds.black).limit_denominator(10_000),
-        done=Done.of_run(record.run, record.steps),
+        done=replace(Done.of_run(record.run, record.steps), blame=blame),
     )
     lateness, ratio = _lateness(requirement, record, step)
     interval = judgement.evidence.get("interval_ns")

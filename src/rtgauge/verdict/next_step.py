@@ -74,6 +74,8 @@ class Done:
     command: tuple[str, ...]
     loads: frozenset[str]
     blame: Blame | None = None
+    refused: frozenset[str] = frozenset()
+    """What the run left out, such as "load memory" or "deployment MI"."""
 
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
@@ -81,7 +83,11 @@ class Done:
         command = (
             tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
         )
-        return cls(("rtgauge", *command[1:]), frozenset(step.key.load for step in steps))
+        return cls(
+            ("rtgauge", *command[1:]),
+            frozenset(step.key.load for step in steps),
+            refused=frozenset(missing.what for missing in run.left_out),
+        )
 
     @classmethod
     def of_step(cls, step: Step) -> Done:
@@ -157,6 +163,16 @@ def _is_one_event(step: Step) -> bool:
     return len(joint_events(map(Spike.of, far))) <= 1
 
 
+def _without_priority(step: Step) -> str | None:
+    """Return the watched thread with the largest latency if it has no real-time policy; None otherwise."""
+    largest = max(step.main_series, key=lambda summary: summary.max_ns or 0, default=None)
+    task = None if largest is None else largest.labels.get("task")
+    for result in step.results:
+        if result.name == "thread" and result.labels.get("task") == task:
+            return str(task) if result.values.get("policy") in {"other", "batch", "idle"} else None
+    return None
+
+
 @dataclass(frozen=True)
 class NextStep:
     """Proposes what to try after a step was judged."""
@@ -181,7 +197,12 @@ class NextStep:
             direct = not self.done.is_run or name in RUN_OPTIONS
             command += [f"--{name}", value] if direct else ["--set", f"{name}={value}"]
         command += [*([flag] if flag else []), "--require", str(self.requirement), *given[end:]]
-        return " ".join(map(quoted, command))
+        return " ".join(map(quoted, command)) + self._there
+
+    @property
+    def _there(self) -> str:
+        """Where to do it, because an imported step was not measured on this machine."""
+        return " (on the machine that was measured)" if self.step.end_reason == "imported" else ""
 
     def with_more(self, duration_ns: int | None) -> str:
         """Propose to measure longer. `duration_ns`: how long is enough; None if unknown."""
@@ -194,13 +215,14 @@ class NextStep:
         """Propose the next step if the requirement only just holds."""
         longer = _longer(self.step)
         if longer is None:
-            return "see which settings could be improved: rtgauge audit"
+            return f"see which settings could be improved: rtgauge audit{self._there}"
         return f"see how the maximum grows with time: {self.again({'duration': longer})}"
 
     def when_held(self) -> str:
         """Propose the next step if the requirement holds under the measured conditions."""
-        if self.done.loads <= {"idle"} and probe_of(self.step).command is not None:
-            load = ",".join(["idle", *LOADED]) if self.done.is_run else LOADED[0]
+        possible = [load for load in LOADED if f"load {load}" not in self.done.refused]
+        if self.done.loads <= {"idle"} and probe_of(self.step).command is not None and possible:
+            load = ",".join(["idle", *possible]) if self.done.is_run else possible[0]
             return f"see whether it holds under load: {self.again({'load': load})}"
         longer = _longer(self.step)
         if longer is None:
@@ -221,17 +243,27 @@ class NextStep:
         return f"{blame.remedy}, because {blame.name} took {share} of the largest latencies; then: {again}"
 
     def for_failure(self) -> str:
-        """Propose the first that applies: a real-time priority, the main culprit, the remedy of a mark,
-        C-states, an explanation of the largest value, the kernel, a real machine, an isolated CPU, or the
-        audit.
+        """Propose the first that applies: a real-time priority, the culprit that alone breaks the bound or
+        took most of the time, the remedy of a mark, another culprit, C-states, an explanation of the largest
+        value, the kernel, a real machine, an isolated CPU, or the audit. What the run refused is not
+        proposed.
         """
         step, blame = self.step, self.done.blame
         keys = key_names(probe_of(step))
         if step.parameters.get("policy") == "other" and "policy" in keys:
             return f"measure at a real-time priority: {self.again({'policy': 'fifo', 'priority': '98'})}"
         against_culprit = None if blame is None else self._against(blame)
-        if against_culprit is not None and blame is not None and blame.time_share >= MOST:
+        if (
+            against_culprit is not None
+            and blame is not None
+            and (blame.time_share >= MOST or blame.worst_ns > self.requirement.bound_ns)
+        ):
             return against_culprit
+        if (thread := _without_priority(step)) is not None:
+            return (
+                f"give thread {thread} a real-time priority (chrt -f, or pthread_setschedparam), then: "
+                f"{self.again({})}"
+            )
         for mark in step.marks:
             if mark.remedy and mark.severity != Severity.NOTE:
                 return mark.remedy
@@ -258,11 +290,12 @@ class NextStep:
             )
         if self.facts.machine.virtual:
             return f"measure on the bare machine (this one is virtual), then: {self.again({})}"
-        if step.key.deployment == AS_IS and not (step.deployment is not None and step.deployment.isolated):
+        isolated = step.deployment is not None and step.deployment.isolated
+        if step.key.deployment == AS_IS and not isolated and "deployment MI" not in self.done.refused:
             how = (
                 self.again({"deployment": "MI"})
                 if self.done.is_run
                 else f"rtgauge deploy apply MI, then: {self.again({})}"
             )
             return f"isolate a CPU for the real-time task and measure on it: {how}"
-        return "see which other settings make it late: rtgauge audit"
+        return f"see which other settings make it late: rtgauge audit{self._there}"

@@ -141,16 +141,15 @@ def _sentence(
     return "; ".join([*parts, *remarks])
 
 
-def nobody_to_blame(record: Record, step: Step) -> Blame | None:  # noqa: ARG001 - the default, if nothing was explained
-    """Return None, because nothing was explained."""
-    return None
+BlameOf = Callable[[Record, Step, Requirement], Blame | None]
+"""Finds the culprit that made a step late by a requirement."""
 
 
 def judge_run(
     requirement: Requirement,
     record: Record,
     names: Mapping[str, str] | None = None,
-    blame_of: Callable[[Record, Step], Blame | None] = nobody_to_blame,
+    blame_of: BlameOf | None = None,
 ) -> list[Verdict]:
     """Return the verdict on the whole run, and then one verdict for each step that measured the requirement's
     metric.
@@ -168,18 +167,9 @@ def judge_run(
     judged: list[tuple[Step, Verdict]] = []
     for step in measured:
         facts = record.system(step.key.targets.get("self", ""))
-        judged.append(
-            (
-                step,
-                judge(
-                    requirement,
-                    step,
-                    record.windows(step),
-                    facts,
-                    done=replace(done, blame=blame_of(record, step)),
-                ),
-            )
-        )
+        blame = None if blame_of is None else blame_of(record, step, requirement)
+        verdict = judge(requirement, step, record.windows(step), facts, done=replace(done, blame=blame))
+        judged.append((step, verdict))
     decisive = worst([verdict for _, verdict in judged])
     if decisive is None:
         return [

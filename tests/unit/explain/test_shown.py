@@ -25,10 +25,13 @@ from rtgauge.explain.trace.moment import read_moment
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Mark, Outlier, Severity
 from rtgauge.record.reader import Record
+from rtgauge.record.writer import RecordWriter
 from rtgauge.report.figure_data import Source
 from rtgauge.report.page import figures, html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
+from rtgauge.verdict.flowchart import advise
+from rtgauge.verdict.flowchart_file import load_flowchart
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from tests.support.explained import add_moments, moment_document, real_formats, real_moment
@@ -69,6 +72,9 @@ def path(tmp_path: Path) -> Path:
     return record
 
 
+LOADS = (("idle", "1 latency"), ("cpu", "3 latencies"))
+
+
 def shown(record: Record, width: int = 140) -> str:
     console = Console(file=io.StringIO(), width=width)
     print_summary(record, console)
@@ -94,7 +100,8 @@ def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path
     text = shown(Record.open(path))
     assert "1. task hog: 100% of outliers, 97.9% of their time, worst 2,392.7 us" in text
     assert (
-        "worst: 2,444.631 us on CPU 0: 2,392.723 us task hog (real-time priority 90, pid 28716) ran" in text
+        "worst explained: 2,444.631 us on CPU 0: 2,392.723 us task hog (real-time priority 90, pid 28716) ran"
+        in text
     )
     assert (
         "24.787 timer late in hog + 16.094 local timer interrupt + 2,392.723 task hog + 11.027 the "
@@ -103,6 +110,19 @@ def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path
     assert "1. irq 31 (virtio-net): 100% of outliers" in text
     assert "/proc/irq/31/smp_affinity_list" in text
     assert "(rtgauge audit: irqs-on-isolated)" in " ".join(text.split())
+
+
+def test_the_largest_finding_of_the_step_that_decides_comes_first(path: Path) -> None:
+    record = Record.open(path)
+    whole, *_ = judge_run(parse_requirement("latency<=1us"), record, blame_of=blame_of)
+    for number, decisive in enumerate(record.steps):
+        evidence = {**whole.evidence, "decided_by": decisive.id}
+        record.run.verdicts = [whole.model_copy(update={"evidence": evidence})]
+        text = shown(record)
+        names = [text.index(f"{load}: {count} explained") for load, count in LOADS]
+        assert names.index(min(names)) == number
+        first = text[min(names) :].splitlines()[1]
+        assert first.strip().startswith(f"worst explained: {('2,444.631', '212.125')[number]} us")
 
 
 def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:
@@ -154,6 +174,21 @@ def test_the_document_is_as_published(path: Path, capsys: pytest.CaptureFixture[
     text = capsys.readouterr().out
     assert json.loads(text)["steps"][1]["latencies"]
     check_published(text, "explain")
+
+
+def test_run_explain_and_advise_propose_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = Record.open(path)
+    requirement = parse_requirement("latency<=100us")
+    record.run.verdicts = judge_run(requirement, record, blame_of=blame_of)
+    RecordWriter(path, record.run.id).write_run(record.run)
+    whole, *_ = record.run.verdicts
+    assert whole.next is not None
+    explain(path)
+    assert f"next  {whole.next}" in capsys.readouterr().out
+    flowchart, chosen = load_flowchart("today")
+    found = advise(requirement, [record], flowchart, chosen, blame_of=blame_of)
+    assert found.next in {verdict.next for verdict in record.run.verdicts}
+    assert "because" in found.next  # the culprit, which only an explanation knows
 
 
 def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:

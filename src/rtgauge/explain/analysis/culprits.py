@@ -31,6 +31,7 @@ from rtgauge.record.reader import Record
 from rtgauge.system.rules import Rule, read_rules
 from rtgauge.system.scheduling import mechanisms
 from rtgauge.verdict.next_step import Blame
+from rtgauge.verdict.requirement import Requirement
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,12 @@ class ExplainedStep:
     @property
     def culprits(self) -> list[RankedCulprit]:
         """The culprits, ranked by the time that they took."""
-        return ranked_culprits([*self.explanations, *self.blocked])
+        return ranked_culprits(self.all)
+
+    @property
+    def all(self) -> list[Explanation]:
+        """The explained latencies, then the sleeps."""
+        return [*self.explanations, *self.blocked]
 
     @property
     def worst(self) -> Explanation | None:
@@ -338,16 +344,17 @@ def remedy_of(ranked: RankedCulprit, facts: Facts) -> Remedy | None:
     return Remedy(rules[0].id, remedy)
 
 
-def blame_of(record: Record, step: Step) -> Blame | None:
-    """Return the culprit that ranks first in the step's explained latencies; None if none was explained.
+def blame_of(record: Record, step: Step, requirement: Requirement) -> Blame | None:
+    """Return the culprit that took the most time of the explained latencies above the requirement's bound, or
+    of all if none is above; None if none was explained.
 
     Raises RecordError for a damaged record.
     """
     if MOMENTS not in step.checksums:
         return None
-    ranked = next(
-        (ranked for explained in explained_steps(record, [step]) for ranked in explained.culprits), None
-    )
+    explained = [known for each in explained_steps(record, [step]) for known in each.all]
+    late = [known for known in explained if known.latency_ns > requirement.bound_ns]
+    ranked = next(iter(ranked_culprits(late or explained)), None)
     if ranked is None:
         return None
     remedy = remedy_of(ranked, record.system(step.key.targets.get("self", "")))

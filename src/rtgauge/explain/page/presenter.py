@@ -216,15 +216,39 @@ def _size(explanation: Explanation) -> int:
     return -explanation.latency_ns
 
 
+def _findings(explained: ExplainedStep) -> list[tuple[str, Explanation]]:
+    """Return the worst latency and each thread's longest waits, in words, the longest first. Only explained
+    ones are known; the step may have longer ones.
+    """
+    worst = [] if explained.worst is None else [("worst explained", explained.worst)]
+    waits = [
+        (
+            f"longest explained {'priority inversion' if known.moment.is_blocked else 'wait for a thread'}",
+            known,
+        )
+        for known in _longest_blocked(explained)
+    ]
+    return sorted([*worst, *waits], key=lambda finding: _size(finding[1]))
+
+
+def _most_important_first(view: RecordView, steps: Sequence[ExplainedStep]) -> list[ExplainedStep]:
+    """Return the step that decides the verdict first; without a verdict, that with the largest finding."""
+    overall = next((verdict for verdict in view.record.run.verdicts if verdict.step is None), None)
+    if overall is not None:
+        decisive = overall.evidence.get("decided_by")
+        return sorted(steps, key=lambda known: known.step.id != decisive)
+    return sorted(steps, key=lambda known: min((_size(one) for one in known.all), default=0))
+
+
 class ExplainedPresenter(Presenter):
     """Presents the steps whose latencies were explained."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """Return a sentence with the culprit that took most of the time of the explained latencies; None if
-        none was explained.
+        """Return a sentence with the culprit that took most of the time of the explained latencies and waits;
+        None if none was explained.
         """
         ranked = ranked_culprits(
-            known for explained in explained_steps(view.record, steps) for known in explained.explanations
+            known for explained in explained_steps(view.record, steps) for known in explained.all
         )
         if not ranked:
             return None
@@ -264,14 +288,20 @@ class ExplainedPresenter(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print a line for each culprit, and the worst latency's sentence and sum."""
+        """Print a line for each culprit, and the worst latency's sentence and sum. The step that decides the
+        verdict comes first, and in each step the largest finding.
+        """
         names = view.labels
         tested = self_test(view.record)
         if tested is not None:
             print_self_test(tested, console)
-        for explained in explained_steps(view.record, steps):
+        for explained in _most_important_first(view, explained_steps(view.record, steps)):
             name = names.get(explained.step.id, explained.step.id)
             console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
+            findings = _findings(explained)
+            for words, known in findings[:1]:
+                print_text(console, f"{words}: {sentence(known)}", 2)
+                print_text(console, sum_words(known), 9, style="dim")
             culprits = explained.culprits
             for row in _rows(culprits, view, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL):
                 led = f"{row.outliers} of outliers, " if row.outliers else ""
@@ -279,12 +309,8 @@ class ExplainedPresenter(Presenter):
                 print_text(console, f"{row.rank}. {row.name}: {took}", 2)
                 if row.remedy is not None:
                     print_text(console, row.remedy.words, 5, style="dim")
-            if explained.worst is not None:
-                print_text(console, f"worst: {sentence(explained.worst)}", 2)
-                print_text(console, sum_words(explained.worst), 9, style="dim")
-            for known in _longest_blocked(explained):
-                wait = "priority inversion" if known.moment.is_blocked else "wait for another thread"
-                print_text(console, f"longest {wait}: {sentence(known)}", 2)
+            for words, known in findings[1:]:
+                print_text(console, f"{words}: {sentence(known)}", 2)
                 print_text(console, sum_words(known), 9, style="dim")
             console.print()
 

@@ -219,7 +219,9 @@ def _number(field: Field | None, record: bytes) -> int:
 def _before_first_page(
     formats: TraceFormats, pages: Mapping[int, Sequence[bytes]], release_ns: int
 ) -> list[Lost]:
-    """Return the time after the release of which a CPU has no page, because the moment is too long for the ring."""
+    """Return the time after the release of which a CPU has no page, because the moment is too long for the
+    ring.
+    """
     first = {cpu: open_page(raws[0], formats.page).time_ns for cpu, raws in pages.items() if raws}
     return [Lost(cpu, None, time_ns, 0) for cpu, time_ns in first.items() if time_ns > release_ns]
 
