@@ -43,6 +43,12 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		 .value = &label,
 		 .help = "text to show to a second run that is refused",
 		 .may_be_empty = true},
+		{.name = "host-pid",
+		 .kind = OPTION_INT,
+		 .value = &guard->self.host_pid,
+		 .min = 1,
+		 .max = INT32_MAX,
+		 .help = "pid of the run, if it is on this machine, to show to a second run"},
 		{.name = "lease-ns",
 		 .kind = OPTION_INT,
 		 .value = &guard->lease_ns,
@@ -128,6 +134,7 @@ static void write_holder(struct json *j, const struct guard *guard, const struct
 	json_str(j, "run", known ? holder->run : NULL);
 	json_str(j, "label", known ? holder->label : NULL);
 	json_known(j, "pid", holder->pid, known);
+	json_known(j, "host_pid", holder->host_pid, known && holder->host_pid);
 	json_known(j, "silent_ns", now_ns - holder->heard_ns,
 		   known && machine_lock_is_silent(holder, now_ns));
 	json_known(j, "lease_left_ns", lease_end_ns > now_ns ? lease_end_ns - now_ns : 0, known);

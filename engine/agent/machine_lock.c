@@ -175,6 +175,8 @@ void machine_lock_say(const struct machine_lock *lock, const struct holder *self
 	json_int(&j, "start", self->start);
 	json_int(&j, "pid_namespace", self->pid_namespace);
 	json_int(&j, "lease_ns", self->lease_ns);
+	if (self->host_pid)
+		json_int(&j, "host_pid", self->host_pid);
 	json_close(&j, '}');
 	json_line(&j);
 	fclose(out);
@@ -232,6 +234,10 @@ void machine_lock_parse(char *text, struct holder *holder)
 	holder->pid_namespace = scan_int(&scan, 0, INT64_MAX);
 	scan_literal(&scan, ",\"lease_ns\":");
 	holder->lease_ns = scan_int(&scan, 1, INT64_MAX / 4);
+	if (!scan.wrong && *scan.at == ',') {
+		scan_literal(&scan, ",\"host_pid\":");
+		holder->host_pid = scan_int(&scan, 1, INT32_MAX);
+	}
 	scan_literal(&scan, "}\n");
 	if (scan.wrong || !text_is_id(run) || !text_is_plain(label, sizeof(holder->label) - 1)) {
 		*holder = (struct holder){0};

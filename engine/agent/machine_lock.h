@@ -16,7 +16,9 @@
 struct holder {
 	char run[129]; /* "" if unknown */
 	char label[257];
-	int64_t pid; /* the pid in its own PID namespace; 0: unknown */
+	int64_t pid;	  /* the guard's pid in its own PID namespace; 0: unknown */
+	int64_t host_pid; /* the pid of the run that renews the guard's lease; 0: the run is not on this
+			     machine */
 	int64_t start, pid_namespace;
 	int64_t lease_ns;
 	int64_t heard_ns, ends_ns; /* When the holder's host was last heard from, and about when the holder

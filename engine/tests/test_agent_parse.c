@@ -66,7 +66,9 @@ static void a_process_is_read_whatever_its_name(void **state)
 }
 
 #define TIMES "00000000000000000007 00000000000000000000\n"
-#define REST "\"pid\":5,\"start\":1,\"pid_namespace\":2,\"lease_ns\":3}\n"
+#define HOLDER TIMES "{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\","
+#define FIGURES "\"pid\":5,\"start\":1,\"pid_namespace\":2,\"lease_ns\":3"
+#define REST FIGURES "}\n"
 
 static void check_holder(const char *text, const char *run, const char *label)
 {
@@ -89,6 +91,10 @@ static void a_holder_is_believed_only_in_the_exact_form(void **state)
 	check_holder("9" TIMES "{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\"," REST, "", "");
 	check_holder("{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\"," REST, "", "");
 	check_holder(TIMES "{\"type\":\"lock\",\"run\":\"r1\",\"label\":\"\",\"pid\":0}\n", "", "");
+	check_holder(HOLDER FIGURES ",\"host_pid\":9}\n", "r1", "");
+	check_holder(HOLDER FIGURES ",\"host_pid\":0}\n", "", "");
+	check_holder(HOLDER FIGURES ",\"host_pid\":9,\"a\":1}\n", "", "");
+	check_holder(HOLDER FIGURES ",\"a\":1}\n", "", "");
 	check_holder(TIMES, "", "");
 	check_holder("", "", "");
 }

@@ -50,7 +50,7 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
             line = error_line(invoke(*words, wait_for_lock=False), 3)
             assert "this machine is held by run quick-" in line
             assert f"--out {out}" in line
-            assert "wait until the run has ended" in line
+            assert f"wait until the run has ended, or end it with: kill -INT {first.pid}" in line
         assert not there.exists()
         assert "there is no CPU 8191" in error_line(
             invoke("run", "--cpu", 8191, "--wait", "10min", wait_for_lock=False), 2

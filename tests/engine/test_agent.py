@@ -1255,7 +1255,7 @@ def refused_session(agent: Agent, *options: str, before: tuple[str, ...] = ()) -
 
 
 def test_the_second_guard_names_the_first(agent: Agent) -> None:
-    first = session(agent, "--label", 'quick on "here"', run="first-run")
+    first = session(agent, "--label", 'quick on "here"', "--host-pid", "4711", run="first-run")
     assert begun(first)["event"] == "started"
     said = refused_session(agent)
     assert said["code"] == "locked"
@@ -1267,6 +1267,7 @@ def test_the_second_guard_names_the_first(agent: Agent) -> None:
         "run": "first-run",
         "label": 'quick on "here"',
         "pid": first.pid,
+        "host_pid": 4711,
     }
     assert held == known | {"silent_ns": None, "left_ns": None, "elsewhere": False}
 

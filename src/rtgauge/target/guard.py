@@ -41,10 +41,17 @@ def guard_words(run_id: str, lease_ns: int) -> list[str]:
     return ["guard", "--run", run_id, "--lease-ns", str(lease_ns)]
 
 
-def session_words(run_id: str, label: str, lease_ns: int, wait_s: float) -> list[str]:
-    """Return the engine's arguments for a run's guard, which waits at most `wait_s` for its machine."""
+def session_words(
+    run_id: str, label: str, lease_ns: int, wait_s: float, host_pid: int | None = None
+) -> list[str]:
+    """Return the engine's arguments for a run's guard, which waits at most `wait_s` for its machine.
+
+    `host_pid`: the process id of the run, if it is on this machine. Another run names it to its user.
+    """
+    host = [] if host_pid is None else ["--host-pid", str(host_pid)]
     waiting = ["--wait-ns", str(round(wait_s * NS_PER_S))] if wait_s else []
-    return [*guard_words(run_id, lease_ns), "--label", plain_label(label), "--lock", "--restore", *waiting]
+    words = [*guard_words(run_id, lease_ns), "--label", plain_label(label), "--lock", "--restore"]
+    return [*words, *host, *waiting]
 
 
 def agent_words(verb: str, arguments: Sequence[str], run_id: str, owner_pid: int | None) -> list[str]:
@@ -134,13 +141,16 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
         value = holder.get(member)
         return format_span(value / NS_PER_S) if isinstance(value, int) else None
 
-    run, label, pid = (holder.get(member) for member in ("run", "label", "pid"))
+    run, label, pid = (holder.get(member) for member in ("run", "label", "host_pid"))
     who = "a run that this user may not see" if run is None else f"run {run}{f', {label}' if label else ''}"
     number = (
         f" (pid {pid}{' in another PID namespace' if holder.get('elsewhere') else ''})"
         if pid is not None
         else ""
     )
+    there = "there " if name is not None else ""
+    usable = pid is not None and not holder.get("elsewhere")
+    how = f"{there}with: kill -INT {pid}" if usable else "where it was started (Ctrl-C)"
     silent, left = span("silent_ns"), span("left_ns")
     if silent is not None:
         ends = span("lease_left_ns") if holder.get("lease_left_ns") else None
@@ -156,7 +166,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
     else:
         tail = (
             f"{f'the run takes about {left} more; ' if left is not None else ''}wait until the run has "
-            f"ended, or end it"
+            f"ended, or end it {how}"
         )
     return f"{f'{name}: ' if name is not None else ''}this machine is held by {who}{number}; {tail}"
 

@@ -185,7 +185,7 @@ class LocalTarget:
         self._running: list[LocalGuarded] = []
         self.restored_before: list[dict[str, Any]] = []
         self._session = subprocess.Popen(
-            [str(engine_path()), *session_words(run_id, label, LEASE_NS, wait_s)],
+            [str(engine_path()), *session_words(run_id, label, LEASE_NS, wait_s, os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

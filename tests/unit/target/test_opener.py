@@ -16,12 +16,13 @@ HOLDER: dict[str, Any] = {
     "lock": "/run/rtgauge/lock",
     "run": "quick-1",
     "label": "rtgauge run",
-    "pid": 7,
+    "pid": 6,
+    "host_pid": 7,
     "silent_ns": None,
     "lease_left_ns": 9 * 10**9,
 }
 HOLDER |= {"left_ns": None, "elsewhere": False}
-NEXT = HOLDER | {"run": "quick-2", "pid": 8, "left_ns": 90 * 10**9}
+NEXT = HOLDER | {"run": "quick-2", "pid": 9, "host_pid": 8, "left_ns": 90 * 10**9}
 
 
 @pytest.fixture(name="holders")
@@ -57,11 +58,11 @@ def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str,
     assert TargetOpener(10.0, reasons.append).open("ssh://board", "mine", "label", 1) == "ssh://board"
     assert reasons == [
         (
-            "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until the run has ended, or end it"
+            "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until the run has ended, or end it there with: kill -INT 7"
         ),
         (
             "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); the run takes about "
-            "1 min 30 s more; wait until the run has ended, or end it"
+            "1 min 30 s more; wait until the run has ended, or end it there with: kill -INT 8"
         ),
     ]
 
@@ -121,6 +122,16 @@ def test_a_holder_that_this_user_may_not_see() -> None:
     unknown = dict.fromkeys(HOLDER) | {"elsewhere": False}
     assert (
         held_text(unknown)
-        == "this machine is held by a run that this user may not see; wait until the run has ended, or end it"
+        == "this machine is held by a run that this user may not see; wait until the run has ended, or end it "
+        "where it was started (Ctrl-C)"
     )
     assert "(pid 7 in another PID namespace)" in held_text(HOLDER | {"elsewhere": True})
+
+
+def test_the_pid_is_of_the_run_and_not_of_its_guard() -> None:
+    """Without its guard, a run loses its lease, and with it what it measured."""
+    here = held_text(HOLDER)
+    assert here.endswith("(pid 7); wait until the run has ended, or end it with: kill -INT 7")
+    from_afar = held_text(HOLDER | {"host_pid": None})
+    assert "pid" not in from_afar
+    assert from_afar.endswith("or end it where it was started (Ctrl-C)")
