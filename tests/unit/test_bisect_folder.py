@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rtgauge.analysis.gate_wish import GateWish
-from rtgauge.cli.bisect_search import LOG, STATE, BisectState, kept_search, run_search
+from rtgauge.cli.bisect_search import LOG, STATE, BisectState, give_more_pairs, kept_search, run_search
+from rtgauge.cli.main import main
 from rtgauge.errors import InputError, RecordError, RtgaugeError
 from rtgauge.plan.plan import Overrides
-from rtgauge.study.bisection import BisectWish
+from rtgauge.study.bisection import BisectRun, BisectWish
 from rtgauge.study.git_commits import GitRepository
 
 if TYPE_CHECKING:
@@ -61,6 +63,30 @@ def folder(tmp_path: Path, clone: Path) -> Path:
 
 def test_ones_own_search_is_read(folder: Path) -> None:
     assert kept_search(folder).plan == "quick"
+
+
+def test_a_search_takes_more_pairs_of_its_ends_until_they_are_known_to_differ(clone: Path) -> None:
+    state = search(clone, ["true"])
+    with pytest.raises(InputError, match="less than the search's 12"):
+        give_more_pairs(state, 6)
+    state.runs.append(BisectRun(commit=state.wish.good, value_ns=1.0))
+    give_more_pairs(state, 24)
+    assert (state.wish.max_pairs, state.wish.extended_from) == (24, (12,))
+    state.runs.append(BisectRun(commit="another", value_ns=1.0))
+    with pytest.raises(InputError, match="the ends are already known to differ"):
+        give_more_pairs(state, 48)
+
+
+@pytest.mark.parametrize("words", ["--good main", "--load idle", "--plan standard", "-- touch was-run"])
+def test_resume_refuses_what_changes_the_question(folder: Path, words: str, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", f"rtgauge bisect --resume {folder} {words}".split())
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    option = "command" if words.startswith("-- ") else words.split(maxsplit=1)[0]
+    says = f"{option} cannot be combined with --resume: the record asks which commit from"
+    assert says in capsys.readouterr().err
 
 
 @as_root

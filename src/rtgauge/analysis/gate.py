@@ -62,7 +62,8 @@ class Outcome(enum.StrEnum):
 class Decision:
     """A decision with its figures. Changes are relative: 0.1 is 10 % more than the baseline.
 
-    `low`, `high`: the interval of the change at 95 % over all looks together; None for fewer than two pairs.
+    `low`, `high`: the interval of the change, by default at 95 % over all looks together; None for fewer than
+    two pairs.
     `spread`: the relative standard deviation of the runs of one side, estimated from the pairs.
     """
 
@@ -145,13 +146,15 @@ def decide(
     error: float = ALARM,
     rare: float | None = None,
     before: tuple[int, ...] = (),
+    one_error: bool = False,
 ) -> Decision:
     """Decide from the pairs so far.
 
     `log_ratios`: ln(candidate / baseline) of each pair, in the order of measurement; only the first
     `max_pairs` count. `larger_than`: the change that matters, 0.1 for 10 %; a smaller change passes even if
     it is significant. `error`: the chance of a false alarm over all looks. `rare`,
-    `before`: as in `first_pass`. Raises InputError for values that are not finite or beyond MOST_LOG_RATIO.
+    `before`: as in `first_pass`. `one_error`: each end of the interval has the error of the decision instead
+    of 2.5 %, so that both agree. Raises InputError for values that are not finite or beyond MOST_LOG_RATIO.
 
     To pass, the worst pair counts twice: if one side is worse only in some boots, the ratios are skewed, and
     Student's t passes too often.
@@ -182,7 +185,12 @@ def decide(
             break
         if pairs == planned[-1]:
             outcome = Outcome.CANNOT_TELL
-    return _decision(outcome, values[:seen], max_pairs)
+    # Each look takes its share of the 5 %, so that the interval holds no matter which look decides.
+    level = 0.025 / len(planned)
+    if one_error:
+        look = max(bisect.bisect_right(planned, seen) - 1, 0)
+        level = levels(max_pairs, error, before=before)[look]
+    return _decision(outcome, values[:seen], level)
 
 
 def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
@@ -257,15 +265,14 @@ def _mean_and_error(values: Doubles) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
-def _decision(outcome: Outcome, values: Doubles, max_pairs: int) -> Decision:
+def _decision(outcome: Outcome, values: Doubles, level: float) -> Decision:
     if len(values) < 2:
         change = _relative(float(values[0])) if len(values) else 0.0
         return Decision(outcome, len(values), change, None, None, None)
     from scipy.special import stdtrit
 
     mean, error = _mean_and_error(values)
-    # Each look takes its share of the 5 %, so that the interval holds no matter which look decides.
-    half = max(-error * float(stdtrit(len(values) - 1, 0.025 / len(looks(max_pairs)))), RESOLUTION)
+    half = max(-error * float(stdtrit(len(values) - 1, level)), RESOLUTION)
     spread = float(values.std(ddof=1) / math.sqrt(2))
     change, low, high = map(_relative, (mean, mean - half, mean + half))
     return Decision(outcome, len(values), change, low, high, spread)

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, grouped, wait_s
+from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, check_resumes, grouped, wait_s
 from rtgauge.errors import InputError
 
 
 @grouped
 def bisect(
     *,
+    ctx: typer.Context,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="COMMAND", help="Builds and boots the commit that is checked out."),
@@ -65,7 +66,7 @@ def bisect(
       4    cannot tell: the ends do not differ, or a commit matches neither
       130  interrupted; --resume continues
     """
-    from rtgauge.cli.bisect_search import asked_search, kept_search, run_search
+    from rtgauge.cli.bisect_search import asked_search, give_more_pairs, kept_search, question, run_search
 
     waits_s = wait_s(wait)
     if resume is None:
@@ -75,4 +76,6 @@ def bisect(
         state = asked_search(out, repository, (good, bad), command, (plan, measured), wish)
     else:
         state = kept_search(resume)
+        check_resumes(ctx, {"wait", "json", "max_pairs"}, question(state))
+        give_more_pairs(state, deciding.max_pairs)
     run_search(resume or out, state, waits_s, fresh=resume is None, json=json)

@@ -264,6 +264,29 @@ def kept_search(folder: Path) -> BisectState:
         raise RecordError(f"{folder / STATE} is damaged: {error}") from None
 
 
+def question(state: BisectState) -> str:
+    """Return what a search asks, in words."""
+    return f"which commit from {state.wish.good[:12]} to {state.wish.bad[:12]} made it slower"
+
+
+def give_more_pairs(state: BisectState, max_pairs: int | None) -> None:
+    """Let a search compare its ends in more pairs. Raises InputError if it has compared them already, for
+    fewer pairs than before, or for too many.
+    """
+    wish = state.wish
+    if max_pairs is None or max_pairs == wish.max_pairs:
+        return
+    looks(max_pairs)
+    if max_pairs < wish.max_pairs:
+        raise InputError(
+            f"--max-pairs {max_pairs} is less than the search's {wish.max_pairs}; --resume can only give more"
+        )
+    if any(run.commit not in {wish.good, wish.bad} for run in state.runs):
+        raise InputError("--max-pairs changes nothing: the ends are already known to differ; leave it out")
+    wish.extended_from = (*wish.extended_from, wish.max_pairs)
+    wish.max_pairs = max_pairs
+
+
 def _out(line: str, *, err: bool = False) -> None:
     typer.echo(printable(line), err=err)
 

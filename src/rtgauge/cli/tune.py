@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import Json, Target, WaitForLock, duration_option, wait_s
+from rtgauge.cli.options import Json, Target, WaitForLock, check_resumes, duration_option, wait_s
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.address import LAB, LOCAL
 from rtgauge.tune.candidates import Scope, read_offer
@@ -188,9 +188,9 @@ def tune(
     if explain is not None:
         _explain(explain, out)
         return
-    if resume is not None:
-        _finish(_resumed(resume, wait_s(wait)), files, json=json)
     command: list[str] = ctx.meta.get(COMMAND, [])
+    if resume is not None:
+        _finish(_resumed(ctx, resume, budget, wait_s(wait)), files, json=json)
     if watch is not None and command:
         raise InputError("give --watch PID or a command to start, not both")
     if command and require is None:
@@ -399,17 +399,29 @@ def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
     return _after_boot(measured_record(partial(start_run, plan, options, more=next_runs)), options)
 
 
-def _resumed(named: Path, waits_s: float) -> Record:
+def _resumed(ctx: typer.Context, named: Path, budget: str, waits_s: float) -> Record:
     from rtgauge.cli.gate import measured_record
     from rtgauge.record.reader import Record, find_record
     from rtgauge.runner.run import RunOptions, resume_run
-    from rtgauge.tune.study import next_runs
+    from rtgauge.tune.study import next_runs, with_more_budget
+    from rtgauge.tune.wish import wish_of
 
     folder = find_record(named)
     record = Record.open(folder)
+    asks = f"which settings make {wish_of(record.run).requirement} hold"
+    check_resumes(ctx, {"wait", "files", "json", "budget"}, asks)
+    if ctx.meta.get(COMMAND):
+        raise InputError("a program cannot be given with --resume: the record has its own; leave it out")
+    given = ctx.get_parameter_source("budget")
+    more_ns = (
+        duration_option("--budget", budget) if given is not None and given.name == "COMMANDLINE" else None
+    )
+    changed = with_more_budget(record, more_ns)
+    complete = record.run.state == "complete"
     options = RunOptions(out=folder.parent, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
-    if record.run.state != "complete":
-        record = measured_record(partial(resume_run, folder, options, more=next_runs))
+    if not complete or (changed and next_runs(record)):
+        again = partial(resume_run, folder, options, more=next_runs, complete=complete, asks=changed)
+        record = measured_record(again)
     return _after_boot(record, options)
 
 

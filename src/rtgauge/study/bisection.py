@@ -34,6 +34,9 @@ class BisectWish(Model):
     command: list[str] = Field(description="the command that builds and boots the checked-out commit")
     larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters: 0.1 is 10 %")
     max_pairs: int = 12
+    extended_from: tuple[int, ...] = Field(
+        default=(), description="smaller maxima of the pairs, if --resume gave the search more of them"
+    )
     seed: int
 
 
@@ -133,7 +136,9 @@ class Search:
         wish = self.wish
         while True:
             ratios = [math.log(bad / good) for good, bad in self.pairs]
-            decision = decide(ratios, larger_than=wish.larger_than, max_pairs=wish.max_pairs)
+            decision = decide(
+                ratios, larger_than=wish.larger_than, max_pairs=wish.max_pairs, before=wish.extended_from
+            )
             if decision.outcome is not Outcome.GO_ON:
                 break
             firsts = first_sides(wish.seed, len(self.pairs) // BLOCK)

@@ -41,13 +41,14 @@ def tables(result: TuneResult) -> list[Table]:
             *texts("settings"),
             Column("test", spare=2),
             *numbers("gain"),
-            *texts("95 % interval"),
+            *texts("interval"),
             Column("pairs", "number", spare=1),
             *texts("shows"),
         ],
         [_row(test) for test in result.tests],
         [
             "A gain of +50 % means: without the setting, the latency that decides was 1.5 times as large.",
+            "An interval has the error of its test: the test shows a difference if it excludes a gain of 0.",
             f"At most one tuning in {1 / result.false_keep:.0f} keeps a setting that does not help.",
         ],
     )

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from rtgauge.analysis.gate import BLOCK, detectable
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
     EXIT_CANNOT_TELL,
@@ -26,7 +27,7 @@ from rtgauge.tune.gain import format_gain
 from rtgauge.tune.search import FALSE_KEEP, Found, Purpose, Test, rule_id
 from rtgauge.tune.study import Played, deployment, play
 from rtgauge.tune.suspects import named
-from rtgauge.units import format_span, plural
+from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge.verdict.worst import worst
@@ -38,7 +39,8 @@ class TuneOutcome(StrEnum):
     HOLDS = "holds as it is"
     FIXED = "fixed"
     BETTER = "better"
-    NOTHING = "nothing helps"
+    NOTHING = "no gain shown"
+    CANNOT_TELL = "cannot tell"
     NOTHING_TO_TRY = "nothing to try"
     NOT_MEASURED = "could not measure"
     UNFINISHED = "unfinished"
@@ -54,8 +56,16 @@ class TestFigures(Model):
     found: Found
     pairs: int
     gain: float
-    low: float | None = Field(description="lower end of the gain's 95 % interval, over all looks together")
+    low: float | None = Field(
+        description="lower end of the gain's interval, over all looks together; it has the error of the test"
+    )
     high: float | None
+    error: float = Field(
+        description="the chance of `better` (or `worse`) without a difference; also of each interval's end"
+    )
+    would_show: float | None = Field(
+        default=None, description="the gain that so many pairs would show in nine of ten cases"
+    )
 
 
 class KeptSetting(Model):
@@ -101,6 +111,10 @@ class TuneResult(Model):
     isolated: list[Level] = Field(default=[], description="search for the fewest isolated CPUs, fewest first")
     runs: int
     out_of_budget: bool
+    left: list[str] = Field(
+        default=[], description="settings that were not tried to the end when the budget ran out"
+    )
+    budget_s: float | None = Field(default=None, description="the budget (s) that the whole search takes")
     false_keep: float = FALSE_KEEP
     left_out: list[str]
     next: str | None = None
@@ -136,7 +150,12 @@ class TuneResult(Model):
             isolated=_levels(record, played),
             runs=len(played.runs),
             out_of_budget=tuned.out_of_budget,
-            left_out=[f"{left.what}: {left.reason}" for left in record.run.left_out],
+            left=list(tuned.left),
+            budget_s=tuned.left_runs * wish.run_s if tuned.left else None,
+            left_out=[
+                *(f"{left.what}: {left.reason}" for left in record.run.left_out),
+                *(f"setting {name}: the machine refused it ({why})" for name, why in tuned.refused.items()),
+            ],
         )
         return _concluded(empty, record, played)
 
@@ -151,6 +170,7 @@ class TuneResult(Model):
 def figures(test: Test) -> TestFigures:
     """Return a test as the document shows it."""
     decision = test.decision
+    enough = decision.spread is not None and decision.pairs >= BLOCK
     return TestFigures(
         purpose=test.purpose,
         changed=list(test.changed),
@@ -161,6 +181,10 @@ def figures(test: Test) -> TestFigures:
         gain=decision.change,
         low=decision.low if decision.low is None or math.isfinite(decision.low) else None,
         high=decision.high if decision.high is None or math.isfinite(decision.high) else None,
+        error=test.error,
+        would_show=detectable(decision.spread, decision.pairs, test.error)
+        if enough and decision.spread is not None
+        else None,
     )
 
 
@@ -263,16 +287,26 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             "the machine already has every setting that can be tried",
             "see which settings need a boot: rtgauge tune --dry-run",
         )
+    if not tuned.final and tuned.left:
+        budget = format_duration(math.ceil(tuned.left_runs * wish.run_s / 60) * 60 * NS_PER_S)
+        return result.ending(
+            TuneOutcome.CANNOT_TELL,
+            EXIT_CANNOT_TELL,
+            f"the budget ran out before every setting was tried ({spent}); left to try: "
+            f"{', '.join(tuned.left)}; everything was restored",
+            f"{again} --budget {budget}",
+        )
     if not tuned.final:
         by_boot = record.run.plan.get("deployments-by") == "boot"
-        end = "the budget was used up" if tuned.out_of_budget else "no test showed a gain"
+        shown = [test.would_show for test in result.tests if test.would_show is not None]
+        would = (
+            f"; a gain of {format_gain(max(shown))} would have shown in nine of ten cases" if shown else ""
+        )
         return result.ending(
             TuneOutcome.NOTHING,
             before,
-            f"no {'' if by_boot else 'live '}setting is enough: {end} ({spent}); everything was restored",
-            (None if by_boot else "see which settings need a boot: rtgauge tune --dry-run")
-            if not tuned.out_of_budget
-            else "give a larger --budget, or try fewer settings (--only)",
+            f"no {'' if by_boot else 'live '}setting showed a gain ({spent}){would}; everything was restored",
+            None if by_boot else "see which settings need a boot: rtgauge tune --dry-run",
         )
     word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL
     names = ", ".join(tuned.final)
@@ -313,5 +347,6 @@ def _confirmation(result: TuneResult, *, booted: bool) -> str:
         Found.WORSE: f" under {loads} ({format_gain(test.gain)})",
         Found.NO_DIFFERENCE: f"no difference shown under {loads}",
         Found.NOT_MEASURED: f"could not be measured under {loads}",
+        Found.REFUSED: f"refused by the machine under {loads}",
     }
     return words[result.confirmed]

@@ -34,6 +34,7 @@ class Found(StrEnum):
     WORSE = "worse"
     NO_DIFFERENCE = "no difference shown"
     NOT_MEASURED = "could not be measured"
+    REFUSED = "refused by the machine"
 
 
 class Purpose(StrEnum):
@@ -69,22 +70,27 @@ class Visit:
 @dataclass(frozen=True)
 class Seen:
     """What a run showed: the deciding value (ns), and whether it met the requirement. None: the run does not
-    count.
+    count. `refused`: setting -> the reason why the machine refused it.
     """
 
     value_ns: float | None
     meets: bool = False
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
 class Test:
-    """A test of `candidate` against `baseline`. `decision` is about ln(baseline / candidate)."""
+    """A test of `candidate` against `baseline`. `decision` is about ln(baseline / candidate). Its interval
+    has the error of the test.
+    """
 
     purpose: Purpose
     baseline: Settings
     candidate: Settings
     found: Found
     decision: Decision
+    error: float
+    """The chance of a wrong `found` if the settings make no difference, and of each end of the interval."""
     meets: bool
     """Whether every run of the candidate met the requirement."""
     baseline_meets: bool = False
@@ -92,11 +98,7 @@ class Test:
     @property
     def changed(self) -> Settings:
         """The settings that differ between the sides."""
-        return tuple(
-            name
-            for name in dict.fromkeys((*self.baseline, *self.candidate))
-            if (name in self.baseline) != (name in self.candidate)
-        )
+        return _changed(self.baseline, self.candidate)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ class SearchWish:
 @dataclass
 class Tuned:
     """The result of a search. `kept`: settings that were each proven alone. `together`: settings that help
-    together, when there was no time to find out which of them do.
+    together, when there was no time to find out which of them do. `refused`: setting -> why the machine
+    refused it. `left`: settings that were not tried to the end when the budget ran out, and `left_runs`: how
+    many runs the whole search takes at most.
     """
 
     met_before: bool = False
@@ -129,6 +133,9 @@ class Tuned:
     together: Settings = ()
     tests: list[Test] = field(default_factory=list[Test])
     confirmation: Test | None = None
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    left: Settings = ()
+    left_runs: int = 0
     out_of_budget: bool = False
     finished: bool = False
     measured_before: bool = False
@@ -152,6 +159,8 @@ class Search:
     def __init__(self, wish: SearchWish) -> None:
         self._wish = wish
         self._runs = 0
+        self._done: set[str] = set()
+        """Settings that need no further test."""
         self.suspects: Sequence[str] = ()
         """The remedies of the culprits, the worst culprit first. Set this after the first run."""
         self.result = Tuned()
@@ -167,25 +176,48 @@ class Search:
                 yield from self._fewest()
             except _OutOfBudget:
                 self.result.out_of_budget = True
+            if self.result.out_of_budget:
+                self._note_left()
             if self.result.final:
                 yield from self._confirm()
         self.result.finished = True
 
     def _search(self) -> Asked:
         for name in [each for each in self.suspects if each in self._wish.candidates][:MOST_REMEDIES]:
-            if self._fits((*self.result.kept, name)):
+            if name not in self.result.refused and self._fits((*self.result.kept, name)):
                 test = yield from self._proven(name)
+                self._note_done([name])
                 if test.found is Found.BETTER and test.meets:
                     return
         left = [name for name in self._wish.candidates if name not in self.result.kept]
         # Settings that conflict with the others form a group of their own.
-        while rest := self._fitting(left):
+        while rest := self._fitting([name for name in left if name not in self.result.refused]):
             found = yield from self._helping(self.result.kept, rest, Purpose.GROUP)
             yield from self._prove_each(found)
             last = self.result.tests[-1]
             if last.found is Found.BETTER and last.meets:
                 return
+            self._note_done(rest)
             left = [name for name in left if name not in rest]
+
+    def _note_done(self, names: Sequence[str]) -> None:
+        """Note that these settings need no further test, unless the budget cut their test short."""
+        if not self.result.out_of_budget:
+            self._done.update(names)
+
+    def _note_left(self) -> None:
+        """Note which settings the budget left untried, and how many runs the whole search takes at most: a
+        test of each remaining remedy, of all others together and of each half, and the confirmation.
+        """
+        known = {*self._done, *self.result.final, *self.result.refused}
+        left = tuple(name for name in self._wish.candidates if name not in known)
+        remedies = sum(name in left for name in self.suspects[:MOST_REMEDIES])
+        self.result.left = left
+        self.result.left_runs = self._runs + (remedies + 3) * 2 * self._wish.max_pairs + 2 * BLOCK
+
+    def _accepted(self, names: Sequence[str]) -> Settings:
+        """Return the settings that the machine has not refused."""
+        return tuple(name for name in names if name not in self.result.refused)
 
     def _fitting(self, names: Sequence[str]) -> Settings:
         """Return as many of these settings, in order, as can be in force together with the kept ones."""
@@ -212,11 +244,12 @@ class Search:
         `halves`: test the halves of a group that makes no difference, because one may hide the other.
         """
         test = yield from self._test(purpose, base, (*base, *group), self._keep_error)
+        group = self._accepted(group)
         if test.found is Found.BETTER:
             self.result.together = (*self.result.together, *group)
             return (yield from self._smallest(base, group))
         same = test.found is Found.NO_DIFFERENCE
-        if len(group) == 1 or (same and not halves):
+        if len(group) <= 1 or (same and not halves):
             return ()
         # If the group hurts or cannot be set, one setting may be the cause: try the others without it.
         half = len(group) // 2
@@ -313,6 +346,7 @@ class Search:
         small for the first pairs.
         """
         wish = self._wish
+        changed = _changed(baseline, candidate)
         gains: list[float] = []
         meets = {0: True, 1: True}
         planned = 0
@@ -321,12 +355,17 @@ class Search:
             if self._runs + 2 * BLOCK + reserved > wish.most_runs:
                 if not planned:
                     raise _OutOfBudget
+                self.result.out_of_budget = True
                 break
             firsts = first_sides(wish.seed + len(self.result.tests), planned // BLOCK)
             planned += BLOCK
             sides = [side for first in firsts for side in (first, 1 - first)]
             visits = [Visit((baseline, candidate)[side], loads or wish.loads) for side in sides]
             seen = yield from self._measured(visits)
+            for one in seen:
+                self.result.refused.update(one.refused)
+            if not self._accepted(changed):
+                break
             for at in range(0, len(seen), 2):
                 pair = {sides[at]: seen[at], sides[at + 1]: seen[at + 1]}
                 before_ns, after_ns = pair[0].value_ns, pair[1].value_ns
@@ -356,12 +395,15 @@ class Search:
         outcome WORSE means yes.
         """
         wish = self._wish
-        better = decide(gains, larger_than=wish.larger_than, max_pairs=wish.max_pairs, error=error)
-        worse = decide(
-            [-gain for gain in gains],
-            larger_than=wish.larger_than,
-            max_pairs=wish.max_pairs,
-            error=OTHER_ERROR,
+        better, worse = (
+            decide(
+                [sign * gain for gain in gains],
+                larger_than=wish.larger_than,
+                max_pairs=wish.max_pairs,
+                error=of_sign,
+                one_error=True,
+            )
+            for sign, of_sign in ((1, error), (-1, OTHER_ERROR))
         )
         return better, worse
 
@@ -375,16 +417,38 @@ class Search:
         meets: Mapping[int, bool],
     ) -> Test:
         better, worse = self._decisions(gains, error)
-        found = Found.NO_DIFFERENCE
-        if len(gains) < BLOCK:
+        found, decision = Found.NO_DIFFERENCE, better
+        if not self._accepted(_changed(baseline, candidate)):
+            found = Found.REFUSED
+        elif len(gains) < BLOCK:
             found = Found.NOT_MEASURED
         elif better.outcome is Outcome.WORSE:
             found = Found.BETTER
         elif worse.outcome is Outcome.WORSE:
-            found = Found.WORSE
+            found, error = Found.WORSE, OTHER_ERROR
+            decision = decide(
+                gains,
+                larger_than=self._wish.larger_than,
+                max_pairs=self._wish.max_pairs,
+                error=error,
+                one_error=True,
+            )
         return Test(
-            purpose, baseline, candidate, found, better, meets[1] and bool(gains), meets[0] and bool(gains)
+            purpose,
+            baseline,
+            candidate,
+            found,
+            decision,
+            error,
+            meets[1] and bool(gains),
+            meets[0] and bool(gains),
         )
+
+
+def _changed(baseline: Settings, candidate: Settings) -> Settings:
+    """Return the settings that differ between the sides."""
+    every = dict.fromkeys((*baseline, *candidate))
+    return tuple(name for name in every if (name in baseline) != (name in candidate))
 
 
 def _replaced(settings: Settings, old: str, new: str) -> Settings:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from rtgauge.errors import InputError
 from rtgauge.explain.analysis.culprits import RankedCulprit
 from rtgauge.record.marks import Severity
 from rtgauge.record.model import Distribution, Step, StepKey
@@ -19,9 +20,11 @@ from rtgauge.record.quantiles import LEAST_BEYOND, QUANTILES
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import AS_IS, parse_deployment
 from rtgauge.system.rules import tried_rules
+from rtgauge.tune.refused import refused_in
 from rtgauge.tune.search import Search, Seen, Visit
 from rtgauge.tune.suspects import culprits_of, suspects
-from rtgauge.tune.wish import TuneWish, plain, wish_of
+from rtgauge.tune.wish import KEY, TuneWish, plain, wish_of
+from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
 
@@ -67,13 +70,45 @@ def play(record: Record) -> Played:
             culprits = culprits_of(record, steps[1])
             search.suspects = suspects(culprits, {choice.rule for choice in wish.choices})
         seen = [
-            seen_of(steps[number], visit, wish.bound) for number, visit in zip(numbers, wanted, strict=True)
+            replace(
+                seen_of(steps[number], visit, wish.bound), refused=refused_in(steps[number], visit.settings)
+            )
+            for number, visit in zip(numbers, wanted, strict=True)
         ]
         runs += wanted
         try:
             wanted = visits.send(seen)
         except StopIteration:
             return Played(wish, search, culprits, runs, ())
+
+
+def with_more_budget(record: Record, budget_ns: int | None) -> dict[str, object]:
+    """Let the record's search take a larger budget, and return the keys of the plan that this changes; none
+    without a budget.
+
+    Raises InputError if the budget is not larger, or if the runs after the old budget's end do not fit in.
+    """
+    wish = wish_of(record.run)
+    if budget_ns is None:
+        return {}
+    most_runs = int(budget_ns / NS_PER_S / wish.run_s)
+    if most_runs <= wish.most_runs:
+        raise InputError(
+            f"--budget {format_duration(budget_ns)} is not more than the record's "
+            f"{format_span(wish.most_runs * wish.run_s)}; --resume can only give more"
+        )
+    more = wish.model_copy(update={"most_runs": most_runs})
+    asks: dict[str, object] = {KEY: more.model_dump(mode="json")}
+    record.run.plan.update(asks)
+    runs = play(record).runs
+    for key in record.run.planned:
+        visit = runs[key.repeat - 1]
+        if key.deployment != deployment(visit.settings, more) or key.load not in visit.loads:
+            raise InputError(
+                "this tuning has confirmed what it kept when its budget ran out, so it cannot search on; "
+                "start a new one with a larger --budget"
+            )
+    return asks
 
 
 def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:

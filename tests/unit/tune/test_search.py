@@ -30,7 +30,10 @@ class Machine:
     seed: int = 0
     drift: float = 0.0
     least_ns: int = 60_000
+    unset: Collection[str] = ()
+    """Settings with which no run counts."""
     refused: Collection[str] = ()
+    """Settings that the machine refuses, so that they change nothing."""
     forms: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
     """What a form of a setting mends."""
     visited: list[Visit] = field(default_factory=list[Visit])
@@ -38,18 +41,20 @@ class Machine:
     def run(self, visit: Visit) -> Seen:
         generator = random.Random(f"{self.seed} {len(self.visited)}")
         self.visited.append(visit)
-        if set(visit.settings) & set(self.refused):
+        if set(visit.settings) & set(self.unset):
             return Seen(None)
         largest = self.least_ns
-        in_force = {mended for name in visit.settings for mended in self.forms.get(name, [name])}
+        settings = [name for name in visit.settings if name not in self.refused]
+        in_force = {mended for name in settings for mended in self.forms.get(name, [name])}
         for mended_by, fault_ns in self.faults:
             if not set(mended_by) <= in_force:
                 largest = max(largest, fault_ns)
-        if set(visit.settings) & set(self.hurt_by):
+        if set(settings) & set(self.hurt_by):
             largest *= 5
         noise = generator.gauss(0, self.spread) + self.drift * len(self.visited)
         value = largest * math.exp(noise)
-        return Seen(value, value <= BOUND_NS)
+        refused = {name: "EINVAL" for name in visit.settings if name in self.refused}
+        return Seen(value, value <= BOUND_NS, refused)
 
 
 def searched(machine: Machine, wish: SearchWish = WISH, suspects: Sequence[str] = ()) -> Tuned:
@@ -108,9 +113,44 @@ def test_a_setting_that_hurts_does_not_hide_one_that_helps() -> None:
     assert any(test.found is Found.WORSE and "s10" in test.changed for test in found.tests)
 
 
-def test_a_setting_that_the_machine_refuses_does_not_stop_the_search() -> None:
-    found = searched(Machine([(["s1"], 2_000_000)], refused=["s11"]), replace(WISH, most_runs=400))
+def test_a_setting_with_which_no_run_counts_does_not_stop_the_search() -> None:
+    found = searched(Machine([(["s1"], 2_000_000)], unset=["s11"]), replace(WISH, most_runs=400))
     assert found.kept == ("s1",)
+
+
+def test_a_setting_that_the_machine_refuses_is_left_out_and_not_tried_again() -> None:
+    machine = Machine([(["s1"], 2_000_000)], refused=["s8", "s11"])
+    found = searched(machine, replace(WISH, most_runs=400), suspects=["s8"])
+    assert found.kept == ("s1",)
+    assert found.refused == {"s8": "EINVAL", "s11": "EINVAL"}
+    first = found.tests[0]
+    assert (first.changed, first.found) == (("s8",), Found.REFUSED)
+    assert not any("s8" in test.changed for test in found.tests[1:])
+    assert sum("s11" in visit.settings for visit in machine.visited) == BLOCK, "in the first group only"
+
+
+def test_a_search_that_ran_out_of_budget_says_what_is_left_and_what_it_takes() -> None:
+    faulty = [(["nothing"], 2_000_000)]
+    short = searched(Machine(faulty), replace(WISH, most_runs=1 + 5 * BLOCK), suspects=["s3"])
+    assert short.out_of_budget
+    assert not short.final
+    assert set(short.left) == set(NAMES) - {"s3"}
+    whole = searched(Machine(faulty), replace(WISH, most_runs=short.left_runs), suspects=["s3"])
+    assert not whole.out_of_budget
+    assert not whole.left
+
+
+def test_a_test_decides_with_the_error_of_its_interval() -> None:
+    for found in many(30, lambda seed: Machine([(["s6"], 400_000)], spread=0.5, seed=seed), ["s6"]):
+        for test in found.tests:
+            low, high = test.decision.low, test.decision.high
+            assert low is not None
+            assert high is not None
+            if test.found is Found.NO_DIFFERENCE:
+                assert low <= 0, "a gain is printed if it is shown"
+            else:
+                assert (low > 0) == (test.found is Found.BETTER)
+                assert (high < 0) == (test.found is Found.WORSE)
 
 
 def test_a_machine_that_meets_the_requirement_is_left_alone() -> None:

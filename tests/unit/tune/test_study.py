@@ -4,26 +4,39 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Plan
 from rtgauge.record.alternation import BLOCK
-from rtgauge.record.model import DeploymentReport, LoadPart, LoadReport, Mark, Run, Severity, Step
+from rtgauge.record.model import (
+    DeploymentReport,
+    LoadPart,
+    LoadReport,
+    Mark,
+    Run,
+    SettingMade,
+    Severity,
+    Step,
+)
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.candidates import Candidate
 from rtgauge.tune.page import notes, tables
-from rtgauge.tune.result import TuneResult
-from rtgauge.tune.search import Visit
-from rtgauge.tune.study import Played, next_runs, play, seen_of, value_ns
+from rtgauge.tune.refused import refused_in
+from rtgauge.tune.result import TuneOutcome, TuneResult
+from rtgauge.tune.search import Found, Visit
+from rtgauge.tune.study import Played, next_runs, play, seen_of, value_ns, with_more_budget
 from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan
-from rtgauge.units import NS_PER_S
+from rtgauge.units import NS_PER_S, parse_duration_ns
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from tests.unit import records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def measured(latencies: list[int], **options: object) -> Step:
@@ -132,15 +145,19 @@ def no_moments(_: Step) -> None:
     """Nothing was explained."""
 
 
-def simulated(plan: Plan, mended_by: str = "thp", *, booted: bool = True) -> Record:
-    """The record of a search on a machine where a setting takes 4/5 of the latency away."""
+def simulated(
+    plan: Plan, mended_by: str = "thp", *, booted: bool = True, made: Sequence[SettingMade] = ()
+) -> Record:
+    """The record of a search on a machine where a setting takes 4/5 of the latency away. `made`: the settings
+    that each deployment made.
+    """
     plain_run = records.run().model_dump()  # pyright: ignore[reportUnknownMemberType]
     run = Run.model_validate(plain_run | {"plan": plan.written, "planned": plan.steps, "seed": plan.seed})
     steps: list[Step] = []
-    made: dict[int, Windows] = {}
+    measured: dict[int, Windows] = {}
 
     def windows(step: Step) -> Windows:
-        return made[step.key.repeat]
+        return measured[step.key.repeat]
 
     record = cast(
         "Record",
@@ -153,17 +170,78 @@ def simulated(plan: Plan, mended_by: str = "thp", *, booted: bool = True) -> Rec
         for key in planned:
             isolated = key.deployment.removeprefix("isolate=") if "isolate=" in key.deployment else ""
             latency_ns = 60_000 if mended_by in key.deployment else 300_000
-            step, made[key.repeat] = records.step([latency_ns] * 100)  # pyright: ignore[reportUnknownMemberType]
+            step, measured[key.repeat] = records.step([latency_ns] * 100)  # pyright: ignore[reportUnknownMemberType]
             part = LoadPart(program="hackbench", argv=[], reached={"rounds": 120 - 30 * len(isolated)})
             update = {
                 "key": key,
                 "load": LoadReport(name=key.load, parts=[part]),
-                "deployment": DeploymentReport(name=key.deployment, words=key.deployment, isolated=isolated),
+                "deployment": DeploymentReport(
+                    name=key.deployment, words=key.deployment, isolated=isolated, settings=[*made]
+                ),
             }
             steps.append(step.model_copy(update=update))
         planned = [*next_runs(record, booted=booted)]
         run.planned += planned
     return record
+
+
+def test_a_budget_that_ends_leaves_it_open_and_a_larger_one_goes_on() -> None:
+    names = ("thp", "ksm", "timer-migration", "numa-balancing")
+    plan = planned("latency<=100us hardness=50%", *names, budget_ns=8 * MINUTE_NS)
+    record = simulated(plan, mended_by="nothing")
+    result = TuneResult.of(record)
+    assert (result.outcome, result.status) == (TuneOutcome.CANNOT_TELL, 4)
+    assert "the budget ran out before every setting was tried" in result.conclusion
+    assert "left to try: thp, ksm, timer-migration, numa-balancing" in result.conclusion
+    assert result.next is not None
+    budget = result.next.removeprefix("rtgauge tune --resume record --budget ")
+    with pytest.raises(InputError, match="is not more than the record's"):
+        with_more_budget(record, 8 * MINUTE_NS)
+    assert with_more_budget(record, None) == {}
+    assert with_more_budget(record, parse_duration_ns(budget))
+    assert next_runs(record)
+    whole = TuneResult.of(simulated(planned("latency<=100us hardness=50%", *names), mended_by="nothing"))
+    assert whole.outcome is TuneOutcome.NOTHING
+    assert "would have shown in nine of ten cases" in whole.conclusion
+
+
+def test_a_search_that_was_confirmed_does_not_go_on() -> None:
+    names = ("thp", "ksm", "timer-migration", "numa-balancing")
+    record = simulated(planned("latency<=100us hardness=50%", *names, budget_ns=11 * MINUTE_NS))
+    assert TuneResult.of(record).out_of_budget
+    with pytest.raises(InputError, match="has confirmed what it kept"):
+        with_more_budget(record, 60 * MINUTE_NS)
+
+
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+
+def made(path: str, error: str | None = None) -> SettingMade:
+    return SettingMade(path=path, old="1", wanted="2", now="1", error=error)
+
+
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ([made(THP, "Invalid argument")], {"thp": f"{THP}: Invalid argument"}),
+        ([made(THP)], {}),
+        ([made("/sys/kernel/mm/ksm/run", "Invalid argument")], {}),
+        ([], {}),
+    ],
+)
+def test_a_setting_of_which_the_machine_refused_everything_is_refused(
+    settings: list[SettingMade], refused: dict[str, str]
+) -> None:
+    report = DeploymentReport(name="x", words="x", settings=settings)
+    step = measured([1_000] * 10).model_copy(update={"deployment": report})
+    assert refused_in([step], ("thp",)) == refused
+
+
+def test_a_refused_setting_is_left_out_with_its_reason() -> None:
+    plan = planned("latency<=100us hardness=50%", "thp")
+    result = TuneResult.of(simulated(plan, mended_by="nothing", made=[made(THP, "Invalid argument")]))
+    assert [test.found for test in result.tests] == [Found.REFUSED]
+    assert result.left_out == [f"setting thp: the machine refused it ({THP}: Invalid argument)"]
 
 
 def searched(plan: Plan, *, booted: bool) -> Played:
