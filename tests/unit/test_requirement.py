@@ -49,6 +49,7 @@ def test_what_people_write(text, expected):
     confidence=st.integers(1, 10**6 - 1).map(lambda n: Fraction(n, 10**6)),
 )
 def test_a_requirement_prints_as_it_parses(metric, bound, period, hardness, confidence):
+    hardness = Fraction(1) if metric == "gap" else hardness
     requirement = Requirement(metric, bound, hardness, period, confidence)
     assert parse_requirement(str(requirement)) == requirement
 

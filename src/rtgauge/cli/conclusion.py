@@ -13,7 +13,7 @@ from rich.text import Text
 
 from rtgauge.cli.console import Console
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
-from rtgauge.record.model import Run
+from rtgauge.record.model import STOPPED_EARLY, Run
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.record_view import RecordView
@@ -21,7 +21,6 @@ from rtgauge.report.table import Table
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
-from rtgauge.runner.context import STOPPED_EARLY
 from rtgauge.units import NS_PER_S, format_span
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.worst import exit_status

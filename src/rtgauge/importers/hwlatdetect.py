@@ -163,6 +163,8 @@ def _measurement(report: _Report, source: str) -> Measurement:
         )
         for cpu, histogram in sorted(gaps.items(), key=lambda item: -1 if item[0] is None else item[0])
     ]
+    if not series and not highest:
+        series.append(ImportedSeries(metric="gap", labels={}, count=0, minimum_ns=None, maximum_ns=None))
     if highest is not None and highest > (largest or 0):
         series.append(_not_listed(max((recorded or 0) - found, 1), highest, threshold or 0))
     times_us = {"window_ns": window, "width_ns": width, "threshold_ns": threshold}

@@ -301,6 +301,7 @@ def _osnoise_top(table: _Table, source: str) -> dict[str, Any]:
     unit = "us" if (table.unit_ns or 1000) == 1000 else "ns"
     names = HARDWARE_NOISE if table.kind == "hwnoise" else NOISE
     results: list[Result] = []
+    series: list[ImportedSeries] = []
     for cpu, (periods, cells) in sorted(table.top.items()):
         if len(cells) != len(names) or not all(re.fullmatch(rf"{_NUMBER}|-", cell) for cell in cells):
             raise damaged(source, f"rtla's row of CPU {cpu} has {len(cells)} of {len(names)} figures")
@@ -316,7 +317,25 @@ def _osnoise_top(table: _Table, source: str) -> dict[str, Any]:
             **{name: whole[name] for name in COUNTS if name in whole},
         }
         results.append(Result(name=table.kind.split()[0], labels={"cpu": cpu}, values=values))
-    return {"series": [], "resolution_ns": table.unit_ns or 1000, "results": results}
+        series += _longest_gap(cpu, whole["max_single"], table.unit_ns or 1000)
+    return {"series": series, "resolution_ns": table.unit_ns or 1000, "results": results}
+
+
+def _longest_gap(cpu: int, longest: int | None, unit_ns: int) -> list[ImportedSeries]:
+    """Return the series of a CPU of which only the longest gap is known; none if the tool gives no number."""
+    if longest is None:
+        return []
+    longest_ns, count = longest * unit_ns, int(longest > 0)
+    return [
+        ImportedSeries(
+            metric="gap",
+            labels={"cpu": cpu, "samples": "the longest"},
+            count=count,
+            overflow=count,
+            minimum_ns=longest_ns,
+            maximum_ns=longest_ns,
+        )
+    ]
 
 
 def parse_rtla(numbered: Iterable[tuple[int, str]], source: str) -> list[Measurement]:

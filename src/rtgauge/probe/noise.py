@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import MeasuringParameters, OnOff
-from rtgauge.probe.descriptor import Metric
+from rtgauge.probe.descriptor import Bound, Metric
 from rtgauge.probe.simple_probe import Microbenchmark, timed
 from rtgauge.validation import DurationNs, between
 
@@ -58,6 +58,6 @@ a hypervisor.""",
         "threshold is a gap. The kernel's counters show what each gap was: a switch to another "
         "task, an interrupt of this CPU, or, if it was neither, something below the kernel."
     ),
-    metrics=(Metric(name="gap", plural="gaps"),),
+    metrics=(Metric(name="gap", plural="gaps", bound=Bound(example="gap<=20us", preset=None)),),
     when_nothing=None,
 )

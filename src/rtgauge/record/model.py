@@ -506,6 +506,10 @@ class ExplainReport(Model):
     cost: ExplainCost | None = Field(default=None, description="None: the stretches had too few samples")
 
 
+STOPPED_EARLY = ("stopped", "died", "instrument-died")
+"""End reasons of an unfinished step. A resumed run measures such a step again."""
+
+
 class Step(Model):
     """The content of step.json: one probe with its parameters under one load in one deployment."""
 

@@ -28,8 +28,6 @@ from rtgauge.target.file_batch import Files
 from rtgauge.target.target import FolderName, Guarded, ProgramPlace, Target
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-STOPPED_EARLY = ("stopped", "died", "instrument-died")
-"""End reasons of an unfinished step. A resumed run measures such a step again."""
 
 
 class Interrupt:

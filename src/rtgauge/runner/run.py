@@ -18,12 +18,11 @@ from rtgauge.plan.plan import Plan
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Mark, Run, StepKey
+from rtgauge.record.model import STOPPED_EARLY, Mark, Run, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.choice import check_watching, choose, refuse_wrong_input
 from rtgauge.runner.context import (
-    STOPPED_EARLY,
     Interrupt,
     Progress,
     RunContext,

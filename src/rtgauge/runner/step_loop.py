@@ -17,12 +17,11 @@ from rtgauge.record.alternation import alternation_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import clean_name
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import LeftOut, Mark, Run, Step, StepKey
+from rtgauge.record.model import STOPPED_EARLY, LeftOut, Mark, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.choice import choose, on_target
 from rtgauge.runner.context import (
-    STOPPED_EARLY,
     Abandoned,
     Interrupt,
     LoadFailed,

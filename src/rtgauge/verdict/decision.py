@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -11,9 +12,20 @@ from typing import Any
 from rtgauge.analysis.confidence import activations_needed, activations_to_refute, design_effect
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import COKERNELS, SEGMENT, SeriesSummary, Severity, Step, Verdict, VerdictWord
+from rtgauge.record.model import (
+    COKERNELS,
+    SEGMENT,
+    STOPPED_EARLY,
+    Mark,
+    SeriesSummary,
+    Severity,
+    Step,
+    Verdict,
+    VerdictWord,
+)
 from rtgauge.record.windows import Windows
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
+from rtgauge.verdict.gaps import GAP, judge_gaps
 from rtgauge.verdict.next_step import Done, NextStep, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
@@ -28,6 +40,8 @@ LEAST_FOR_EVERY = 10_000
 
 SAME_PERIOD = Fraction(1, 100)
 """If the interval is this close to the required period, no remark is made: 997 us for 1 ms."""
+MOST_SILENT = 3
+"""The most threads or CPUs without an activation that a verdict names."""
 LATENCY = "latency"
 INDEPENDENT = "independent violations"
 """What a bound assumes if the counts cannot show bursts."""
@@ -347,6 +361,9 @@ def judge_metric(
         next=NextStep(done, step, requirement, facts),
         cpu=cpu if isinstance(cpu, int) else None,
     )
+    if requirement.metric == GAP:
+        verdict = judge_gaps(requirement, step, series, case.violations, case.close, case.next)
+        return _in_doubt(_only_if_whole(verdict, step, (), case.next), step.doubts_on(GAP))
     judged = {summary.series for summary in series}
     unknown = next(
         (
@@ -371,25 +388,57 @@ def judge_metric(
             "measure on the real machine, or in a virtual machine with hardware support (KVM)",
         )
     verdict = _for_every(case) if requirement.allowed == 0 else _for_a_share(case)
-    doubts = step.doubts_on(requirement.metric)
-    if doubts:
-        named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
-        word = VerdictWord.MARGINAL if verdict.word == VerdictWord.HOLDS else verdict.word
-        following = next_for_mark(doubts[0]) if verdict.word == VerdictWord.HOLDS else verdict.next
+    verdict = _only_if_whole(verdict, step, series, case.next)
+    if unknown is not None and verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         # With this mark, more than 1 % of the activations are missing, so the series proves nothing.
-        if unknown is not None and word == VerdictWord.MARGINAL:
-            reason = f"{verdict.reason}; but {unknown.detail}"
-            return verdict.model_copy(
-                update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_mark(unknown)}
-            )
+        reason = f"{verdict.reason}; but {unknown.detail}"
         return verdict.model_copy(
-            update={
-                "word": word,
-                "reason": f"{verdict.reason}; in doubt: {named}",
-                "next": following,
-            }
+            update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_mark(unknown)}
         )
-    return verdict
+    return _in_doubt(verdict, step.doubts_on(requirement.metric))
+
+
+def _in_doubt(verdict: Verdict, doubts: Sequence[Mark]) -> Verdict:
+    """Return the verdict with the doubtful marks named. "Holds" becomes "marginal"."""
+    if not doubts:
+        return verdict
+    named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
+    update: dict[str, Any] = {"reason": f"{verdict.reason}; in doubt: {named}"}
+    if verdict.word == VerdictWord.HOLDS:
+        update |= {"word": VerdictWord.MARGINAL, "next": next_for_mark(doubts[0])}
+    return verdict.model_copy(update=update)
+
+
+def _only_if_whole(
+    verdict: Verdict, step: Step, series: Sequence[SeriesSummary], following: NextStep
+) -> Verdict:
+    """Return the verdict, or "cannot tell" instead of "holds" and "marginal" if a thread or CPU has no
+    activation, or if the step was cut short.
+    """
+    silent = [_name_of(each) for each in series if not each.count and not each.missed]
+    if verdict.word not in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
+        return verdict
+    if silent:
+        more = f" and {len(silent) - MOST_SILENT} more" if len(silent) > MOST_SILENT else ""
+        missing = f"no activation of {', '.join(silent[:MOST_SILENT])}{more} was measured"
+    elif step.end_reason in STOPPED_EARLY:
+        missing = f"the step was cut short ({step.end_reason})"
+    else:
+        return verdict
+    return verdict.model_copy(
+        update={
+            "word": VerdictWord.CANNOT_TELL,
+            "reason": f"{missing}; the rest: {verdict.reason}",
+            "next": f"measure it again: {following.again({})}",
+        }
+    )
+
+
+def _name_of(series: SeriesSummary) -> str:
+    """Return the thread or CPU of a series in words."""
+    words = {"cpu": "CPU", "task": "thread"}
+    parts = [f"{words.get(name, name)} {value}" for name, value in series.labels.items() if name != "role"]
+    return ", ".join(parts) or "a series"
 
 
 def _largest_of(summary: SeriesSummary) -> int:

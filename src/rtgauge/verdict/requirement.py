@@ -147,6 +147,8 @@ def parse_requirement(text: str) -> Requirement:
     bounds = [key for key in metrics if key in values]
     if len(bounds) > 1:
         raise _wrong(text, f"{' and '.join(bounds)} cannot be combined; give one bound at a time")
+    if bounds == ["gap"] and values.get("hardness", "100%") not in {"100%", "hard"}:
+        raise _wrong(text, "a bound on gaps holds for each gap; leave out hardness")
     period = _duration(text, "period", values["period"]) if "period" in values else None
     hardness = _percent(text, "hardness", values["hardness"]) if "hardness" in values else Fraction(1)
     confidence = (

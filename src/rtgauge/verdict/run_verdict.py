@@ -14,7 +14,7 @@ from rtgauge.probe.registry import PROBES, get, preset_of
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.model import Exposure, Run, Step, StepKey, Verdict, VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.units import NS_PER_S, format_count, format_duration, format_share, format_time
+from rtgauge.units import NS_PER_S, format_count, format_duration, format_share, format_time, round_up
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import INDEPENDENT, interval_remark, judge
 from rtgauge.verdict.next_step import Blame, Done
@@ -73,6 +73,7 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
     certain, missed = int(evidence.get("violations_certain") or 0), int(evidence.get("missed") or 0)
     if certain:
         what = SHARE_METRICS.get(requirement.metric, "beyond the bound")
+        every = evidence.get("activations") or evidence["gaps"]
         among = (
             f", {format_count(missed)} of these missed"
             if 0 < missed < certain
@@ -80,10 +81,15 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
             if missed
             else ""
         )
-        parts.append(f"{format_count(certain)} of {format_count(int(evidence['activations']))} {what}{among}")
+        parts.append(f"{format_count(certain)} of {format_count(int(every))} {what}{among}")
     if requirement.allowed and certain:
         parts.append(f"{format_share(float(requirement.allowed))} allowed")
-    if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
+    if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL} and "per_hour_at_most" in evidence:
+        parts.append(
+            f"at most {round_up(float(evidence['per_hour_at_most'])):.3g} longer in an hour of a CPU, at "
+            f"{format_percent(requirement.confidence)} confidence if independent"
+        )
+    elif verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         what = SHARE_METRICS.get(requirement.metric, "beyond it")
         independent = " if independent" if evidence["assumes"] == INDEPENDENT else ""
         parts.append(

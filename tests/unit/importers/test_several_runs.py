@@ -173,10 +173,10 @@ def test_reports_of_hwlatdetect(tmp_path):
     first = HWLAT.format(20, "41us", 1, "ts: 1787950654.173419278, inner:0, outer:41, cpu:2\n")
     second = HWLAT.format(700, "Below threshold", 0, "")
     one, two = steps(first + second, tmp_path)
-    assert ([series.max_ns for series in one.series], two.series) == ([41_000], [])
+    assert [[series.max_ns for series in each.series] for each in (one, two)] == [[41_000], [None]]
     assert (one.parameters["duration_ns"], two.parameters["duration_ns"]) == (20 * 10**9, 700 * 10**9)
     one, two = steps(second + first, tmp_path)
-    assert (one.series, [series.max_ns for series in two.series]) == ([], [41_000])
+    assert [[series.max_ns for series in each.series] for each in (one, two)] == [[None], [41_000]]
 
 
 def test_a_report_of_hwlatdetect_without_a_result_is_refused(tmp_path):

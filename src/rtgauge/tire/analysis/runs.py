@@ -9,13 +9,11 @@ from math import isfinite
 
 from rtgauge.analysis.confidence import Counted
 from rtgauge.errors import RecordError
-from rtgauge.record.model import Result, Severity, Step
+from rtgauge.record.model import STOPPED_EARLY, Result, Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.tire.probe import PROBE
 from rtgauge.verdict.violations import count_violations
 
-STOPPED_EARLY = ("stopped", "died")
-"""End reasons of steps that ran shorter than planned. A continued record repeats them."""
 SHORTEST_RUN_NS = 1_000_000
 """A shorter computation, for example for a picture of the fall, does not show a step's time."""
 WHOLE = "none"

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Judges the gaps in a task that only reads the clock, from the probe noise and from tools such as oslat.
+
+Gaps are not activations: without a gap nothing is counted, and that is the best result. So the evidence is
+the time that was observed, and the bound is a rate (Poisson, exact).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rtgauge.record.model import SeriesSummary, Step, Verdict, VerdictWord
+from rtgauge.units import (
+    NS_PER_S,
+    format_count,
+    format_duration,
+    format_span,
+    format_time,
+    plural,
+    round_up,
+)
+from rtgauge.verdict.next_step import NextStep
+from rtgauge.verdict.requirement import Requirement, format_percent
+from rtgauge.verdict.violations import Violations
+
+GAP = "gap"
+LEAST_OBSERVED_S = 5
+"""If the CPUs were observed for a shorter time than this, nothing holds."""
+NS_PER_HOUR = 3600 * NS_PER_S
+
+
+def observed_ns(step: Step) -> int | None:
+    """Return for how long the step looked for gaps, all CPUs together; None if unknown."""
+    own = [result.values.get("observed_ns") for result in step.results]
+    known = [value for value in own if isinstance(value, int)]
+    if known:
+        return sum(known)
+    duration = step.parameters.get("duration_ns")
+    if not isinstance(duration, int) or duration <= 0:
+        return None
+    window, width = step.parameters.get("window_ns"), step.parameters.get("width_ns")
+    if isinstance(window, int) and isinstance(width, int) and window > 0:
+        return duration * width // window  # hwlatdetect observes one CPU after the other
+    return duration * max(1, len({series.labels.get("cpu") for series in step.series}))
+
+
+def judge_gaps(
+    requirement: Requirement,
+    step: Step,
+    series: Sequence[SeriesSummary],
+    violations: Violations,
+    close: Violations,
+    following: NextStep,
+) -> Verdict:
+    """Judge a step by its longest gap.
+
+    `violations`, `close`: the gaps that break the bound, and the gaps that break the margin of it. The
+    verdict is "cannot tell" if gaps that break the bound were not recorded, because they are below the
+    tool's threshold, or if the CPUs were observed for less than LEAST_OBSERVED_S. With a certain violation it
+    is "fails".
+    """
+    observed, threshold = observed_ns(step), step.parameters.get("threshold_ns")
+    longest = max((each.max_ns for each in series if each.max_ns is not None), default=None)
+    seen = plural(violations.activations, "gap")
+    if longest is not None:
+        seen += f", the longest {format_time(longest)} of {format_duration(requirement.bound_ns)} allowed"
+    if observed is not None:
+        seen += f", in {format_span(observed / NS_PER_S)} of observation"
+    evidence: dict[str, Any] = {
+        "metric": GAP,
+        "bound_ns": requirement.bound_ns,
+        "hardness": 1.0,
+        "confidence": float(requirement.confidence),
+        "gaps": violations.activations,
+        "observed_ns": observed,
+        "violations_certain": violations.certain,
+        "violations_possible": violations.possible,
+        "max_ns": longest,
+        "marks": [f"{mark.severity}: {mark.name}" for mark in step.marks],
+    }
+
+    def verdict(word: VerdictWord, reason: str, advice: str) -> Verdict:
+        return Verdict(
+            word=word,
+            requirement=str(requirement),
+            reason=reason,
+            next=advice,
+            step=step.id,
+            evidence=evidence,
+        )
+
+    if violations.certain:
+        longer = f"{seen}: {format_count(violations.certain)} longer than that"
+        return verdict(VerdictWord.FAILS, longer, following.for_failure())
+    if violations.possible:
+        reason = f"{seen}; the figures are too coarse to decide"
+        return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
+    if isinstance(threshold, int) and threshold > requirement.bound_ns:
+        allowed = format_duration(requirement.bound_ns)
+        reason = f"{seen}; gaps shorter than {format_duration(threshold)} were not recorded"
+        return verdict(VerdictWord.CANNOT_TELL, reason, following.again({"threshold": allowed}))
+    if observed is None:
+        reason = f"{seen}; the file does not say for how long the CPUs were observed"
+        return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
+    if observed < LEAST_OBSERVED_S * NS_PER_S:
+        reason = f"too short: {seen}; at least {LEAST_OBSERVED_S} s are needed"
+        return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
+    evidence["per_hour_at_most"] = rate = -math.log1p(-float(requirement.confidence)) * NS_PER_HOUR / observed
+    reason = (
+        f"{seen}; at {format_percent(requirement.confidence)} confidence at most {round_up(rate):.3g} "
+        f"longer ones in an hour of a CPU if gaps are independent"
+    )
+    if close.possible:
+        return verdict(VerdictWord.MARGINAL, reason, following.when_close())
+    return verdict(VerdictWord.HOLDS, reason, following.when_held())

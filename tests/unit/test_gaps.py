@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""A bound on gaps, for the probe noise and for other tools; threads without an activation and cut steps."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from rtgauge.errors import InputError
+from rtgauge.importers.imported_record import import_file
+from rtgauge.record.model import Result, VerdictWord
+from rtgauge.record.reader import Record
+from rtgauge.verdict.decision import judge
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import judge_run
+from tests.unit.importers.foreign_files import FILES
+
+from .records import step
+
+NO_SAMPLE = (
+    FILES["hwlatdetect.txt"].partition("test finished")[0]
+    + """test finished
+Max Latency: Below threshold
+Samples recorded: 0
+Samples exceeding threshold: 0
+"""
+)
+
+GAP = parse_requirement("gap<=20us")
+HARD = parse_requirement("latency<=200us")
+
+
+def of_gaps(gaps, *, observed_s=60.0, threshold_ns=1_000):
+    one, windows = step(gaps, metric="gap", parameters={"threshold_ns": threshold_ns}, interval_ns=None)
+    one.results = [Result(name="noise", labels={"cpu": 0}, values={"observed_ns": int(observed_s * 1e9)})]
+    return judge(GAP, one, windows)
+
+
+def test_no_gap_at_all_is_the_best_result():
+    verdict = of_gaps([])
+    assert verdict.word == VerdictWord.HOLDS
+    assert verdict.evidence["per_hour_at_most"] == pytest.approx(-math.log(0.05) * 60)
+    assert "0 gaps, in 1 min 0 s of observation; at 95% confidence at most 180 longer ones" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("gaps", "word"),
+    [
+        ([5_000] * 100, VerdictWord.HOLDS),
+        ([5_000, 17_000], VerdictWord.MARGINAL),
+        ([5_000, 21_000], VerdictWord.FAILS),
+    ],
+)
+def test_the_longest_gap_decides(gaps, word):
+    assert of_gaps(gaps).word == word
+
+
+def test_gaps_that_were_not_recorded_and_a_short_look_prove_nothing():
+    assert of_gaps([], threshold_ns=50_000).word == VerdictWord.CANNOT_TELL
+    assert "threshold=20us" in of_gaps([], threshold_ns=50_000).next
+    assert of_gaps([], observed_s=2).word == VerdictWord.CANNOT_TELL
+    assert of_gaps([90_000], observed_s=2).word == VerdictWord.FAILS
+
+
+def test_a_share_of_gaps_is_refused():
+    with pytest.raises(InputError, match="leave out hardness"):
+        parse_requirement("gap<=20us hardness=99%")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "bound", "word"),
+    [
+        ("oslat.txt", None, "80us", VerdictWord.FAILS),
+        ("oslat.txt", None, "200us", VerdictWord.HOLDS),
+        ("rt-tests+oslat.json", None, "20us", VerdictWord.FAILS),
+        ("rt-tests+oslat.json", None, "200us", VerdictWord.HOLDS),
+        ("hwlatdetect.txt", None, "20us", VerdictWord.FAILS),
+        ("hwlatdetect.txt", None, "50us", VerdictWord.HOLDS),
+        ("hwlatdetect.txt", NO_SAMPLE, "20us", VerdictWord.HOLDS),
+        ("hwlatdetect.txt", NO_SAMPLE, "5us", VerdictWord.CANNOT_TELL),
+        ("rtla+osnoise.txt", None, "50us", VerdictWord.FAILS),
+        ("rtla+osnoise.txt", None, "100us", VerdictWord.HOLDS),
+        ("rtla+hwnoise.txt", None, "10us", VerdictWord.HOLDS),
+    ],
+)
+def test_other_tools_gaps_are_judged_too(tmp_path, name, text, bound, word):
+    source = tmp_path / name
+    source.write_text(text or FILES[name])
+    record = Record.open(import_file(source, tmp_path / "runs"))
+    whole, *_ = judge_run(parse_requirement(f"gap<={bound}"), record)
+    assert whole.word == word, whole.reason
+    assert whole.exposure is None
+
+
+def test_a_thread_without_an_activation_never_holds():
+    one, windows = step([[50_000] * 20_000, []])
+    verdict = judge(HARD, one, windows)
+    assert verdict.word == VerdictWord.CANNOT_TELL
+    assert verdict.reason.startswith("no activation of CPU 1 was measured; the rest: 20,000 activations")
+    one, windows = step([[500_000] * 20_000, []])
+    assert judge(HARD, one, windows).word == VerdictWord.FAILS
+
+
+@pytest.mark.parametrize("reason", ["stopped", "died", "instrument-died"])
+def test_a_step_that_was_cut_short_never_holds(reason):
+    one, windows = step([50_000] * 20_000)
+    assert judge(HARD, one, windows).word == VerdictWord.HOLDS
+    verdict = judge(HARD, one.model_copy(update={"end_reason": reason}), windows)
+    assert verdict.word == VerdictWord.CANNOT_TELL
+    assert "cut short" in verdict.reason
