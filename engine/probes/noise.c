@@ -10,6 +10,7 @@
 #include "base/container_of.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/percent.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/usage.h"
@@ -238,7 +239,7 @@ static int prepare(struct harness_thread *thread)
 static int check_numbers(struct harness *h)
 {
 	(void)h;
-	if (busy_ns > round_ns / 100 * BUSY_PERCENT_MAX)
+	if (percent_is_above(busy_ns, round_ns, BUSY_PERCENT_MAX))
 		return usage_error(
 			"busy for %lld ns of %lld ns leaves too little time for the rest of the machine; give at most %d %%",
 			(long long)busy_ns, (long long)round_ns, BUSY_PERCENT_MAX);

@@ -15,6 +15,7 @@
 #include "base/commands.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/percent.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/usage.h"
@@ -222,7 +223,7 @@ static void conclude(struct harness *h, struct json *j)
 	json_int(j, "events", events);
 	json_int(j, "preempted", preempted);
 	stream_result_end(j);
-	if (preempted < events / 100 * PREEMPTED_PERCENT)
+	if (percent_is_below(preempted, events, PREEMPTED_PERCENT))
 		stream_mark(
 			j, "not-preempted", SEVERITY_DOUBTFUL, 0,
 			"the low task was preempted %lld times at %lld events; at the other events it did not run",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -21,8 +21,9 @@ from rtgauge.importers.xenomai import parse_switchtest
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
-from rtgauge.record.facts import RealTimeCore
-from rtgauge.record.model import StepKey
+from rtgauge.record.facts import Facts, Kernel, RealTimeCore
+from rtgauge.record.model import Mark, StepKey
+from rtgauge.runner import choice, scope
 from rtgauge.runner.choice import choose_runtime
 from rtgauge.runner.engine import check_engine_starts
 from rtgauge.runner.measurers.other_tool import switchtest_argv, try_arm, xenomai_argv
@@ -154,6 +155,67 @@ def test_auto_is_the_cokernel_that_is_there_and_has_an_engine(
     chosen, reason = choose_runtime(RealTimeCore.model_validate(extension), "x86_64")
     assert chosen == runtime
     assert why in reason
+
+
+def steps_of(tmp_path: Path, *steps: str) -> list[StepKey]:
+    plan = tmp_path / "plan.toml"
+    plan.write_text("".join(f'[[step]]\nprobe = "wakeup"\nload = "idle"\n{step}\n' for step in steps))
+    return load_plan(str(plan), Overrides()).steps
+
+
+def on_runtime(
+    steps: list[StepKey], extension: dict[str, object], *, loaded: bool
+) -> tuple[list[StepKey], str]:
+    facts = Facts(kernel=Kernel(extension=RealTimeCore.model_validate(extension)))
+    target = SimpleNamespace(name="board", machine="x86_64")
+    marks: list[Mark] = []
+    context = SimpleNamespace(facts=facts, target=target, loaded_rtai=loaded)
+    chosen = choice._on_chosen_runtime(steps, cast("Any", context), marks)
+    return chosen, " ".join(mark.detail for mark in marks)
+
+
+def test_auto_that_becomes_the_same_step_is_measured_once(tmp_path: Path):
+    steps = steps_of(tmp_path, "", 'rt = "auto"')
+    chosen, said = on_runtime(steps, {"name": "none"}, loaded=False)
+    assert [key.rt for key in chosen] == ["linux"]
+    assert "1 step of the plan became the same as another step, and was measured once" in said
+    chosen, said = on_runtime(steps_of(tmp_path, 'rt = "auto"'), {"name": "none"}, loaded=False)
+    assert "the same" not in said
+
+
+def test_auto_does_not_depend_on_the_other_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """For a step with rt rtai, rtgauge itself loads RTAI to read its calibration."""
+    engine = tmp_path / "engine"
+    engine.write_text("#!/bin/sh\n")
+    engine.chmod(0o755)
+    monkeypatch.setenv("RTGAUGE_ENGINE_RTAI", str(engine))
+    modules = {**RTAI, "modules": ["rtai_hal", "rtai_sched"]}
+    steps = steps_of(tmp_path, 'rt = "rtai"', 'rt = "auto"\ninterval = "2ms"')
+    assert [key.rt for key in on_runtime(steps, modules, loaded=False)[0]] == ["rtai", "rtai"]
+    chosen, said = on_runtime(steps, modules, loaded=True)
+    assert [key.rt for key in chosen] == ["rtai", "linux"]
+    assert "rtai_sched was not loaded before the run" in said
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (('rt = "rtai"\nrtai-latency = "50us,40us"', 'rt = "rtai"\ninterval = "2ms"'), None),
+        (('rt = "rtai"\nrtai-latency = "50us,40us"', 'rt = "linux"'), "50000ns,40000ns"),
+    ],
+    ids=["another step calibrates", "every step says it"],
+)
+def test_a_step_does_not_get_the_latency_of_another(
+    steps: tuple[str, ...], expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    loaded: list[object] = []
+    monkeypatch.setattr(
+        scope, "insert_rtai", lambda key, *_: loaded.append(key.parameters.get("rtai_latency"))
+    )
+    monkeypatch.setattr(scope, "put_back", lambda *_: None)
+    with scope.with_rtai(steps_of(tmp_path, *steps), cast("Any", None), lambda _: None):
+        pass
+    assert loaded == [expected]
 
 
 def test_a_tool_that_checks_needs_to_know_the_runtime(tmp_path: Path):

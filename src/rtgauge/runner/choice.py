@@ -31,7 +31,7 @@ from rtgauge.system.rt_core import RUNTIMES
 from rtgauge.target.address import LOCAL
 from rtgauge.target.engine_path import cokernel_engine
 from rtgauge.target.target import Target
-from rtgauge.units import format_cpu_list
+from rtgauge.units import format_cpu_list, plural
 
 BY_OTHERS = ("cpu-offline", "cpu-not-allowed")
 """The engine's error codes that another run's deployment can cause."""
@@ -116,11 +116,16 @@ class ChosenRuntime(NamedTuple):
     why: str
 
 
-def choose_runtime(core: RealTimeCore, machine: str) -> ChosenRuntime:
-    """Choose the runtime for a target with this co-kernel and this `uname -m`."""
+def choose_runtime(core: RealTimeCore, machine: str, *, loaded_rtai: bool = False) -> ChosenRuntime:
+    """Choose the runtime for a target with this co-kernel and this `uname -m`.
+
+    `loaded_rtai`: whether rtgauge itself loaded RTAI's modules, for other steps of the plan.
+    """
     runtime = RUNTIMES.get(core.name or "")
     if runtime is None:
         return ChosenRuntime("linux", "its kernel has neither Cobalt nor RTAI")
+    if runtime == "rtai" and loaded_rtai:
+        return ChosenRuntime("linux", "RTAI's module rtai_sched was not loaded before the run")
     if runtime == "rtai" and "rtai_sched" not in (core.modules or []):
         return ChosenRuntime("linux", "RTAI's module rtai_sched is not loaded")
     try:
@@ -134,13 +139,20 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext, marks: 
     """Replace `auto` in one target's steps, and add a mark that reports the runtime."""
     if all(key.rt != AUTO for key in steps):
         return list(steps)
-    runtime, why = choose_runtime(context.facts.kernel.extension, context.target.machine)
+    runtime, why = choose_runtime(
+        context.facts.kernel.extension, context.target.machine, loaded_rtai=context.loaded_rtai
+    )
+    chosen = [key.with_parameters(rt=runtime) if key.rt == AUTO else key for key in steps]
+    once = list(dict.fromkeys(chosen))
     detail = (
         f"with rt auto, {context.target.name} was measured on {COKERNELS.get(runtime, 'Linux')}, because "
         f"{why}"
     )
+    if len(once) < len(chosen):
+        same = plural(len(chosen) - len(once), "step")
+        detail += f"; {same} of the plan became the same as another step, and was measured once"
     marks.append(MarkKind.RUNTIME_CHOSEN.mark(detail))
-    return [key.with_parameters(rt=runtime) if key.rt == AUTO else key for key in steps]
+    return once
 
 
 def _possible_steps(steps: Sequence[StepKey], context: TargetContext) -> Possible:

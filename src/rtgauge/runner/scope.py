@@ -24,7 +24,7 @@ from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.deployment.stages import Setting, Write
 from rtgauge.system.kernel_modules import Kernel, NoModules, modules_for, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
-from rtgauge.system.rtai import calibration_for, measuring_module, modules_of, rtai_modules
+from rtgauge.system.rtai import calibration_for, check_loaded, measuring_module, modules_of, rtai_modules
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 
@@ -210,9 +210,13 @@ def insert_rtai(
     """Load RTAI's own modules unless they are loaded, with the step's calibration or, without one, the
     calibration in `facts`.
 
-    Raises NoModules if they are missing or the kernel refuses them.
+    Raises NoModules if they are missing, if the kernel refuses them, or if they are loaded already with
+    another calibration than the step's.
     """
-    calibration = calibration_for(key.parameters.get("rtai_latency"), facts)
+    given = key.parameters.get("rtai_latency")
+    calibration = calibration_for(given, facts)
+    if given is not None and calibration is not None:
+        check_loaded(target, calibration)
     files = rtai_modules(target, calibration, modules_of(key.tool, in_kernel=key.space == "kernel"))
     if files:
         say(
@@ -272,19 +276,23 @@ def with_measuring_module(context: StepContext) -> Generator[None]:
 
 
 @contextmanager
-def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], None]) -> Generator[None]:
-    """Load RTAI for the block, if a step uses RTAI and it loads, so that the facts include its
-    calibration.
+def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], None]) -> Generator[bool]:
+    """Load RTAI for the block, if a step uses RTAI and it loads, so that the facts include its calibration.
+    Yields whether this loaded RTAI's scheduler.
+
+    RTAI calibrates itself if any step needs that, so that no step gets the `rtai_latency` of another.
     """
-    key = next((key for key in steps if key.rt == "rtai"), None)
-    if key is None:
-        yield
+    own = [key for key in steps if key.rt == "rtai"]
+    if not own:
+        yield False
         return
+    key = next((key for key in own if key.parameters.get("rtai_latency") is None), own[0])
     applied = nothing_set()
     try:
         with suppress(NoModules):  # the step itself reports the error when it is tried
             insert_rtai(key, target, Facts(), say, applied)
-        yield
+        made = (setting for setting in applied.report.settings if setting.error is None)
+        yield any("/rtai_sched.ko" in setting.path for setting in made)
     finally:
         put_back(applied, target)
 

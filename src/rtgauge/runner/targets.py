@@ -196,17 +196,23 @@ def target_contexts(
     contexts: dict[str, TargetContext] = {}
     deployments = {name: _deployments(plan, target, run, stack) for name, target in run.targets.items()}
     for name, target in run.targets.items():
-        step = None if interrupted is None else interrupted.get(name)
+        step, loaded_rtai = (None if interrupted is None else interrupted.get(name)), False
         known = record.system(name) if step is not None and record is not None else None
         if known is not None:
             facts, calibrations = known, known.calibrations
         else:
-            with with_rtai(steps_on(name, plan.steps), target, run.progress.phase):
+            with with_rtai(steps_on(name, plan.steps), target, run.progress.phase) as loaded_rtai:
                 facts = _audited_facts(target) if audited else facts_by(target.read, target.machine).facts
             readings = FEWER_READINGS if facts.machine.emulated or not kept else READINGS
             calibrations = _calibrate(target, readings)
         contexts[name] = TargetContext(
-            run, target, facts, calibrations, deployments[name], interrupted_step=step
+            run,
+            target,
+            facts,
+            calibrations,
+            deployments[name],
+            interrupted_step=step,
+            loaded_rtai=loaded_rtai,
         )
     return contexts
 

@@ -141,11 +141,17 @@ def rtai(files: Files) -> RealTimeCore:
         modules=sorted(MODULE.findall(modules)) if modules is not None else None,
         scheduler=kind[1].strip() if kind is not None else None,
         cpu_number=int(cpus[1]) if cpus is not None else None,
-        calibration=RtaiCalibration.model_validate(
-            {name: _number(pattern, scheduler) for name, pattern in CALIBRATION.items()}
-        ),
+        calibration=loaded_calibration(files),
         tasks=len(TASK.findall(scheduler)) if scheduler is not None else None,
         forced_soft=None if forced is None else ForcedSoft(traps=int(forced[1]), system_calls=int(forced[2])),
+    )
+
+
+def loaded_calibration(files: Files) -> RtaiCalibration:
+    """Return RTAI's calibration from the content of SCHEDULER; empty if RTAI is not loaded."""
+    scheduler = files.text(SCHEDULER)
+    return RtaiCalibration.model_validate(
+        {name: _number(pattern, scheduler) for name, pattern in CALIBRATION.items()}
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.record.facts import Facts
 from rtgauge.system.kernel_modules import LIST, Kernel, NoModules
+from rtgauge.system.rt_core import SCHEDULER, loaded_calibration
 
 if TYPE_CHECKING:
     from rtgauge.target.target import Target
@@ -67,6 +68,26 @@ def rtai_modules(
     missing = [name for name in ORDER if name in wanted and f"{name}.ko" in present and name not in loaded]
     parameters = {**more, "rtai_sched": _parameters(lead)}
     return [f"{folder}/{name}.ko {parameters.get(name, '')}".rstrip() for name in missing]
+
+
+def check_loaded(target: Target, lead: TimerLead) -> None:
+    """Raise NoModules if RTAI's scheduler is loaded already with another timer lead, which only loading it
+    can change.
+    """
+    files = target.read([LIST, SCHEDULER])
+    if not any(line.startswith("rtai_sched ") for line in (files.text(LIST) or "").splitlines()):
+        return
+    found = loaded_calibration(files)
+    if (found.user_latency_ns, found.kernel_latency_ns) != lead:
+        raise NoModules(
+            f"RTAI's modules are loaded already with the latencies {_words(found.user_latency_ns)} and "
+            f"{_words(found.kernel_latency_ns)}, not {_words(lead.user_ns)} and {_words(lead.kernel_ns)}",
+            "unload them (rmmod rtai_sched), or leave out rtai-latency",
+        )
+
+
+def _words(time_ns: int | None) -> str:
+    return "unknown" if time_ns is None else f"{time_ns} ns"
 
 
 def module_folders(target: Target) -> list[str]:

@@ -13,7 +13,7 @@ from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Facts, Kernel, RealTimeCore, RtaiCalibration
 from rtgauge.system.kernel_modules import NoModules
-from rtgauge.system.rtai import CONFIG, TimerLead, calibration_for, rtai_modules
+from rtgauge.system.rtai import CONFIG, TimerLead, calibration_for, check_loaded, rtai_modules
 from rtgauge.target.target import Completed
 from tests.unit.system.test_kernel_modules import PLAIN, Board
 
@@ -89,6 +89,19 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
 def test_why_there_are_none(files: dict[str, str | None], says: str) -> None:
     with pytest.raises(NoModules, match=says):
         found(RtaiBoard({**KERNEL, **files}))
+
+
+def test_a_latency_that_loaded_modules_do_not_have_is_refused() -> None:
+    """Only loading the scheduler sets it; the record would name a latency that was not in force."""
+    printed = "Calibrated user space latency: 2000 ns\nCalibrated kernel space latency: 1000 ns\n"
+    board = RtaiBoard({**KERNEL, "/proc/modules": "rtai_sched 1 0\nrtai_hal 1 1 rtai_sched\n"})
+    with pytest.raises(NoModules, match="loaded already with the latencies unknown and unknown, not 2000 ns"):
+        check_loaded(board, TimerLead(2000, 1000))  # pyright: ignore[reportArgumentType]
+    board.files["/proc/rtai/scheduler"] = printed
+    check_loaded(board, TimerLead(2000, 1000))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(NoModules, match="not 50000 ns and 1000 ns; unload them"):
+        check_loaded(board, TimerLead(50_000, 1000))  # pyright: ignore[reportArgumentType]
+    check_loaded(RtaiBoard(KERNEL), TimerLead(50_000, 1000))  # pyright: ignore[reportArgumentType]
 
 
 def test_a_step_says_how_early_timers_fire_or_the_first_load_does() -> None:
