@@ -25,7 +25,7 @@ def test_a_hog_of_higher_priority_and_page_faults_are_found_and_named(tmp_path: 
     done = rtgauge(
         "selftest", "--kinds", "hog,fault,irqs-off", "--count", 30, "--json", "--out", tmp_path / "records"
     )
-    assert done.returncode in {0, 1}, done.stderr
+    assert done.returncode in {0, 1, 4}, done.stderr
     check_published(done.stdout, "selftest")
     result = json.loads(done.stdout)
     for row in result["kinds"][:2]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli.options import RUNS, JsonAlone, Out, Target, WaitForLock, wait_s
-from rtgauge.errors import EXIT_FAILS, EXIT_INTERRUPTED, MeasureError
+from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, MeasureError
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Run
@@ -83,10 +83,11 @@ def selftest(
 
     \b
     Exit status:
-      0    all stalls were found, and at least 95 % of the causes are right
-      1    stalls were not found, or too many causes are wrong
+      0    of each kind, all stalls were found, and at least 95 % of the causes and sizes are right
+      1    a kind never came or was not found, or too many causes or sizes are wrong
       2    wrong input
-      3    could not measure
+      3    could not measure, or a measurement is invalid
+      4    the machine was too busy to tell
       130  interrupted
     """
     from rtgauge.cli.conclusion import settle, status
@@ -124,9 +125,11 @@ def selftest(
         print_self_test(result, Console())
         typer.echo(f"record  {path}")
     ended = status(record, problem)
-    if ended == EXIT_INTERRUPTED:
+    if ended != EXIT_OK:
         raise typer.Exit(ended)
-    raise typer.Exit(0 if result is not None and result.passed else EXIT_FAILS)
+    if result is not None and result.too_busy:
+        raise typer.Exit(EXIT_CANNOT_TELL)
+    raise typer.Exit(EXIT_OK if result is not None and result.passed else EXIT_FAILS)
 
 
 def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]]) -> None:

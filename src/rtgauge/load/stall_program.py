@@ -4,7 +4,9 @@
 The program runs on the target, and needs only its Python (3.8 or newer).
 
 It prints a line of JSON for each stall: the kind, and the times (ns of CLOCK_MONOTONIC, read by the program
-itself) between which it had the CPU.
+itself) between which it had the CPU. `before_ns` and `after_ns` say how much longer it may have had the CPU
+at the two ends, by the CPU time that the kernel counted. `inside_ns` is the part between the two readings
+that is not the stall.
 """
 
 import contextlib
@@ -55,9 +57,16 @@ def now_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-def tell(start_ns: int, end_ns: int) -> None:
+def tell(start_ns: int, end_ns: int, before_ns: int = 0, after_ns: int = 0, inside_ns: int = 0) -> None:
     """Print one stall."""
-    print(json.dumps({"kind": KIND, "cpu": CPU, "start_ns": start_ns, "end_ns": end_ns}), flush=True)
+    stall = {"kind": KIND, "cpu": CPU, "start_ns": start_ns, "end_ns": end_ns}
+    unknown = {"before_ns": before_ns, "after_ns": after_ns, "inside_ns": inside_ns}
+    print(json.dumps({**stall, **unknown}), flush=True)
+
+
+def cpu_ns() -> int:
+    """Return the CPU time (ns) of this thread."""
+    return time.thread_time_ns()
 
 
 def rest() -> float:
@@ -125,19 +134,22 @@ def echo() -> "tuple[int, int]":
     return ask, answer
 
 
-def stall_once(ask: int, answer: int) -> None:
+def stall_once(ask: int, answer: int, cpu_before_ns: int) -> None:
     """Compute above every other task, then wait for the child to leave the CPU. Sleeping or printing would
     keep the CPU longer than reported.
+
+    `cpu_before_ns`: the thread's CPU time before it could stall the CPU.
     """
-    start = now_ns()
+    start, cpu_start = now_ns(), cpu_ns()
     end = start + length_ns()
     os.write(ask, b"x")
     while now_ns() < end:
         pass
-    end = now_ns()
+    cpu_end, end = cpu_ns(), now_ns()
     os.read(answer, 1)
+    cpu_after = cpu_ns()
     set_priority(LOW_PRIORITY)
-    tell(start, end)
+    tell(start, end, cpu_start - cpu_before_ns, cpu_after - cpu_end)
 
 
 def hog() -> None:
@@ -147,8 +159,9 @@ def hog() -> None:
     while True:
         set_priority(LOW_PRIORITY)
         time.sleep(rest())
+        cpu_before = cpu_ns()
         set_priority(HOG_PRIORITY)
-        stall_once(ask, answer)
+        stall_once(ask, answer, cpu_before)
 
 
 def from_idle() -> None:
@@ -157,8 +170,9 @@ def from_idle() -> None:
     ask, answer = echo()
     while True:
         set_priority(HOG_PRIORITY)
+        cpu_before = cpu_ns()
         time.sleep(rest())
-        stall_once(ask, answer)
+        stall_once(ask, answer, cpu_before)
 
 
 def two_cpus() -> None:
@@ -178,10 +192,11 @@ def two_cpus() -> None:
     ask, answer = echo()
     while True:
         set_priority(HOG_PRIORITY)
+        cpu_before = cpu_ns()
         time.sleep(rest())
         if others:
             os.write(ask_other, b"x")
-        stall_once(ask, answer)
+        stall_once(ask, answer, cpu_before)
 
 
 def catch_up() -> None:
@@ -190,16 +205,16 @@ def catch_up() -> None:
     """
     name_self("rtgauge-catchup")
     set_priority(FAULT_PRIORITY)
-    start, end = now_ns(), 0
+    start, end, cpu_end = now_ns(), 0, 0
     while True:
         time.sleep(rest())
         if end:
-            tell(start, end)
+            tell(start, end, after_ns=cpu_ns() - cpu_end)
         time.sleep(0.001)  # A separate activation.
         start = now_ns()
         time.sleep(random.uniform(0, 4e-6))  # noqa: S311 - no secret
         compute(length_ns())
-        end = now_ns()
+        cpu_end, end = cpu_ns(), now_ns()
 
 
 def receivers_of_one_packet(count: int) -> "list[socket.socket]":
@@ -231,14 +246,17 @@ def softirq() -> None:
     while receivers:
         set_priority(LOW_PRIORITY)
         time.sleep(rest())
+        sent = now_ns()
         for _ in range(WARM):
+            sent = now_ns()
             sender.sendto(b"x", NOBODY)
+        way_ns = now_ns() - sent
         set_priority(HOG_PRIORITY)  # Otherwise the measured thread would run before the end is read.
         start = now_ns()
         sender.sendto(b"x", RECEIVERS)
         end = now_ns()
         set_priority(LOW_PRIORITY)
-        tell(start, end)
+        tell(start, end, inside_ns=way_ns)
 
 
 def timers() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from rtgauge.explain.trace.formats import Symbols
 from rtgauge.load import registry
 from rtgauge.load.load import LoadContext
 from rtgauge.load.stall import BY_MODULE, KINDS, MODULE, SHELL
+from rtgauge.record.model import ExplainReport, Mark, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import checksum
 from rtgauge.report.page import html
@@ -128,7 +129,7 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     text = console.file
     assert isinstance(text, io.StringIO)
     assert (
-        "The explanations are not right: of 2 injected stalls, 1 was found and 1 named correctly "
+        "The explanations are not right (hog): of 2 injected stalls, 1 was found and 1 named correctly "
         "(50%), 1 of them with the right size" in text.getvalue()
     )
     assert "Self test" in html(record)
@@ -136,18 +137,65 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     check_published(selftest_document(str(record.path), None).model_dump_json(), "selftest")
 
 
-def test_the_first_sentence_is_right_only_of_right_sizes() -> None:
-    def of(sizes_right: int) -> SelfTest:
-        return SelfTest(
-            [KindResult("hog", 73, 73, 73, sizes_right, 6_500, 9_000, 0, {"task rtgauge-hog": 73})], 0
-        )
+def kind_of(*, injected: int = 73, named: int = 73, sizes_right: int = 73, busy: str = "") -> KindResult:
+    """A kind of which every stall was found."""
+    answers = {"task rtgauge-hog": named}
+    return KindResult("hog", injected, injected, named, sizes_right, 6_500, 9_000, 0, answers, busy)
 
-    assert of(73).passed and of(36).passed
-    assert verdict_words(of(73)).startswith("The explanations are right: ")
-    assert verdict_words(of(36)).startswith(
-        "The explanations name the right causes, but not always the right size: "
+
+def test_each_kind_must_come_be_named_and_be_sized() -> None:
+    right = kind_of()
+    assert SelfTest([right], 0).passed
+    for wrong in (kind_of(injected=0, named=0, sizes_right=0), kind_of(named=0), kind_of(sizes_right=36)):
+        result = SelfTest([right, wrong], 0)
+        assert (result.passed, result.too_busy) == (False, False)
+    never = SelfTest([right, replace(kind_of(injected=0, named=0, sizes_right=0), kind="throttle")], 0)
+    assert verdict_words(never).startswith("The explanations are not right, and no stall came of throttle: ")
+    assert verdict_words(SelfTest([right], 0)).startswith("The explanations are right: ")
+    assert "73 named correctly (100%), 36 of them with the right size" in verdict_words(
+        SelfTest([kind_of(sizes_right=36)], 0)
     )
-    assert "73 named correctly (100%), 36 of them with the right size" in verdict_words(of(36))
+
+
+def test_a_busy_machine_is_not_a_wrong_explanation() -> None:
+    busy = SelfTest([kind_of(), kind_of(named=60, busy="9 latencies were not kept")], 0)
+    assert (busy.passed, busy.too_busy) == (False, True)
+    words = (
+        "The machine was too busy to tell whether the explanations are right (hog: 9 latencies were not kept)"
+    )
+    assert verdict_words(busy).startswith(words)
+    assert not SelfTest([kind_of(named=60, busy="busy"), kind_of(named=60)], 0).too_busy
+
+
+def test_a_changed_clock_makes_a_right_result_invalid() -> None:
+    result = SelfTest([kind_of()], 0, {}, {"hog": "clock-changed: tsc to hpet"})
+    assert (result.passed, result.too_busy) == (False, False)
+    assert verdict_words(result).startswith("The self test is invalid (hog: clock-changed: tsc to hpet)")
+
+
+def test_an_invalid_step_and_what_was_not_kept_are_part_of_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = record_of(tmp_path, "stall:hog:1", [stall("hog", -100, 495)], [story(500)])
+    monkeypatch.setattr(
+        "rtgauge.explain.analysis.selftest._measured", lambda _record, _step: (0, RELEASE * 2)
+    )
+    (step,) = record.steps
+    step.marks.append(Mark(name="clock-changed", severity=Severity.INVALID, detail="tsc to hpet"))
+    step.explain = ExplainReport(
+        events=[], moments=1, not_captured={"over_budget": 3}, copy_max_ns=1, buffer_kb=1
+    )
+    result = self_test(record)
+    assert result is not None
+    assert result.invalid == {"hog": "clock-changed: tsc to hpet"}
+    assert result.kinds[0].busy == "3 latencies were not kept"
+
+
+@pytest.mark.parametrize(("off_us", "right"), [(0, True), (25, True), (40, False), (-4, True)])
+def test_a_size_may_be_as_far_off_as_the_programs_clock_leaves_open(off_us: int, right: bool) -> None:
+    """The program may have had the CPU for 30 us after its last reading."""
+    known = replace(stall("hog", -100, 495 - off_us), after_ns=30_000)
+    assert judge_stall(known, [explained(500)], 200_000).size_right is right
 
 
 def test_stalls_from_outside_are_in_a_file_of_the_record(

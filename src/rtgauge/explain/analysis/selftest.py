@@ -6,7 +6,7 @@ It compares injected stalls (load/stall.py) with the explanations of their step.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,18 +18,23 @@ from rtgauge.explain.analysis.culprits import explained_steps, general
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
-from rtgauge.record.model import Step
+from rtgauge.record.marks import MarkKind, is_doubt
+from rtgauge.record.model import Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import damaged
 from rtgauge.record.windows import largest, least
 
 LOAD = "stall:"
+PROGRAMS = {"throttle": "rtgauge-fair"}
+"""Kind of stall -> the program whose time is the stall, if others may share it."""
 LOG = "load.log"
 OUTSIDE, OUTSIDE_LOG = "stopped", "stalls.ndjson"
 """The kind of stalls that the measuring side makes without a load, and the record's file that lists them."""
 ALL_CPUS = -1
 MOST_LOG = 16 * MIB
-NAMED_GOAL = 0.95
+NAMED_GOAL = SIZED_GOAL = 0.95
+OWN_SHARE = 0.25
+"""A machine is too busy to tell if it has so many latencies of its own per stall."""
 UNATTRIBUTED_GOAL_NS = 5_000
 LEAST_SIZE_NS, SIZE_SHARE = 5_000, 0.01
 """A size is right if it differs by at most the larger of 5 us and 1 %."""
@@ -59,13 +64,17 @@ class Injected:
     """A stall, whose program had the CPU from `start_ns` to `end_ns` (the target's CLOCK_MONOTONIC).
 
     If `cpu` is -1, all CPUs were stopped from outside: the length is exact, but the times are another
-    clock's.
+    clock's. `before_ns`, `after_ns`: how much longer the program may have had the CPU at the two ends.
+    `inside_ns`: the part between the two readings of the clock that is not the stall.
     """
 
     kind: str
     cpu: int
     start_ns: int
     end_ns: int
+    before_ns: int = 0
+    after_ns: int = 0
+    inside_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,8 +82,9 @@ class JudgedStall:
     """The judgement of one stall.
 
     `answer`: the culprit that the stall was attributed to; None if it was not found. `expected_ns`: how long
-    it delayed the latency. `found_ns`: the explained time from the stall's start or the release, if later, to
-    its end, interrupts included.
+    it delayed the latency, by the program's clock. `found_ns`: the explained time from the stall's start or
+    the release, if later, to its end, interrupts included. `size_error_ns`: the difference, beyond what the
+    program's clock leaves open.
     """
 
     injected: Injected
@@ -83,19 +93,21 @@ class JudgedStall:
     expected_ns: int
     found_ns: int
     unattributed_ns: int
+    size_error_ns: int = 0
 
     @property
     def size_right(self) -> bool:
         """Whether the found size is right within the larger of 5 us and 1 %."""
-        return self.answer is not None and abs(self.found_ns - self.expected_ns) <= max(
-            LEAST_SIZE_NS, SIZE_SHARE * self.expected_ns
-        )
+        tolerance_ns = max(LEAST_SIZE_NS, SIZE_SHARE * self.expected_ns)
+        return self.answer is not None and self.size_error_ns <= tolerance_ns
 
 
 @dataclass(frozen=True)
 class KindResult:
     """The results of all stalls of one kind. The sizes are None if no stall was named correctly, and the
     unattributed time is None if no stall was found.
+
+    `busy`: why the machine may have been too busy for a right result; empty if it was not.
     """
 
     kind: str
@@ -107,18 +119,33 @@ class KindResult:
     size_error_p95_ns: int | None
     unattributed_median_ns: int | None
     answers: dict[str, int]
+    busy: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether stalls came, all were found, 95 % are named, 95 % of these have the right size, and the
+        median unattributed time is at most 5 us.
+        """
+        return (
+            0 < self.injected == self.found
+            and self.named >= NAMED_GOAL * self.injected
+            and self.sizes_right >= SIZED_GOAL * self.named
+            and (self.unattributed_median_ns or 0) <= UNATTRIBUTED_GOAL_NS
+        )
 
 
 @dataclass(frozen=True)
 class SelfTest:
     """The confusion matrix by rows.
 
-    `others`: explained latencies that no stall caused. `not_tried`: kind -> why it was not tried.
+    `others`: explained latencies that no stall caused. `not_tried`: kind -> why it was not tried. `invalid`:
+    kind -> why its measurement is invalid.
     """
 
     kinds: list[KindResult]
     others: int
     not_tried: dict[str, str] = field(default_factory=dict[str, str])
+    invalid: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def injected(self) -> int:
@@ -142,10 +169,14 @@ class SelfTest:
 
     @property
     def passed(self) -> bool:
-        """Whether all stalls were found, 95 % named, and the median unattributed time is at most 5 us."""
-        small = all((kind.unattributed_median_ns or 0) <= UNATTRIBUTED_GOAL_NS for kind in self.kinds)
-        found = 0 < self.injected == self.found
-        return found and self.named >= NAMED_GOAL * self.injected and small
+        """Whether the results of all kinds are right, and no measurement is invalid."""
+        return bool(self.kinds) and not self.invalid and all(kind.is_right for kind in self.kinds)
+
+    @property
+    def too_busy(self) -> bool:
+        """Whether each result that is not right may be so because the machine was too busy."""
+        wrong = [kind for kind in self.kinds if not kind.is_right]
+        return not self.invalid and bool(wrong) and all(kind.busy for kind in wrong)
 
 
 _INJECTED = cache(lambda: TypeAdapter(Injected))
@@ -169,10 +200,18 @@ def injected_stalls(text: str) -> list[Injected]:
 def self_test(record: Record) -> SelfTest | None:
     """Judge all steps with stalls; None if the record has none. Raises RecordError for a damaged record."""
     judged: dict[str, list[JudgedStall]] = {}
-    others = 0
+    own: dict[str, int] = defaultdict(int)
+    busy: dict[str, list[str]] = defaultdict(list)
     outside = record.folder.file(OUTSIDE_LOG)
     all_steps = record.folder.has(OUTSIDE_LOG)
     steps = [step for step in record.steps if all_steps or stall_kind(step) is not None]
+    kinds = {step.id: stall_kind(step) or OUTSIDE for step in steps}
+    invalid = {
+        kinds[step.id]: f"{mark.name}: {mark.detail}"
+        for step in steps
+        for mark in step.marks
+        if mark.severity is Severity.INVALID
+    }
     for explained in explained_steps(record, steps):
         kind = stall_kind(explained.step) or OUTSIDE
         file = outside if kind == OUTSIDE else record.file(explained.step, LOG)
@@ -193,7 +232,10 @@ def self_test(record: Record) -> SelfTest | None:
         judged.setdefault(kind, []).extend(
             judge_stall(stall, explained.explanations, above) for stall in long_enough
         )
-        others += sum(not any(_overlap(known, stall) for stall in stalls) for known in explained.explanations)
+        own[kind] += sum(
+            not any(_overlap(known, stall) for stall in stalls) for known in explained.explanations
+        )
+        busy[kind] += _busy(explained.step)
     not_tried = {
         missing.what.partition(LOAD)[2].partition(" ")[0]: missing.reason
         for missing in record.run.left_out
@@ -201,7 +243,23 @@ def self_test(record: Record) -> SelfTest | None:
     }
     if not judged:
         return None
-    return SelfTest([_result(kind, stalls) for kind, stalls in judged.items()], others, not_tried)
+    for kind, stalls in judged.items():
+        if own[kind] > OWN_SHARE * max(len(stalls), 1):
+            busy[kind].append(f"it had {own[kind]} latencies of its own")
+    results = [
+        _result(kind, judged.get(kind, []), "; ".join(busy[kind])) for kind in dict.fromkeys(kinds.values())
+    ]
+    return SelfTest(results, sum(own.values()), not_tried, invalid)
+
+
+def _busy(step: Step) -> list[str]:
+    """Return why a step's machine was too busy to explain every latency."""
+    missing = 0 if step.explain is None else sum(step.explain.not_captured.values())
+    kept = [f"{missing} latencies were not kept"] if missing else []
+    return [
+        *kept,
+        *(mark.detail for mark in step.marks if mark.kind is MarkKind.STEAL and is_doubt(mark.severity)),
+    ]
 
 
 def _measured(record: Record, step: Step) -> tuple[int, int]:
@@ -234,12 +292,17 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
     function = FUNCTIONS.get(stall.kind)
     if function is not None:
         named = named and any(function in where.split(CALLED_BY) for part in own for where in part.where)
+    # Other tasks may also run while the thread is throttled.
+    own = [part for part in own if part.culprit.name == PROGRAMS.get(stall.kind)] or own
     spans = [span for part in own for span in part.spans]
     begin = best.moment.release_ns
-    if stall.start_ns > begin:
+    within = stall.start_ns > begin
+    if within:
         begin = min(start for start, _, _ in spans)
     found = max(end for _, end, _ in spans) - begin
-    return JudgedStall(stall, answer, named, expected, found, best.unattributed_ns)
+    most = expected + within * stall.before_ns + stall.after_ns
+    error = max(expected - stall.inside_ns - found, found - most, 0)
+    return JudgedStall(stall, answer, named, expected, found, best.unattributed_ns, error)
 
 
 def _middle(values: list[int], share: float) -> int | None:
@@ -247,11 +310,11 @@ def _middle(values: list[int], share: float) -> int | None:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
 
 
-def _result(kind: str, stalls: list[JudgedStall]) -> KindResult:
+def _result(kind: str, stalls: list[JudgedStall], busy: str) -> KindResult:
     found = [stall for stall in stalls if stall.answer is not None]
     right = [stall for stall in found if stall.named]
     answers = ("not found" if stall.answer is None else culprit_name(stall.answer) for stall in stalls)
-    errors = [abs(stall.found_ns - stall.expected_ns) for stall in right]
+    errors = [stall.size_error_ns for stall in right]
     return KindResult(
         kind,
         injected=len(stalls),
@@ -262,4 +325,5 @@ def _result(kind: str, stalls: list[JudgedStall]) -> KindResult:
         size_error_p95_ns=_middle(errors, 0.95),
         unattributed_median_ns=_middle([stall.unattributed_ns for stall in found], 0.5),
         answers=dict(Counter(answers).most_common()),
+        busy=busy,
     )

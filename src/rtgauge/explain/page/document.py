@@ -94,14 +94,19 @@ class ExplainDocument(Model):
 class SelfTestDocument(Model):
     """The document that `rtgauge selftest --json` prints.
 
-    `passed`: all stalls were found, 95 % were named, and the median unattributed time is at most 5 us.
+    `passed`: of each kind, stalls came and all were found, 95 % were named, 95 % of these have the right
+    size, and the median unattributed time is at most 5 us. `too_busy`: the machine was too busy to tell.
     """
 
     record: SystemText
     passed: bool
+    too_busy: bool = False
     kinds: list[KindResult] = Field(default_factory=list[KindResult])
     others: int = Field(default=0, description="number of explained latencies that no stall caused")
     not_tried: dict[str, str] = Field(default_factory=dict[str, str], description="kind -> why not tried")
+    invalid: dict[str, str] = Field(
+        default_factory=dict[str, str], description="kind -> why its measurement is invalid"
+    )
 
 
 def explained_document(record: str, steps: Sequence[ExplainedStep]) -> ExplainDocument:
@@ -113,7 +118,8 @@ def selftest_document(record: str, result: SelfTest | None) -> SelfTestDocument:
     """Return the judgement as a document. A `result` of None (nothing explained) has not passed."""
     if result is None:
         return SelfTestDocument(record=record, passed=False)
-    return SelfTestDocument.model_validate({"record": record, "passed": result.passed, **asdict(result)})
+    outcome = {"passed": result.passed, "too_busy": result.too_busy}
+    return SelfTestDocument.model_validate({"record": record, **outcome, **asdict(result)})
 
 
 def _step(explained: ExplainedStep) -> ExplainedStepEntry:

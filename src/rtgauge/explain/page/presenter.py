@@ -25,7 +25,7 @@ from rtgauge.explain.analysis.explanation import (
     sum_words,
     us,
 )
-from rtgauge.explain.analysis.selftest import NAMED_GOAL, KindResult, SelfTest, self_test
+from rtgauge.explain.analysis.selftest import KindResult, SelfTest, self_test
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure
 from rtgauge.record.model import Step
 from rtgauge.report.figures.vega import Figure
@@ -49,14 +49,20 @@ MOST_ANSWERS = 3
 
 def verdict_words(result: SelfTest) -> str:
     """Return the result of a self test in one sentence."""
-    sized = result.sizes_right >= NAMED_GOAL * result.named
-    word = (
-        "The explanations are right"
-        if result.passed and sized
-        else "The explanations name the right causes, but not always the right size"
-        if result.passed
-        else "The explanations are not right"
-    )
+    wrong = [kind for kind in result.kinds if not kind.is_right]
+    never = [kind.kind for kind in wrong if not kind.injected]
+    if result.passed:
+        word = "The explanations are right"
+    elif result.invalid:
+        kind, why = next(iter(result.invalid.items()))
+        word = f"The self test is invalid ({kind}: {why})"
+    elif result.too_busy:
+        reasons = "; ".join(f"{kind.kind}: {kind.busy}" for kind in wrong)
+        word = f"The machine was too busy to tell whether the explanations are right ({reasons})"
+    else:
+        failing = ", ".join(kind.kind for kind in wrong if kind.injected)
+        word = "The explanations are not right" + (f" ({failing})" if failing else "")
+        word += f", and no stall came of {', '.join(never)}" if never else ""
     share = format_share(result.named / result.injected) if result.injected else "none"
     latencies = "1 other latency" if result.others == 1 else f"{result.others} other latencies"
     others = f"; {latencies} of the machine's own" if result.others else ""
@@ -73,11 +79,12 @@ def selftest_grid(result: SelfTest) -> Table:
     notes = [
         (
             "size off: the difference between the explained and the injected size of the correctly named "
-            "stalls. size right: this difference is at most 5 us or 1 %, whichever is larger."
+            "stalls, beyond what the injector's clock leaves open. size right: this difference is at most the "
+            "larger of 5 us and 1 %."
         ),
         (
-            "All stalls should be found, and 95 % named correctly; the median unattributed time should be at "
-            "most 5 us."
+            "Of each kind, all stalls should be found, 95 % named correctly, and 95 % of these have the "
+            "right size; the median unattributed time should be at most 5 us."
         ),
         *(f"{kind} was not tried: {reason}." for kind, reason in result.not_tried.items()),
     ]
