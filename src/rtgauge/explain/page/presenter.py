@@ -79,8 +79,8 @@ def selftest_grid(result: SelfTest) -> Table:
     notes = [
         (
             "size off: the difference between the explained and the injected size of the correctly named "
-            "stalls, beyond what the injector's clock leaves open. size right: this difference is at most the "
-            "larger of 5 us and 1 %."
+            "stalls, beyond what the injector's clock leaves open. size right: this difference is at most "
+            "the larger of 5 us and 1 %."
         ),
         (
             "Of each kind, all stalls should be found, 95 % named correctly, and 95 % of these have the "
