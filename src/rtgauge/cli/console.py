@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Iterable
 
@@ -11,13 +13,24 @@ from rich.segment import Segment
 
 from rtgauge.escape import escaped
 
+SIZE = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without a COLUMNS or LINES that is not a size; 0 means that it is unknown."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"COLUMNS", "LINES"} or SIZE.fullmatch(value)
+    }
+
 
 class Console(rich.console.Console):
     """A console on standard output, or on standard error."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         stream = sys.stderr if stderr else sys.stdout
-        super().__init__(file=getattr(stream, "unescaped", stream), stderr=stderr)
+        super().__init__(file=getattr(stream, "unescaped", stream), stderr=stderr, _environ=_environment())
 
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None

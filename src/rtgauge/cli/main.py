@@ -13,6 +13,7 @@ import platform
 import re
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -23,8 +24,9 @@ import typer
 
 from rtgauge.cli.lazy_group import LazyGroup
 from rtgauge.cli.live import with_addresses
+from rtgauge.cli.memory_limit import check_libraries
 from rtgauge.cli.stdio import make_patient
-from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, RtgaugeError
+from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, InputError, RtgaugeError
 from rtgauge.escape import one_line
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -96,6 +98,10 @@ def _clear_errors() -> Generator[None]:
         yield
     except KeyboardInterrupt:
         raise RtgaugeError("interrupted", EXIT_INTERRUPTED) from None
+    except MemoryError:
+        raise RtgaugeError(
+            "there is not enough memory: free some, or raise the limit with ulimit -v"
+        ) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         raise RtgaugeError(f"{where}{error.strerror or error}", EXIT_CANNOT_MEASURE) from error
@@ -209,6 +215,17 @@ def _instead(command: str, message: str) -> str:
     return ""
 
 
+def _check_date() -> None:
+    """Refuse a SOURCE_DATE_EPOCH that is no time, because libraries fail at it. Raises InputError."""
+    date = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    try:
+        time.gmtime(int(date))
+    except (ValueError, OverflowError, OSError):
+        raise InputError(
+            f"SOURCE_DATE_EPOCH={date!r} is not a time in seconds: unset it, or correct it"
+        ) from None
+
+
 def main() -> None:
     """Run the command line. Every error becomes one line that begins with `rtgauge: `, and an exit status.
 
@@ -220,8 +237,10 @@ def main() -> None:
     atexit.register(gc.freeze)
     make_patient()
     os.umask(os.umask(0o077) | 0o002)  # what rtgauge writes is never writable by everyone
+    check_libraries()
     try:
         with _clear_errors():
+            _check_date()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, signal.default_int_handler)

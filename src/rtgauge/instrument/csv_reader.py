@@ -18,6 +18,8 @@ from rtgauge.instrument.edges import open_edges
 
 BLOCK_BYTES = 32 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024
+MOST_VOLTS = 1e30
+"""The largest level, so that levels can be subtracted. A row with a larger one is unreadable."""
 
 Floats = NDArray[np.float64]
 
@@ -104,18 +106,20 @@ def read_samples(
             frame = frame.with_columns(column.cast(pl.Float64, strict=False))
         table = frame.select(names[place] for place in wanted).to_numpy().T.astype(np.float64)
         count = table.shape[1]
-        if layout.time_place is None:
-            times_ns = layout.start_ns + (layout.increment_ns or 0.0) * np.arange(
-                row, row + count, dtype=np.float64
-            )
-            values = table
-        else:
-            times_ns = table[0] * layout.time_scale_ns
-            values = table[1:]
+        with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is unreadable
+            if layout.time_place is None:
+                times_ns = layout.start_ns + (layout.increment_ns or 0.0) * np.arange(
+                    row, row + count, dtype=np.float64
+                )
+                values = table
+            else:
+                times_ns = table[0] * layout.time_scale_ns
+                values = table[1:]
+            volts = values * np.asarray(scales)[:, None]
         row += count
-        readable = np.isfinite(times_ns) & np.isfinite(values).all(axis=0)
+        readable = np.isfinite(times_ns) & (np.abs(volts) < MOST_VOLTS).all(axis=0)
         yield Samples(
             times_ns[readable],
-            values[:, readable] * np.asarray(scales)[:, None],
+            volts[:, readable],
             int(count - np.count_nonzero(readable)),
         )

@@ -21,6 +21,8 @@ from rtgauge.instrument.messages import Answer, Edges
 from rtgauge.instrument.vcd import BLOCK_BYTES as VCD_BLOCK_BYTES
 from rtgauge.instrument.vcd import VcdHeader, read_changes, read_header
 
+MOST_NS = 100 * 365 * 86_400 * 1e9
+"""The latest time, so that times and their distances fit into 64 bits."""
 _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|var)\b")
 
 
@@ -182,6 +184,11 @@ class EdgeFile:
                     "file of its own"
                 )
                 raise InputError(f"{self.path.name}: {backwards}")
+            if max(-samples.times_ns[0], samples.times_ns[-1]) > MOST_NS:
+                raise InputError(
+                    f"{self.path.name}: its times reach beyond 100 years; if their unit is wrong, give "
+                    f"--time-unit"
+                )
             last_ns = float(samples.times_ns[-1])
             each = zip(slicers, samples.values, strict=True)
             edges = [slicer.add(samples.times_ns, values) for slicer, values in each]

@@ -47,8 +47,8 @@ class TuneWish(Model):
     pid: int | None = Field(default=None, description="the watched program; None: a probe is measured")
     choices: list[Choice]
     daemons: list[str] = Field(default=[], description="running daemons that would change a value back")
-    loads: list[str]
-    confirm_loads: list[str]
+    loads: list[str] = Field(min_length=1)
+    confirm_loads: list[str] = Field(min_length=1)
     most_runs: int = Field(description="the budget, in runs")
     run_s: float = Field(description="estimated length of a run")
     fewer: dict[str, dict[str, str]] = Field(

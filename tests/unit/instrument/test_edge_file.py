@@ -515,6 +515,22 @@ def _read_all(path: Path) -> None:
         assert str(error)
 
 
+@pytest.mark.parametrize("last", ["1e308", "1e290", "4e18", "-1e308"])
+def test_times_beyond_64_bits_are_refused(tmp_path, last):
+    text = "Time [ns],Channel 0\n" + "".join(f"{i},{i % 2}\n" for i in range(40))
+    begin, _, rest = text.partition("0,0\n")
+    text = f"{begin}{last},0\n{rest}" if last.startswith("-") else f"{text}{last},0\n"
+    with pytest.raises(InputError, match="beyond 100 years"):
+        list(_file(tmp_path, text).edges([0]))
+
+
+def test_levels_that_cannot_be_subtracted_are_unreadable(tmp_path):
+    rows = "".join(f"{i},{i % 2},0\n" for i in range(40))
+    file = _file(tmp_path, f"Time [ns],CH1 (V),CH2 (V)\n{rows}40,1e308,0\n41,-1e308,0\n")
+    (block,) = file.edges([0])
+    assert (len(block.times_ns), file.unreadable) == (39, 2)
+
+
 def test_the_layout_of_a_head_that_is_cut_in_a_character():
     text = ("Zeit;Kanal µ\n" + "1,5;2,5\n2,5;3,5\n" * 10).encode()
     layout = find_layout(text, whole=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.plan import Plan
 from rtgauge.record.alternation import BLOCK
 from rtgauge.record.model import (
@@ -30,7 +30,7 @@ from rtgauge.tune.refused import refused_in
 from rtgauge.tune.result import TuneOutcome, TuneResult
 from rtgauge.tune.search import Found, Visit
 from rtgauge.tune.study import Played, next_runs, play, seen_of, value_ns, with_more_budget
-from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan
+from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan, wish_of
 from rtgauge.units import NS_PER_S, parse_duration_ns
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from tests.unit import records
@@ -75,6 +75,13 @@ def planned(requirement: str = "period=1ms latency<=100us", *names: str, **chang
     return tune_plan(
         parse_requirement(requirement), candidates(*names or ("thp", "ksm")), **{**options, **changes}
     )
+
+
+@pytest.mark.parametrize("name", ["loads", "confirm_loads"])
+def test_a_record_without_loads_is_damaged(name: str) -> None:
+    run = Run.model_construct(id="a", plan={"tune": {**planned().written["tune"], name: []}})
+    with pytest.raises(RecordError, match="does not say what it tunes"):
+        wish_of(run)
 
 
 def test_the_first_run_is_the_machine_as_it_is_explained() -> None:
