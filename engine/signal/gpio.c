@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -33,12 +35,35 @@ static inline int ask(int fd, unsigned long request, void *argument)
 	return ioctl(fd, request, argument);
 }
 
+/* Whether the device is one of the kernel's GPIO driver. Opening another may do something: a watchdog starts
+   its countdown to a reboot. */
+static bool is_chip(const struct stat *device)
+{
+	FILE *devices = fopen("/proc/devices", "re");
+	char line[128], name[32];
+	unsigned int number;
+	bool found = false;
+
+	if (!devices)
+		return true; /* without /proc, only the ioctl can tell */
+	while (!found && fgets(line, sizeof(line), devices) && strncmp(line, "Block", 5))
+		found = sscanf(line, "%u %31s", &number, name) == 2 && !strcmp(name, "gpiochip") &&
+			number == major(device->st_rdev);
+	fclose(devices);
+	return found;
+}
+
 static int open_chip(struct chip *chip)
 {
 	char path[GPIO_TEXT + 8];
 	struct gpiochip_info info;
+	struct stat device;
 
 	snprintf(path, sizeof(path), "%s%.63s", chip->spec->chip[0] == '/' ? "" : "/dev/", chip->spec->chip);
+	chip->fd = -1;
+	if (!stat(path, &device) && !(S_ISCHR(device.st_mode) && is_chip(&device)))
+		return error_line(STATUS_CANNOT_MEASURE, "path",
+				  "%s is not a GPIO chip; ls /dev/gpiochip* shows which there are", path);
 	chip->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (chip->fd < 0 && (errno == EACCES || errno == EPERM))
 		return error_line(

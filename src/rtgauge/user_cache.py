@@ -52,8 +52,8 @@ def check_private(path: Path) -> Path:
     reason = open_to_others(path)
     if reason is not None:
         raise MeasureError(
-            f"{path} is not used, because {reason}; set XDG_CACHE_HOME and XDG_DATA_HOME to folders of your "
-            "own, or remove that permission (chmod go-w)"
+            f"{path} is not used, because {reason}; set XDG_CACHE_HOME, XDG_DATA_HOME and XDG_STATE_HOME to "
+            "folders of your own, or remove that permission (chmod go-w)"
         )
     return path
 

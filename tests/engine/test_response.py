@@ -5,10 +5,12 @@ tracepoints.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
 import struct
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -372,6 +374,20 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
 )  # fmt: skip
 def test_what_is_refused(engine: Path, code: str, status: int, words: list[str], said: str) -> None:
     assert said in refused(engine, code, status, "response", "--go", f"--policy={POLICY}", *words)
+
+
+def test_what_is_no_gpio_chip_is_not_opened(engine: Path) -> None:
+    """To open a watchdog starts a countdown to a reboot. Here opening would break a lease (fcntl(2))."""
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    with tempfile.NamedTemporaryFile() as file:  # a chip's name has at most 63 characters
+        try:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            path = f"--path=gpio:{file.name}:1,2"
+            said = refused(engine, "path", 3, "response", "--go", f"--policy={POLICY}", path, "--role=slave")
+            assert fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_WRLCK
+        finally:
+            signal.signal(signal.SIGIO, before)
+    assert "is not a GPIO chip" in said
 
 
 @pytest.mark.root

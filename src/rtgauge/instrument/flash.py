@@ -8,18 +8,20 @@ import time
 from pathlib import Path
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.input_file import MIB, read_regular
 
 UF2_MAGIC = b"UF2\n\x57\x51\x5d\x9e"
 FAMILY_RP2040 = 0xE48B_FF56
 BLOCK = 512
+MOST_UF2 = 32 * MIB
 DRIVE_LABEL = "RPI-RP2"
 BY_LABEL = Path("/dev/disk/by-label") / DRIVE_LABEL
 
 
-def check_uf2(path: Path) -> None:
-    """Raise InputError if the file is not a UF2 file for the RP2040."""
+def check_uf2(path: Path) -> bytes:
+    """Return the content of a UF2 file for the RP2040. Raises InputError for another file."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path, MOST_UF2)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     if (
@@ -36,6 +38,7 @@ def check_uf2(path: Path) -> None:
             f"{path} is firmware for a processor other than the RP2040; build the right firmware with: make "
             f"firmware"
         )
+    return data
 
 
 def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
@@ -47,7 +50,7 @@ def drives(mounts: Path = Path("/proc/self/mounts")) -> list[Path]:
             continue
         point = Path(fields[1].encode().decode("unicode_escape"))
         try:
-            if DRIVE_LABEL in (point / "INFO_UF2.TXT").read_text(errors="replace"):
+            if DRIVE_LABEL.encode() in read_regular(point / "INFO_UF2.TXT", MIB):
                 mounted.append(point)
         except OSError:
             continue
@@ -86,10 +89,11 @@ def flash(uf2: Path, drive: Path) -> None:
 
     Raises InputError for a wrong file, MeasureError if copying fails.
     """
-    check_uf2(uf2)
+    data = check_uf2(uf2)
     try:
-        with (drive / uf2.name).open("wb") as target:
-            target.write(uf2.read_bytes())
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(drive / uf2.name, flags, 0o644), "wb") as target:  # noqa: PTH123 - a descriptor
+            target.write(data)
             target.flush()
             os.fsync(target.fileno())
     except OSError as error:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +77,10 @@ class SerialLink:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        if not _is_port(path):
+            raise MeasureError(
+                f"{path} is not a serial port; see the instruments with: rtgauge instrument list"
+            )
         try:
             # The speed has no effect over USB.
             self._port = serial.Serial(path, 115200, timeout=0, write_timeout=2, exclusive=True)
@@ -107,6 +113,21 @@ class SerialLink:
     def close(self) -> None:
         """Close the port."""
         self._port.close()
+
+
+def _is_port(path: str) -> bool:
+    """Return whether the path is a serial port or pseudo-terminal, or is missing.
+
+    A plan may name any device, and opening some has an effect: a watchdog starts its countdown to a reboot.
+    """
+    try:
+        about = Path(path).stat()
+        # Each line has the name, the default node, the major number, the minor numbers and the type.
+        drivers = Path("/proc/tty/drivers").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return True  # opening it says why it cannot be used
+    majors = {words[2] for line in drivers if len(words := line.split()) > 3}
+    return stat.S_ISCHR(about.st_mode) and str(os.major(about.st_rdev)) in majors
 
 
 def _reason(error: Exception, path: str) -> str:

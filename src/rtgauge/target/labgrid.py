@@ -33,9 +33,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from rtgauge.errors import InputError, LockedError, MeasureError
+from rtgauge.record.own_folder import OwnFolder
 from rtgauge.target import serial_console
 from rtgauge.target.address import HOST, USER
 from rtgauge.target.serial_console import Console
+from rtgauge.user_cache import private_folder
 
 CLIENT = "labgrid-client"
 CLIENT_S = 60.0
@@ -148,7 +150,8 @@ class Holder:
 
         Raises MeasureError, InputError.
         """
-        if self.folder:
+        own = bool(self.folder) and _is_own(Path(self.folder))
+        if own:
             serial_console.wait_for_end(Path(self.folder))
         for line in self.client("who").splitlines()[1:]:
             user, host, place, *_ = [*line.split(), "", "", ""]
@@ -156,13 +159,22 @@ class Holder:
                 self.client("-p", place, "release-from", self.identity)
         for token in self.reservations():
             self.client("cancel-reservation", token)
-        if self.folder:
+        if own:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def reservations(self) -> dict[str, str]:
         """Return this holder's reservations as token -> state. Raises MeasureError, InputError."""
         found = RESERVATION.finditer(self.client("reservations"))
         return {each["token"]: each["state"] for each in found if each["owner"] == self.identity}
+
+
+def _is_own(folder: Path) -> bool:
+    """Return whether this user made the folder. After a boot, another user may have made one of this name."""
+    try:
+        OwnFolder.existing(folder).close()
+    except OSError:
+        return False
+    return True
 
 
 def journal_folder() -> Path:
@@ -179,8 +191,7 @@ class Places:
 
         Raises MeasureError, InputError, OSError.
         """
-        folder = journal_folder()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = private_folder(journal_folder())
         release_abandoned(folder)
         self._holder = Holder.new()
         self._holder.client("who")  # fails early if the coordinator does not answer

@@ -43,6 +43,30 @@ def test_firmware_goes_to_the_drive_and_nothing_else_does(tmp_path):
         flash.flash(tmp_path / "none.uf2", drive)
 
 
+def test_firmware_follows_no_link_on_the_drive(tmp_path):
+    (tmp_path / "a.uf2").write_bytes(_uf2())
+    drive = tmp_path / "drive"
+    drive.mkdir()
+    (drive / "INFO_UF2.TXT").write_text("Board-ID: RPI-RP2\n")
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (drive / "a.uf2").symlink_to(victim)
+    with pytest.raises(MeasureError, match="could not be written"):
+        flash.flash(tmp_path / "a.uf2", drive)
+    assert victim.read_text() == "precious"
+    os.mkfifo(tmp_path / "pipe.uf2")
+    with pytest.raises(InputError, match="not a regular file"):
+        flash.flash(tmp_path / "pipe.uf2", drive)
+
+
+def test_a_device_that_is_no_serial_port_is_not_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(link.serial, "Serial", lambda *_, **__: pytest.fail("it was opened"))
+    (tmp_path / "file").write_text("x")
+    for path in ("/dev/null", "/dev/zero", tmp_path, tmp_path / "file"):
+        with pytest.raises(MeasureError, match="is not a serial port"):
+            link.SerialLink(str(path))
+
+
 def test_instruments_by_path_and_id(monkeypatch):
     def port(device, serial_number, vid=0x1209, product="rtgauge instrument"):
         return SimpleNamespace(device=device, serial_number=serial_number, vid=vid, pid=1, product=product)
