@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,11 @@ from rtgauge.analysis.spikes import step_words
 from rtgauge.cli.explain import explain
 from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.analysis.attribution import explain as explain_moment
-from rtgauge.explain.analysis.culprits import blame_of, explained_steps
+from rtgauge.explain.analysis.culprits import ExplainedStep, blame_of, explained_steps
 from rtgauge.explain.analysis.explanation import Kind
 from rtgauge.explain.page.document import explained_document
 from rtgauge.explain.page.presenter import print_latencies
-from rtgauge.explain.trace.formats import TraceFormats
+from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Mark, Outlier, Severity
@@ -100,7 +101,7 @@ def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path
     text = shown(Record.open(path))
     assert "1. task hog: 100% of outliers, 97.9% of their time, worst 2,392.7 us" in text
     assert (
-        "worst explained: 2,444.631 us on CPU 0: 2,392.723 us task hog (real-time priority 90, pid 28716) ran"
+        "worst explained latency: 2,444.631 us on CPU 0: 2,392.723 us task hog (real-time priority 90, pid 28716) ran"
         in text
     )
     assert (
@@ -122,7 +123,20 @@ def test_the_largest_finding_of_the_step_that_decides_comes_first(path: Path) ->
         names = [text.index(f"{load}: {count} explained") for load, count in LOADS]
         assert names.index(min(names)) == number
         first = text[min(names) :].splitlines()[1]
-        assert first.strip().startswith(f"worst explained: {('2,444.631', '212.125')[number]} us")
+        assert first.strip().startswith(f"worst explained latency: {('2,444.631', '212.125')[number]} us")
+
+
+def test_latency_and_response_of_one_activation_are_one_explanation(path: Path) -> None:
+    record = Record.open(path)
+    (step, *_) = record.steps
+    latency, response = by_irq(80.5), replace(by_irq(212.125), series=1)
+    step.series.append(step.series[0].model_copy(update={"series": 1, "metric": "response"}))
+    both = ExplainedStep(
+        step, [explain_moment(moment, Symbols((), ())) for moment in (latency, response)], Symbols((), ())
+    )
+    (shown_one,) = both.activations
+    assert (shown_one.latency_ns, both.metric(shown_one)) == (212_125, "response")
+    assert sum(ranked.ns for ranked in both.culprits) == 212_125
 
 
 def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:

@@ -54,8 +54,30 @@ class ExplainedStep:
 
     @property
     def all(self) -> list[Explanation]:
-        """The explained latencies, then the sleeps."""
-        return [*self.explanations, *self.blocked]
+        """The explained activations, then the sleeps."""
+        return [*self.activations, *self.blocked]
+
+    @property
+    def activations(self) -> list[Explanation]:
+        """Each explained activation once: without its latency if its response, which contains it, is
+        explained.
+        """
+        places = [(known.moment.thread, known.moment.release_ns) for known in self.explanations]
+        responses = {
+            place
+            for place, known in zip(places, self.explanations, strict=True)
+            if self.metric(known) == "response"
+        }
+        return [
+            known
+            for place, known in zip(places, self.explanations, strict=True)
+            if place not in responses or self.metric(known) == "response"
+        ]
+
+    def metric(self, explanation: Explanation) -> str:
+        """Return which quantity was explained, such as "response"."""
+        metrics = {summary.series: summary.metric for summary in self.step.series}
+        return metrics.get(explanation.moment.series, "latency")
 
     @property
     def worst(self) -> Explanation | None:
@@ -352,7 +374,10 @@ def blame_of(record: Record, step: Step, requirement: Requirement) -> Blame | No
     """
     if MOMENTS not in step.checksums:
         return None
-    explained = [known for each in explained_steps(record, [step]) for known in each.all]
+    (each,) = explained_steps(record, [step])
+    explained = [known for known in each.explanations if each.metric(known) == requirement.metric] or each.all
+    if requirement.metric == "response":
+        explained = [*explained, *each.blocked]
     late = [known for known in explained if known.latency_ns > requirement.bound_ns]
     ranked = next(iter(ranked_culprits(late or explained)), None)
     if ranked is None:

@@ -142,6 +142,7 @@ class ExplainedView:
     worst: str | None
     parts: list[tuple[str, str]]
     sum: str | None
+    metric: str
     figure: str | None
     all: list[str]
     blocked: list[str]
@@ -181,14 +182,14 @@ def _rows(
 
 def _summary(explained: ExplainedStep) -> str:
     """Return "12 latencies explained, 2 of them only partly; unattributed at most 3.1 us"."""
-    count = len(explained.explanations)
+    count = len(explained.activations)
     if count == 0:
         return "no latency is explained, because none was recorded with its events"
-    partly = sum(bool(known.doubts) for known in explained.explanations)
+    partly = sum(bool(known.doubts) for known in explained.activations)
     text = f"{plural(count, 'latency') if count == 1 else f'{count} latencies'} explained"
     if partly:
         text += f", {partly} of them only partly"
-    most = max(known.unattributed_ns for known in explained.explanations)
+    most = max(known.unattributed_ns for known in explained.activations)
     return f"{text}; unattributed at most {us(most)} us"
 
 
@@ -202,8 +203,9 @@ def _view(explained: ExplainedStep, view: RecordView, name: str, drawn: Containe
         worst=None if worst is None else sentence(worst),
         parts=[] if worst is None else [(us(part.ns), part_words(part)) for part in worst.parts],
         sum=None if worst is None else us(worst.latency_ns),
+        metric="latency" if worst is None else explained.metric(worst),
         figure=figure if figure in drawn else None,
-        all=[sentence(known) for known in sorted(explained.explanations, key=_size)],
+        all=[sentence(known) for known in sorted(explained.activations, key=_size)],
         blocked=[sentence(known) for known in _longest_blocked(explained)],
     )
 
@@ -227,7 +229,11 @@ def _findings(explained: ExplainedStep) -> list[tuple[str, Explanation]]:
     """Return the worst latency and each thread's longest waits, in words, the longest first. Only explained
     ones are known; the step may have longer ones.
     """
-    worst = [] if explained.worst is None else [("worst explained", explained.worst)]
+    worst = (
+        []
+        if explained.worst is None
+        else [(f"worst explained {explained.metric(explained.worst)}", explained.worst)]
+    )
     waits = [
         (
             f"longest explained {'priority inversion' if known.moment.is_blocked else 'wait for a thread'}",
@@ -279,7 +285,7 @@ class ExplainedPresenter(Presenter):
         explained = explained_steps(view.record, steps)
         if not explained:
             return None
-        together = ranked_culprits(known for step in explained for known in step.explanations)
+        together = ranked_culprits(known for step in explained for known in step.activations)
         together = together if len(explained) > 1 else []
         views = [_view(known, view, names.get(known.step.id, known.step.id), drawn) for known in explained]
         rows = _rows(together, view, None, most=MOST_ON_PAGE, least=LEAST_SHARE)
@@ -335,7 +341,7 @@ def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: C
     for explained in steps:
         name = names.get(explained.step.id, explained.step.id)
         console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
-        for known in [*sorted(explained.explanations, key=_size), *sorted(explained.blocked, key=_size)]:
+        for known in [*sorted(explained.activations, key=_size), *sorted(explained.blocked, key=_size)]:
             print_text(console, sentence(known), 2)
             print_text(console, sum_words(known), 5, style="dim")
         console.print()
