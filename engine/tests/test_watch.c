@@ -1,217 +1,321 @@
 // SPDX-License-Identifier: MIT
-/* watch: activations from wake-ups and switches, threads from /proc. */
+/* watch: cycles from the events of a thread, threads from /proc. */
 #include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "probes/watch/activations.h"
 #include "probes/watch/blocking_calls.h"
+#include "probes/watch/cycles.h"
+#include "probes/watch/grid.h"
 #include "probes/watch/threads.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 
 #define TID 7
 
-static struct watch_activation activation;
-static bool preempted;
+#define PERIOD INT64_C(1000000)
+#define BEGIN INT64_C(5000000000)
 
-static bool waking_from(struct watch_track *track, int64_t time_ns, int cpu, pid_t current)
+/* A thread on CPU 0, and what the model made of its events. */
+struct loop {
+	struct waits waits;
+	struct cycles cycles;
+	struct clock_offsets offsets;
+	int64_t begun, done, overruns, unknown, latency_ns, response_ns, at_least_ns, certain;
+};
+
+static void take(void *user, enum cycle_news news, const struct activation *a)
 {
-	const struct sched_event event = {
-		.time_ns = time_ns, .kind = SCHED_WAKING, .to = TID, .cpu = cpu, .current = current};
+	struct loop *loop = user;
 
-	return watch_track_event(track, &event, &activation, &preempted);
+	loop->begun += news == CYCLE_BEGUN;
+	loop->done += news == CYCLE_DONE;
+	loop->overruns += news == CYCLE_OVERRUN;
+	loop->unknown += news == CYCLE_UNKNOWN_RELEASE;
+	if (news == CYCLE_BEGUN)
+		loop->latency_ns = a->start_ns - a->release_ns;
+	if (news == CYCLE_DONE) {
+		loop->response_ns = a->end_ns - a->release_ns;
+		loop->certain += a->certain;
+	}
+	if (news == CYCLE_OVERRUN)
+		loop->at_least_ns = a->at_least_ns;
 }
 
-static bool waking(struct watch_track *track, int64_t time_ns)
+static void give(struct loop *loop, struct sched_event event)
 {
-	return waking_from(track, time_ns, 0, 1);
+	event.to = event.kind == SCHED_SWITCH ? event.to : TID;
+	if (event.kind != SCHED_WAKING && event.kind != SCHED_SWITCH)
+		event.current = TID;
+	switch (waits_take(&loop->waits, &event, &loop->offsets)) {
+	case NEWS_ENTERED:
+		cycles_enter(&loop->cycles, &loop->waits.now);
+		break;
+	case NEWS_RETURNED:
+		cycles_return(&loop->cycles, &loop->waits, &loop->waits.now);
+		break;
+	default:
+		break;
+	}
 }
 
-static bool runs(struct watch_track *track, int64_t time_ns, int cpu)
+static void enters(struct loop *loop, int64_t time_ns, long number, uint64_t object)
 {
-	const struct sched_event event = {
-		.time_ns = time_ns, .kind = SCHED_SWITCH, .from = 1, .to = TID, .cpu = cpu};
-
-	return watch_track_event(track, &event, &activation, &preempted);
+	give(loop, (struct sched_event){.kind = SCHED_SYSCALL,
+					.time_ns = time_ns,
+					.call = {.number = number, .arguments = {object}}});
 }
 
-static bool leaves(struct watch_track *track, int64_t time_ns, bool runnable)
+static void arms(struct loop *loop, int64_t time_ns, int64_t expiry_ns)
 {
-	const struct sched_event event = {
-		.time_ns = time_ns, .kind = SCHED_SWITCH, .from = TID, .to = 1, .runnable = runnable};
-
-	return watch_track_event(track, &event, &activation, &preempted);
+	give(loop, (struct sched_event){.kind = SCHED_TIMER,
+					.time_ns = time_ns,
+					.expiry_ns = expiry_ns,
+					.timer = 1,
+					.use = USE_TIME_OUT});
 }
 
-static void an_activation_is_from_the_wake_up_to_the_sleep(void **state)
+static void leaves(struct loop *loop, int64_t time_ns, int64_t result)
 {
-	struct watch_track track = {.tid = TID};
+	give(loop, (struct sched_event){.kind = SCHED_RETURN, .time_ns = time_ns, .result = result});
+}
+
+static void off(struct loop *loop, int64_t time_ns)
+{
+	give(loop, (struct sched_event){
+			   .kind = SCHED_SWITCH, .time_ns = time_ns, .from = TID, .to = 1, .sleeps = true});
+}
+
+static void on(struct loop *loop, int64_t time_ns)
+{
+	give(loop, (struct sched_event){.kind = SCHED_SWITCH, .time_ns = time_ns, .from = 1, .to = TID});
+}
+
+static void wakes(struct loop *loop, int64_t time_ns, pid_t current, bool hardirq)
+{
+	give(loop, (struct sched_event){
+			   .kind = SCHED_WAKING, .time_ns = time_ns, .current = current, .hardirq = hardirq});
+}
+
+static void begin_loop(struct loop *loop)
+{
+	const struct cycle_wish wish = {.call = -1, .fd = -1};
+
+	*loop = (struct loop){0};
+	waits_begin(&loop->waits, TID, true);
+	cycles_begin(&loop->cycles, &wish, take, loop);
+}
+
+/* Sleeps until the expiry, and returns 20 us later. */
+static void sleeps_until(struct loop *loop, int64_t now_ns, int64_t expiry_ns)
+{
+	enters(loop, now_ns, SYS_clock_nanosleep, 1);
+	arms(loop, now_ns + 200, expiry_ns);
+	off(loop, now_ns + 1000);
+	wakes(loop, expiry_ns + 10000, 1, true);
+	on(loop, expiry_ns + 15000);
+	leaves(loop, expiry_ns + 20000, 0);
+}
+
+/* Runs 100 cycles of 1 ms with 100 us of work, and lets the model choose. */
+static int64_t learn(struct loop *loop)
+{
+	int64_t now_ns = BEGIN;
+
+	for (int i = 1; i <= 100; i++) {
+		sleeps_until(loop, now_ns, BEGIN + i * PERIOD);
+		now_ns = BEGIN + i * PERIOD + 120000 + i % 7 * 1000;
+	}
+	assert_true(cycles_learn(&loop->cycles, &loop->waits, false));
+	assert_int_equal(loop->cycles.model.kind, CYCLE_PERIODIC);
+	assert_int_equal((int64_t)(loop->cycles.model.grid.period_ns + 0.5), PERIOD);
+	return now_ns;
+}
+
+static void a_cycle_is_from_the_release_to_the_next_wait(void **state)
+{
+	struct loop loop;
+	int64_t now_ns;
 
 	(void)state;
-	assert_false(waking(&track, 100));
-	assert_true(runs(&track, 130, 3));
-	assert_int_equal(activation.start_ns - activation.release_ns, 30);
-	assert_int_equal(activation.cpu, 3);
-	assert_int_equal(activation.period_ns, 0);
-	assert_false(activation.done);
-	assert_false(leaves(&track, 150, true));
-	assert_true(preempted);
-	assert_false(runs(&track, 190, 2));
-	assert_true(leaves(&track, 200, false));
-	assert_false(preempted);
-	assert_true(activation.done);
-	assert_int_equal(activation.end_ns - activation.release_ns, 100);
-	assert_int_equal(activation.execution_ns, 30);
-	assert_int_equal(activation.cpu, 3);
-	assert_false(waking(&track, 1100));
-	assert_true(runs(&track, 1105, 0));
-	assert_int_equal(activation.period_ns, 1000);
+	begin_loop(&loop);
+	now_ns = learn(&loop);
+	assert_int_equal(loop.begun, 100);
+	assert_int_equal(loop.latency_ns, 20000);
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	assert_int_equal(loop.done, 100);
+	assert_int_equal(loop.response_ns, 120000 + 100 % 7 * 1000);
+	cycles_free(&loop.cycles);
 }
 
-static bool is_held(struct watch_track *track, int64_t time_ns)
+static void a_lock_within_the_cycle_does_not_end_it(void **state)
 {
-	const struct sched_event event = {
-		.time_ns = time_ns, .kind = SCHED_SWITCH, .from = TID, .to = 1, .held = true};
-
-	return watch_track_event(track, &event, &activation, &preempted);
-}
-
-static void an_activation_goes_on_while_its_thread_is_held(void **state)
-{
-	struct watch_track track = {.tid = TID};
+	struct loop loop;
+	int64_t now_ns;
 
 	(void)state;
-	waking(&track, 100);
-	assert_true(runs(&track, 110, 0));
-	assert_false(is_held(&track, 120));
-	assert_false(preempted);
-	assert_false(waking(&track, 300));
-	assert_false(runs(&track, 310, 0));
-	assert_true(leaves(&track, 330, false));
-	assert_int_equal(activation.end_ns - activation.release_ns, 230);
-	assert_int_equal(activation.execution_ns, 30);
-	waking(&track, 1100);
-	assert_true(runs(&track, 1110, 0));
-	assert_int_equal(activation.period_ns, 1000);
+	begin_loop(&loop);
+	now_ns = learn(&loop);
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	now_ns = BEGIN + 101 * PERIOD + 50000;
+	enters(&loop, now_ns, SYS_futex, 0x1000);
+	off(&loop, now_ns + 1000);
+	wakes(&loop, now_ns + 600000, 3, false);
+	on(&loop, now_ns + 610000);
+	leaves(&loop, now_ns + 611000, 0);
+	sleeps_until(&loop, now_ns + 700000, BEGIN + 102 * PERIOD);
+	assert_int_equal(loop.begun, 102);
+	assert_int_equal(loop.response_ns, 750000);
+	cycles_free(&loop.cycles);
 }
 
-static void what_began_before_is_undetermined(void **state)
+static void a_late_wait_that_returns_at_once_is_an_activation(void **state)
 {
-	struct watch_track track = {.tid = TID};
+	struct loop loop;
+	int64_t now_ns;
 
 	(void)state;
-	assert_false(runs(&track, 10, 0));
-	assert_false(leaves(&track, 20, false));
-	assert_false(waking(&track, 100));
-	assert_true(runs(&track, 101, 0));
-	assert_true(leaves(&track, 102, false));
+	begin_loop(&loop);
+	now_ns = learn(&loop);
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	now_ns = BEGIN + 102 * PERIOD + 700000; /* the work took too long */
+	enters(&loop, now_ns, SYS_clock_nanosleep, 1);
+	arms(&loop, now_ns + 100, BEGIN + 102 * PERIOD);
+	leaves(&loop, now_ns + 500, 0);
+	assert_int_equal(loop.begun, 102);
+	assert_int_equal(loop.latency_ns, 700500);
+	assert_int_equal(loop.overruns, 0);
+	cycles_free(&loop.cycles);
 }
 
-static void a_wake_up_before_it_sleeps_begins_nothing(void **state)
+static void a_release_without_a_wait_is_an_overrun(void **state)
 {
-	struct watch_track track = {.tid = TID};
+	struct loop loop;
+	int64_t now_ns;
 
 	(void)state;
-	waking(&track, 100);
-	runs(&track, 110, 0);
-	assert_false(waking_from(&track, 120, 0, TID));
-	assert_int_equal(track.unended, 0);
-	assert_false(leaves(&track, 130, true));
-	assert_false(waking(&track, 135));
-	assert_false(runs(&track, 140, 0));
-	assert_true(leaves(&track, 150, false));
-	assert_int_equal(activation.release_ns, 100);
-	assert_int_equal(activation.execution_ns, 30);
+	begin_loop(&loop);
+	now_ns = learn(&loop);
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	now_ns = BEGIN + 101 * PERIOD + 500000;
+	off(&loop, now_ns); /* asleep for 1.2 ms, over one release */
+	wakes(&loop, now_ns + 1200000, 3, false);
+	on(&loop, now_ns + 1210000);
+	sleeps_until(&loop, now_ns + 1300000, BEGIN + 103 * PERIOD);
+	assert_int_equal(loop.overruns, 1);
+	assert_int_equal(loop.at_least_ns, now_ns + 1210000 - (BEGIN + 102 * PERIOD));
+	assert_int_equal(loop.certain, loop.done - 1);
+	cycles_free(&loop.cycles);
 }
 
-static void what_needs_no_switch_is_told_without_it(void **state)
+static void a_thread_that_hangs_is_stuck(void **state)
 {
-	struct watch_track track = {.tid = TID};
+	struct loop loop;
+	int64_t now_ns;
 
 	(void)state;
-	waking(&track, 100);
-	assert_true(leaves(&track, 150, false));
-	assert_true(activation.done);
-	assert_false(activation.begun);
-	assert_false(activation.executed);
-	assert_int_equal(activation.end_ns - activation.release_ns, 50);
-	assert_int_equal(activation.latency_bound_ns, 50);
-	waking(&track, 200);
-	assert_true(runs(&track, 210, 0));
-	assert_int_equal(activation.period_ns, 100);
-	assert_true(activation.begun);
-	assert_true(leaves(&track, 220, false));
-	assert_true(activation.executed);
-	assert_int_equal(track.unended, 0);
+	begin_loop(&loop);
+	now_ns = learn(&loop);
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	enters(&loop, BEGIN + 101 * PERIOD + 50000, SYS_futex, 0x1000);
+	off(&loop, BEGIN + 101 * PERIOD + 51000);
+	assert_true(cycles_end(&loop.cycles, &loop.waits, BEGIN + 150 * PERIOD, false));
+	assert_int_equal(loop.overruns, 49);
+	cycles_free(&loop.cycles);
 }
 
-static void a_system_call_bounds_the_latency(void **state)
+static void releases_while_events_were_lost_are_unknown(void **state)
 {
-	struct watch_track track = {.tid = TID};
-	const struct sched_event call = {
-		.time_ns = 112, .kind = SCHED_SYSCALL, .current = TID, .to = TID, .cpu = 1};
+	struct loop loop;
+	int64_t now_ns;
 
 	(void)state;
-	waking(&track, 100);
-	watch_track_runs(&track, &call);
-	assert_true(leaves(&track, 400, false));
-	assert_int_equal(activation.latency_bound_ns, 12);
-	assert_false(activation.begun);
-	assert_false(activation.executed);
+	begin_loop(&loop);
+	now_ns = learn(&loop);
+	waits_lost(&loop.waits);
+	cycles_lost(&loop.cycles, now_ns, BEGIN + 105 * PERIOD + 500000);
+	sleeps_until(&loop, BEGIN + 105 * PERIOD + 600000, BEGIN + 106 * PERIOD);
+	assert_int_equal(loop.unknown, 5);
+	assert_int_equal(loop.overruns, 0);
+	cycles_free(&loop.cycles);
 }
 
-static void an_unseen_return_after_a_preemption_leaves_the_response(void **state)
+static void an_interrupted_wait_goes_on(void **state)
 {
-	struct watch_track track = {.tid = TID};
+	struct loop loop;
+	int64_t now_ns;
 
 	(void)state;
-	waking(&track, 100);
-	assert_true(runs(&track, 110, 0));
-	assert_false(leaves(&track, 120, true));
-	assert_false(leaves(&track, 180, true)); /* it was not seen to run again */
-	assert_true(preempted);
-	assert_false(runs(&track, 190, 0));
-	assert_true(leaves(&track, 200, false));
-	assert_int_equal(activation.end_ns - activation.release_ns, 100);
-	assert_true(activation.begun);
-	assert_false(activation.executed);
+	begin_loop(&loop);
+	now_ns = learn(&loop);
+	enters(&loop, now_ns, SYS_clock_nanosleep, 1);
+	arms(&loop, now_ns + 100, BEGIN + 101 * PERIOD);
+	off(&loop, now_ns + 1000);
+	wakes(&loop, now_ns + 200000, 3, false);
+	on(&loop, now_ns + 210000);
+	leaves(&loop, now_ns + 211000, -516); /* a signal with a handler */
+	sleeps_until(&loop, now_ns + 230000, BEGIN + 101 * PERIOD);
+	assert_int_equal(loop.begun, 101);
+	assert_int_equal(loop.overruns, 0);
+	assert_int_equal(loop.latency_ns, 20000);
+	cycles_free(&loop.cycles);
 }
 
-static void a_thread_that_slept_unseen_begins_anew(void **state)
+static void a_relative_sleep_is_no_grid(void **state)
 {
-	struct watch_track track = {.tid = TID};
+	struct loop loop;
+	int64_t now_ns = BEGIN;
 
 	(void)state;
-	waking(&track, 100);
-	assert_true(runs(&track, 110, 0));
-	assert_false(waking(&track, 1100)); /* on its own CPU, which runs another task */
-	assert_int_equal(track.unended, 1);
-	assert_true(runs(&track, 1105, 0));
-	assert_int_equal(activation.release_ns, 1100);
-	assert_int_equal(activation.period_ns, 1000);
-	assert_false(waking_from(&track, 2100, 1, 3)); /* another CPU's: it may continue */
-	assert_int_equal(track.unended, 1);
-	assert_true(runs(&track, 2106, 0)); /* it did not */
-	assert_int_equal(track.unended, 2);
-	assert_int_equal(activation.release_ns, 2100);
-	assert_true(leaves(&track, 2110, false));
-	assert_int_equal(activation.end_ns - activation.release_ns, 10);
+	begin_loop(&loop);
+	for (int i = 1; i <= 100; i++) {
+		sleeps_until(&loop, now_ns, now_ns + 200 + PERIOD);
+		now_ns += 200 + PERIOD + 120000 + i % 7 * 1000;
+	}
+	assert_true(cycles_learn(&loop.cycles, &loop.waits, false));
+	assert_int_equal(loop.cycles.model.kind, CYCLE_RELATIVE);
+	assert_int_equal((int64_t)loop.cycles.model.sleep_ns, PERIOD);
+	assert_int_equal(loop.latency_ns, 20000);
+	cycles_free(&loop.cycles);
 }
 
-static void after_lost_events_it_begins_anew(void **state)
+static void a_thread_that_others_wake_is_of_data(void **state)
 {
-	struct watch_track track = {.tid = TID};
+	struct loop loop;
 
 	(void)state;
-	waking(&track, 100);
-	runs(&track, 110, 0);
-	watch_track_lost(&track);
-	assert_false(leaves(&track, 5000, false));
-	assert_false(waking(&track, 6000));
-	assert_true(runs(&track, 6001, 0));
-	assert_int_equal(activation.period_ns, 0);
+	begin_loop(&loop);
+	for (int i = 1; i <= 100; i++) {
+		int64_t release_ns = BEGIN + i * PERIOD + i * i % 11 * 20000;
+
+		enters(&loop, release_ns - 700000, SYS_recvfrom, 5);
+		off(&loop, release_ns - 699000);
+		wakes(&loop, release_ns, 3, false);
+		on(&loop, release_ns + 8000);
+		leaves(&loop, release_ns + 9000, 64);
+	}
+	assert_true(cycles_learn(&loop.cycles, &loop.waits, false));
+	assert_int_equal(loop.cycles.model.kind, CYCLE_DATA);
+	assert_int_equal(loop.latency_ns, 9000);
+	cycles_free(&loop.cycles);
+}
+
+static void an_expiry_on_the_wall_clock_is_converted(void **state)
+{
+	const struct clock_offsets offsets = {.real_ns = INT64_C(1700000000000000000),
+					      .real_before_ns = INT64_C(1700000000300000000),
+					      .tai_ns = INT64_C(1700000037000000000)};
+	bool wall;
+
+	(void)state;
+	assert_int_equal(clock_offsets_monotonic(&offsets, 5000000, 4000000, &wall), 5000000);
+	assert_false(wall);
+	assert_int_equal(clock_offsets_monotonic(&offsets, offsets.real_ns + 5000000, 4000000, &wall),
+			 5000000);
+	assert_true(wall);
+	assert_int_equal(clock_offsets_monotonic(&offsets, offsets.real_before_ns + 5000000, 4000000, &wall),
+			 5000000);
 }
 
 static void a_thread_is_read_whatever_its_name(void **state)
@@ -238,36 +342,84 @@ static void a_thread_is_read_whatever_its_name(void **state)
 	}
 }
 
+static struct blocking_call call_of(long number, uint64_t first, uint64_t second, uint64_t third)
+{
+	return (struct blocking_call){.number = number, .arguments = {first, second, third}};
+}
+
 static void only_a_futex_that_is_a_lock_is_one(void **state)
 {
-	char room[32];
+	const struct blocking_call inherits = call_of(SYS_futex, 0, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG, 0),
+				   contended = call_of(SYS_futex, 0, FUTEX_WAIT_PRIVATE, 2),
+				   condition = call_of(SYS_futex, 0, FUTEX_WAIT_BITSET_PRIVATE, 0),
+				   read = call_of(SYS_read, 0, FUTEX_LOCK_PI, 2),
+				   wakes_another = call_of(SYS_futex, 0, FUTEX_WAKE_PRIVATE, 1);
 
 	(void)state;
-	assert_int_equal(
-		blocking_call_lock(&(struct blocking_call){SYS_futex, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG, 0}),
-		LOCK_INHERITS);
-	assert_int_equal(blocking_call_lock(&(struct blocking_call){SYS_futex, FUTEX_WAIT_PRIVATE, 2}),
-			 LOCK_PLAIN);
-	assert_int_equal(blocking_call_lock(&(struct blocking_call){SYS_futex, FUTEX_WAIT_BITSET_PRIVATE, 0}),
-			 NO_LOCK);
-	assert_int_equal(blocking_call_lock(&(struct blocking_call){SYS_read, FUTEX_LOCK_PI, 2}), NO_LOCK);
-	assert_string_equal(blocking_call_name(SYS_clock_nanosleep, room, sizeof(room)), "clock_nanosleep");
-	assert_string_equal(blocking_call_name(100000, room, sizeof(room)), "syscall 100000");
+	assert_int_equal(blocking_call_lock(&inherits), LOCK_INHERITS);
+	assert_int_equal(blocking_call_lock(&contended), LOCK_PLAIN);
+	assert_int_equal(blocking_call_lock(&condition), NO_LOCK);
+	assert_int_equal(blocking_call_lock(&read), NO_LOCK);
+	assert_true(blocking_call_can_wait(&condition));
+	assert_false(blocking_call_can_wait(&wakes_another));
+}
+
+static void calls_have_names_and_objects(void **state)
+{
+	const struct blocking_call sleeps = call_of(SYS_clock_nanosleep, 1, 1, 0),
+				   read = call_of(SYS_read, 5, 0, 0), unknown = call_of(100000, 0, 0, 0);
+	struct blocking_call narrow = call_of(240, 0x1000, FUTEX_WAIT, 0);
+	char room[CALL_NAME_MAX], filter[CALL_FILTER_MAX];
+
+	(void)state;
+	assert_string_equal(blocking_call_name(&sleeps, room, sizeof(room)), "clock_nanosleep");
+	assert_string_equal(blocking_call_name(&unknown, room, sizeof(room)), "syscall 100000");
+	assert_int_equal(blocking_call_fd(&read), 5);
+	assert_int_equal(blocking_call_fd(&sleeps), -1);
+	assert_int_equal(blocking_call_number("epoll_pwait"), SYS_epoll_pwait);
+	assert_int_equal(blocking_call_number("no_such_call"), -1);
+	narrow.table = CALLS_32_BIT;
+	assert_string_equal(blocking_call_name(&narrow, room, sizeof(room)), "futex");
+	blocking_calls_filter(CALLS_NATIVE, filter);
+	assert_non_null(strstr(filter, "||id=="));
+	assert_true(strlen(filter) < CALL_FILTER_MAX - 64);
+}
+
+static void a_grid_is_found_in_spite_of_skipped_points(void **state)
+{
+	int64_t times[200];
+	struct grid grid;
+	size_t count = 0;
+
+	(void)state;
+	for (int i = 0; count < 200; i++) {
+		if (i % 10 != 3 && i % 10 != 4)
+			times[count++] = BEGIN + i * INT64_C(250000) + i % 3 * 1000;
+	}
+	assert_true(grid_fit(times, count, &grid));
+	assert_true(grid.period_ns > 249990 && grid.period_ns < 250010);
+	for (size_t i = 0; i < count; i++)
+		times[i] = BEGIN + (int64_t)(i * i) * 13000 + (int64_t)(i % 7) * 90000;
+	assert_false(grid_fit(times, count, &grid));
+	assert_false(grid_fit(times, 3, &grid));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_activation_is_from_the_wake_up_to_the_sleep),
-		cmocka_unit_test(an_activation_goes_on_while_its_thread_is_held),
-		cmocka_unit_test(what_began_before_is_undetermined),
-		cmocka_unit_test(a_wake_up_before_it_sleeps_begins_nothing),
-		cmocka_unit_test(what_needs_no_switch_is_told_without_it),
-		cmocka_unit_test(a_system_call_bounds_the_latency),
-		cmocka_unit_test(an_unseen_return_after_a_preemption_leaves_the_response),
-		cmocka_unit_test(a_thread_that_slept_unseen_begins_anew),
+		cmocka_unit_test(a_cycle_is_from_the_release_to_the_next_wait),
+		cmocka_unit_test(a_lock_within_the_cycle_does_not_end_it),
+		cmocka_unit_test(a_late_wait_that_returns_at_once_is_an_activation),
+		cmocka_unit_test(a_release_without_a_wait_is_an_overrun),
+		cmocka_unit_test(a_thread_that_hangs_is_stuck),
+		cmocka_unit_test(releases_while_events_were_lost_are_unknown),
+		cmocka_unit_test(an_interrupted_wait_goes_on),
+		cmocka_unit_test(a_relative_sleep_is_no_grid),
+		cmocka_unit_test(a_thread_that_others_wake_is_of_data),
+		cmocka_unit_test(an_expiry_on_the_wall_clock_is_converted),
+		cmocka_unit_test(a_grid_is_found_in_spite_of_skipped_points),
 		cmocka_unit_test(only_a_futex_that_is_a_lock_is_one),
-		cmocka_unit_test(after_lost_events_it_begins_anew),
+		cmocka_unit_test(calls_have_names_and_objects),
 		cmocka_unit_test(a_thread_is_read_whatever_its_name),
 	};
 

@@ -85,6 +85,8 @@ void trace_reader_take(struct trace_reader *reader,
 			if (!trace_page_open(&page, reader->page, (size_t)got, reader->data_offset))
 				continue;
 			reader->dropped |= page.dropped;
+			if (page.dropped)
+				take(user, NULL, 0, (int64_t)page.time_ns, reader->cpus[i]);
 			while ((record = trace_page_next(&page, &time_ns, &len)))
 				take(user, record, len, time_ns, reader->cpus[i]);
 		}

@@ -21,7 +21,8 @@ struct trace_reader {
    errno. */
 const char *trace_reader_open(struct trace_reader *reader, const char *instance, const char *buffer_kb);
 
-/* Calls `take` for each record; each CPU's records are in time order. */
+/* Calls `take` for each record; each CPU's records are in time order. record NULL: the kernel dropped events
+ * of this CPU before this time. */
 void trace_reader_take(struct trace_reader *reader,
 		       void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
 				    int cpu),

@@ -204,18 +204,17 @@ def test_the_real_time_thread_is_watched_and_its_times_fit_together(engine: Path
         line["metric"]: summary
         for line, summary in zip(stream.all("series"), stream.all("summary"), strict=True)
     }
-    assert list(by) == ["latency", "response", "execution", "period"]
-    # It sleeps 5 ms and then computes; where the other thread has the interpreter's lock it is woken once
-    # more.
-    assert by["period"]["max_ns"] >= PERIOD_NS
+    assert list(by) == ["latency", "response", "execution", "period", "overrun", "uncertain"]
+    assert thread["values"]["kind"] == "relative"
+    assert by["period"]["min_ns"] >= PERIOD_NS
     assert 0 < by["latency"]["min_ns"] < by["response"]["min_ns"]
     assert (
         by["execution"]["sum_ns"] + by["latency"]["sum_ns"]
         <= by["response"]["sum_ns"] + by["latency"]["max_ns"] * 2
     )
-    unknown = thread["values"]["unknown"]
-    assert abs(by["response"]["count"] - by["latency"]["count"]) <= 1 + unknown
-    assert abs(thread["values"]["voluntary_switches"] - thread["values"]["activations"]) <= 20 + unknown
+    assert abs(by["response"]["count"] - by["latency"]["count"]) <= 1
+    # Where the other thread has the interpreter's lock it sleeps once more.
+    assert thread["values"]["voluntary_switches"] >= thread["values"]["activations"] - 1
     wakers = {line["labels"]["by"]: line["values"]["count"] for line in results(stream, "woken-by")}
     assert wakers.get("interrupt", 0) > sum(wakers.values()) / 2
     assert {line["labels"]["syscall"] for line in results(stream, "sleeps-in")} & {
@@ -357,7 +356,7 @@ def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_pa
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-        while b'{"type":"series","series":4,' not in live.text:
+        while b'{"type":"series","series":6,' not in live.text:
             live.read_more()
         process.kill()
         stream = live.finish()

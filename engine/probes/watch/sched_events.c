@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -12,19 +15,22 @@
 #include "trace/events.h"
 #include "trace/instance.h"
 #include "trace/reader.h"
+#include "trace/symbols.h"
 
-#define BUFFER_KB "1024"
-#define PENDING_MAX 65536
+#define BUFFER_KB 4096 /* of each CPU, at the beginning */
+#define BUFFER_KB_MAX 65536
+#define BUFFER_S 4 /* how long the engine may be kept from reading */
+#define PENDING_MAX 131072
 #define FLAG_HARDIRQ 8 /* include/linux/trace_events.h */
 #define FLAG_SOFTIRQ 16
 #define INTERRUPTIBLE 1
-#define RESTART_FIRST (-516) /* ERESTART_RESTARTBLOCK to ERESTARTSYS (include/linux/errno.h) */
-#define RESTART_LAST (-512)
 #define REPORTED_STATES 255 /* states of a sleeping task; the bits above say whether it was preempted */
+#define ENDED_STATES 48	    /* dead, zombie */
 #define HELD_STATES 14	    /* uninterruptible, stopped, traced (TASK_REPORT, include/linux/sched.h) */
 
-static const char *const names[] = {"sched/sched_waking", "sched/sched_switch", "raw_syscalls/sys_enter",
-				    "raw_syscalls/sys_exit"};
+static const char *const names[] = {
+	"sched/sched_waking",  "sched/sched_switch",	"raw_syscalls/sys_enter",  "raw_syscalls/sys_exit",
+	"timer/hrtimer_start", "signal/signal_deliver", "sched/sched_process_fork"};
 
 static int failed(const char *what)
 {
@@ -57,6 +63,18 @@ static bool read_formats(struct sched_events *events)
 	    trace_event_format(events->reader.instance, names[SCHED_RETURN], text) &&
 	    trace_find_field(text, "ret", &events->result))
 		events->ids[SCHED_RETURN] = trace_event_id(text);
+	if (trace_event_format(events->reader.instance, names[SCHED_TIMER], text) &&
+	    trace_find_field(text, "hrtimer", &events->timer) &&
+	    trace_find_field(text, "function", &events->function) &&
+	    trace_find_field(text, "softexpires", &events->expiry))
+		events->ids[SCHED_TIMER] = trace_event_id(text);
+	if (trace_event_format(events->reader.instance, names[SCHED_SIGNAL], text) &&
+	    trace_find_field(text, "sig", &events->signal) &&
+	    trace_find_field(text, "sa_handler", &events->handler))
+		events->ids[SCHED_SIGNAL] = trace_event_id(text);
+	if (trace_event_format(events->reader.instance, names[SCHED_FORK], text) &&
+	    trace_find_field(text, "child_pid", &events->child))
+		events->ids[SCHED_FORK] = trace_event_id(text);
 	return true;
 }
 
@@ -80,18 +98,95 @@ bool sched_events_have_calls(const struct sched_events *events)
 	return events->ids[SCHED_SYSCALL];
 }
 
-int sched_events_open(struct sched_events *events, const char *instance, const pid_t *tids, int count)
+static void expect_setting(const struct sched_events *events)
 {
-	const char *lacks = trace_reader_open(&events->reader, instance, BUFFER_KB);
+	const struct itimerspec never = {.it_value.tv_sec = INT32_MAX};
 
+	timerfd_settime(events->set_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
+bool sched_events_clock_set(struct sched_events *events, int64_t *set_ns)
+{
+	uint64_t expired;
+	bool cancelled = events->set_fd >= 0 && read(events->set_fd, &expired, sizeof(expired)) < 0 &&
+			 errno == ECANCELED;
+
+	if (cancelled)
+		expect_setting(events);
+	*set_ns = clock_offsets_read(&events->offsets);
+	return cancelled || *set_ns;
+}
+
+static void begin_clocks(struct sched_events *events)
+{
+	events->set_fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (events->set_fd >= 0)
+		expect_setting(events);
+	clock_offsets_begin(&events->offsets);
+}
+
+/* Returns the address of the function that ends the sleep of a call whose time is over; 0: unknown. */
+static uint64_t find_wakes(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	uint64_t address = file ? symbols_find(file, "hrtimer_wakeup") : 0;
+
+	if (file)
+		fclose(file);
+	return address;
+}
+
+static void set_buffer(const struct sched_events *events, int64_t kb)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", (long long)kb);
+	trace_write(events->reader.instance, "buffer_size_kb", text); /* if refused, the size is kept */
+}
+
+void sched_events_fit_buffers(const struct sched_events *events, int64_t since_ns)
+{
+	/* All events may be of one CPU. */
+	int64_t kb = since_ns > 0 ? events->taken_bytes / 1024 * BUFFER_S * NS_PER_S / since_ns : 0;
+
+	if (kb > BUFFER_KB)
+		set_buffer(events, kb < BUFFER_KB_MAX ? kb : BUFFER_KB_MAX);
+}
+
+/* Without a filter, all calls are recorded. */
+static void filter_calls(const struct sched_events *events)
+{
+	char filter[CALL_FILTER_MAX], path[64];
+
+	blocking_calls_filter(events->table, filter);
+	for (int kind = SCHED_SYSCALL; kind <= SCHED_RETURN; kind++) {
+		if (!events->ids[kind])
+			continue;
+		snprintf(path, sizeof(path), "events/%s/filter", names[kind]);
+		trace_write(events->reader.instance, path, filter);
+	}
+}
+
+int sched_events_open(struct sched_events *events, const char *instance, enum call_table table,
+		      const pid_t *tids, int count)
+{
+	char buffer_kb[32];
+	const char *lacks;
+
+	snprintf(buffer_kb, sizeof(buffer_kb), "%d", BUFFER_KB);
+	lacks = trace_reader_open(&events->reader, instance, buffer_kb);
 	if (lacks)
 		return failed(lacks);
+	events->table = table;
+	begin_clocks(events);
+	events->wakes = find_wakes();
 	events->pending = memory_get(PENDING_MAX * sizeof(*events->pending));
 	if (!events->pending)
 		return failed("memory");
 	if (!read_formats(events) || !choose_threads(events, tids, count))
 		return failed("events");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	filter_calls(events);
+	for (size_t i = 0; i < SCHED_KINDS; i++) {
 		if (events->ids[i] && !trace_event_enable(events->reader.instance, names[i], true))
 			return failed(names[i]);
 	}
@@ -122,77 +217,178 @@ static int64_t argument(const struct sched_events *events, const unsigned char *
 	return number(record, len, &field);
 }
 
+static bool read_switch(const struct sched_events *events, const unsigned char *record, size_t len,
+			struct sched_event *event)
+{
+	int64_t state = number(record, len, &events->state) & REPORTED_STATES;
+
+	event->from = (pid_t)number(record, len, &events->from);
+	event->to = (pid_t)number(record, len, &events->to);
+	event->runnable = !state;
+	event->held = state & HELD_STATES;
+	event->sleeps = state == INTERRUPTIBLE;
+	event->ended = state & ENDED_STATES;
+	if (events->to_name.offset + sizeof(event->to_name) <= len)
+		memcpy(event->to_name, record + events->to_name.offset, sizeof(event->to_name) - 1);
+	return true;
+}
+
+/* Returns false if the event says nothing about a thread. */
+static bool read_event(const struct sched_events *events, const unsigned char *record, size_t len,
+		       struct sched_event *event)
+{
+	event->to = event->current;
+	switch (event->kind) {
+	case SCHED_WAKING:
+		event->to = (pid_t)number(record, len, &events->woken);
+		return true;
+	case SCHED_SWITCH:
+		return read_switch(events, record, len, event);
+	case SCHED_SYSCALL:
+		event->call.number = number(record, len, &events->call);
+		event->call.table = events->table;
+		for (size_t i = 0; i < CALL_ARGUMENTS; i++)
+			event->call.arguments[i] = (uint64_t)argument(events, record, len, i);
+		return true;
+	case SCHED_RETURN:
+		event->result = number(record, len, &events->result);
+		return true;
+	case SCHED_TIMER: /* an interrupt arms timers of its own, whatever it interrupts */
+		event->timer = (uint64_t)number(record, len, &events->timer);
+		event->expiry_ns = number(record, len, &events->expiry);
+		if (events->wakes)
+			event->use = (uint64_t)number(record, len, &events->function) == events->wakes
+					     ? USE_TIME_OUT
+					     : USE_PROGRAM;
+		return !event->hardirq && !event->softirq;
+	case SCHED_SIGNAL: /* one without a handler, which may end the program */
+		event->result = number(record, len, &events->signal);
+		return !number(record, len, &events->handler);
+	case SCHED_FORK:
+		event->to = (pid_t)number(record, len, &events->child);
+		return true;
+	case SCHED_LOST:
+		break;
+	}
+	return false;
+}
+
+static void begin_run(struct sched_events *events, int cpu)
+{
+	if (cpu == events->run_cpu)
+		return;
+	events->runs[events->run_count++] = events->count;
+	events->run_cpu = cpu;
+}
+
 static void add(void *user, const unsigned char *record, size_t len, int64_t time_ns, int cpu)
 {
 	struct sched_events *events = user;
-	struct sched_event event = {.time_ns = time_ns, .cpu = cpu};
-	uint16_t id;
+	struct sched_event *event = &events->pending[events->count];
+	unsigned int kind = 0;
+	uint16_t id = 0;
 
-	if (len < sizeof(id))
+	if (record && len < sizeof(id))
 		return;
-	memcpy(&id, record, sizeof(id));
-	while (event.kind < SCHED_RETURN && id != events->ids[event.kind])
-		event.kind++;
-	if (id != events->ids[event.kind])
+	if (record)
+		memcpy(&id, record, sizeof(id));
+	while (record && kind < SCHED_KINDS && id != events->ids[kind])
+		kind++;
+	if (record && kind == SCHED_KINDS)
 		return;
+	events->taken_bytes += (int64_t)len;
 	if (events->count == PENDING_MAX) {
 		events->reader.dropped = true;
 		return;
 	}
-	event.current = (pid_t)number(record, len, &events->current);
-	event.hardirq = number(record, len, &events->flags) & FLAG_HARDIRQ;
-	event.softirq = number(record, len, &events->flags) & FLAG_SOFTIRQ;
-	if (event.kind == SCHED_WAKING) {
-		event.to = (pid_t)number(record, len, &events->woken);
-	} else if (event.kind == SCHED_SYSCALL) {
-		event.to = event.current;
-		event.call = (struct blocking_call){number(record, len, &events->call),
-						    argument(events, record, len, 1),
-						    argument(events, record, len, 2)};
-	} else if (event.kind == SCHED_RETURN) {
-		int64_t result = number(record, len, &events->result);
-
-		event.to = event.current;
-		event.restarts = result >= RESTART_FIRST && result <= RESTART_LAST;
-	} else {
-		event.from = (pid_t)number(record, len, &events->from);
-		event.to = (pid_t)number(record, len, &events->to);
-		event.runnable = !(number(record, len, &events->state) & REPORTED_STATES);
-		event.held = number(record, len, &events->state) & HELD_STATES;
-		event.sleeps = (number(record, len, &events->state) & REPORTED_STATES) == INTERRUPTIBLE;
-		if (events->to_name.offset + sizeof(event.to_name) <= len)
-			memcpy(event.to_name, record + events->to_name.offset, sizeof(event.to_name) - 1);
+	*event = (struct sched_event){.time_ns = time_ns, .cpu = cpu, .kind = record ? kind : SCHED_LOST};
+	if (!record) {
+		event->expiry_ns = time_ns;
+		if (cpu < TRACE_CPUS_MAX && events->reached_ns[cpu])
+			event->time_ns = events->reached_ns[cpu];
+		begin_run(events, cpu);
+		events->count++;
+		return;
 	}
-	events->pending[events->count++] = event;
+	event->current = (pid_t)number(record, len, &events->current);
+	event->hardirq = number(record, len, &events->flags) & FLAG_HARDIRQ;
+	event->softirq = number(record, len, &events->flags) & FLAG_SOFTIRQ;
+	if (!read_event(events, record, len, event))
+		return;
+	if (cpu < TRACE_CPUS_MAX)
+		events->reached_ns[cpu] = time_ns;
+	begin_run(events, cpu);
+	events->count++;
 }
 
-static int by_time(const void *a, const void *b)
+/* Each run is in time order. Returns the oldest event that is left, and its run; NULL at the end. */
+static struct sched_event *oldest(const struct sched_events *events, const size_t *next, const size_t *ends,
+				  size_t *run)
 {
-	int64_t first = ((const struct sched_event *)a)->time_ns,
-		second = ((const struct sched_event *)b)->time_ns;
+	struct sched_event *found = NULL;
 
-	return (first > second) - (first < second);
+	for (size_t i = 0; i < events->run_count; i++) {
+		struct sched_event *event = &events->pending[next[i]];
+
+		if (next[i] < ends[i] && (!found || event->time_ns < found->time_ns)) {
+			found = event;
+			*run = i;
+		}
+	}
+	return found;
+}
+
+/* Moves the events that are not passed on to the front, in time order, as one run. */
+static void keep_rest(struct sched_events *events, size_t *next, const size_t *ends)
+{
+	struct sched_event *event, *rest;
+	size_t count = 0, run;
+
+	for (size_t i = 0; i < events->run_count; i++)
+		count += ends[i] - next[i];
+	rest = count ? malloc(count * sizeof(*rest)) : NULL;
+	if (count && !rest) {
+		events->reader.dropped = true;
+		count = 0;
+	}
+	for (size_t i = 0; i < count && (event = oldest(events, next, ends, &run)); i++) {
+		rest[i] = *event;
+		next[run]++;
+	}
+	if (count)
+		memcpy(events->pending, rest, count * sizeof(*rest));
+	free(rest);
+	events->count = count;
+	events->run_count = count > 0;
+	events->runs[0] = 0;
 }
 
 void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
 		       void *user, bool last, bool *dropped)
 {
 	int64_t until_ns = last ? INT64_MAX : clock_now_ns(CLOCK_MONOTONIC);
-	size_t given = 0;
+	static size_t next[TRACE_CPUS_MAX + 2], ends[TRACE_CPUS_MAX + 2];
+	struct sched_event *event;
+	size_t run = 0;
 
+	events->run_cpu = -1;
 	trace_reader_take(&events->reader, add, events);
-	qsort(events->pending, events->count, sizeof(*events->pending), by_time);
-	while (given < events->count && events->pending[given].time_ns <= until_ns)
-		take(user, &events->pending[given++]);
-	events->count -= given;
-	memmove(events->pending, events->pending + given, events->count * sizeof(*events->pending));
+	for (size_t i = 0; i < events->run_count; i++) {
+		next[i] = events->runs[i];
+		ends[i] = i + 1 < events->run_count ? events->runs[i + 1] : events->count;
+	}
+	while ((event = oldest(events, next, ends, &run)) && event->time_ns <= until_ns) {
+		take(user, event);
+		next[run]++;
+	}
+	keep_rest(events, next, ends);
 	*dropped |= events->reader.dropped;
 	events->reader.dropped = false;
 }
 
 void sched_events_switch(const struct sched_events *events, bool on)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < SCHED_KINDS; i++) {
 		if (events->ids[i])
 			trace_event_enable(events->reader.instance, names[i], on);
 	}
@@ -201,5 +397,7 @@ void sched_events_switch(const struct sched_events *events, bool on)
 void sched_events_close(struct sched_events *events)
 {
 	sched_events_switch(events, false);
+	if (events->set_fd >= 0)
+		close(events->set_fd);
 	trace_reader_close(&events->reader);
 }

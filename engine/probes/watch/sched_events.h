@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Records wake-ups, switches and system calls of some threads with the kernel's tracepoints sched_waking,
- * sched_switch, sys_enter and sys_exit, in an instance of tracefs that the caller makes and removes. */
+/* Records wake-ups, switches, system calls and timers of some threads with the kernel's tracepoints
+ * sched_waking, sched_switch, sys_enter, sys_exit and hrtimer_start, in an instance of tracefs that the
+ * caller makes and removes. Of system calls, only those that can wait are recorded. */
 #ifndef RTGAUGE_WATCH_SCHED_EVENTS_H
 #define RTGAUGE_WATCH_SCHED_EVENTS_H
 
@@ -10,10 +11,24 @@
 #include <sys/types.h>
 
 #include "probes/watch/blocking_calls.h"
+#include "probes/watch/clock_offsets.h"
 #include "trace/instance.h"
 #include "trace/reader.h"
 
-enum sched_kind { SCHED_WAKING, SCHED_SWITCH, SCHED_SYSCALL, SCHED_RETURN };
+enum sched_kind {
+	SCHED_WAKING,
+	SCHED_SWITCH,
+	SCHED_SYSCALL,
+	SCHED_RETURN,
+	SCHED_TIMER,
+	SCHED_SIGNAL,
+	SCHED_FORK,
+	SCHED_LOST
+};
+#define SCHED_KINDS SCHED_LOST /* of events that the kernel records */
+
+/* Whether a timer is the time-out of a call (hrtimer_wakeup), or one that the program has. */
+enum timer_use { USE_UNKNOWN, USE_TIME_OUT, USE_PROGRAM };
 
 struct sched_event {
 	int64_t time_ns;
@@ -21,28 +36,52 @@ struct sched_event {
 	int cpu;
 	pid_t current; /* the task that the CPU was running */
 	bool hardirq, softirq;
-	/* switch: both tasks; waking: `to` is woken; system call and return: `to` enters or leaves it */
+	/* switch: both tasks; waking: `to` is woken; fork: `to` begins; else: `to` does it */
 	pid_t from, to;
 	bool runnable; /* switch: `from` did not go to sleep */
 	/* switch: it is stopped, or no signal can wake it: it sleeps for a disk, a page, a freezer of
 	   cgroup v1 */
 	bool held;
-	bool sleeps;   /* switch: it sleeps, and a signal can wake it */
-	bool restarts; /* return: a signal interrupted the call, which then begins again */
+	bool sleeps; /* switch: it sleeps, and a signal can wake it */
+	bool ended;  /* switch: `from` has ended */
 	char to_name[16];
 	struct blocking_call call;
+	int64_t result; /* return; signal: its number */
+	uint64_t timer; /* timer: what identifies it */
+	enum timer_use use;
+	/* timer: its earliest expiry on its own clock; lost: time_ns is the beginning of the gap, and this
+	   its end */
+	int64_t expiry_ns;
 };
 
 struct sched_events {
 	struct trace_reader reader;
-	unsigned int ids[4]; /* ids of sys_enter, sys_exit; 0: this kernel has none */
-	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments, result;
+	unsigned int ids[SCHED_KINDS]; /* ids of the events; 0: this kernel has no such event */
+	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments, result, timer,
+		expiry, function, signal, handler, child;
+	enum call_table table; /* of the program's system calls */
+	/* Events that are not passed on yet. Each run of them is in time order: run i begins at runs[i]. */
 	struct sched_event *pending;
-	size_t count;
+	size_t count, runs[TRACE_CPUS_MAX + 2], run_count;
+	int run_cpu;
+	int64_t reached_ns[TRACE_CPUS_MAX]; /* time of the last event of each CPU */
+	int64_t taken_bytes;		    /* of all records, to size the buffers */
+	struct clock_offsets offsets;
+	uint64_t wakes; /* address of hrtimer_wakeup; 0: unknown */
+	int set_fd;	/* becomes readable when the wall clock is set; -1: none */
 };
 
-/* Starts recording the events of these threads. Returns 0, or the exit status after an `error` line. */
-int sched_events_open(struct sched_events *events, const char *instance, const pid_t *tids, int count);
+/* Starts recording the events of these threads. table: of the program's system calls. Returns 0, or the exit
+ * status after an `error` line. */
+int sched_events_open(struct sched_events *events, const char *instance, enum call_table table,
+		      const pid_t *tids, int count);
+
+/* Makes the buffers large enough for the rate of events since the start, which was this long ago. */
+void sched_events_fit_buffers(const struct sched_events *events, int64_t since_ns);
+
+/* Returns whether the wall clock was set since the last call, and reads the clocks again. *set_ns: by how
+ * much; 0: by too little to tell. */
+bool sched_events_clock_set(struct sched_events *events, int64_t *set_ns);
 
 /* Also records the events of these threads. */
 void sched_events_add(const struct sched_events *events, const pid_t *tids, int count);

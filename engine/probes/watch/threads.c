@@ -34,6 +34,23 @@ static bool read_text(pid_t tid, const char *file, char text[TEXT_MAX])
 	return len > 0;
 }
 
+/* The same for a file that is not in the folder of threads. */
+static bool read_process_text(pid_t tid, const char *file, char text[TEXT_MAX])
+{
+	char path[64];
+	FILE *stream;
+	size_t len = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, file);
+	stream = fopen(path, "re");
+	if (stream) {
+		len = fread(text, 1, TEXT_MAX - 1, stream);
+		fclose(stream);
+	}
+	text[len] = '\0';
+	return len > 0;
+}
+
 /* The name in parentheses may contain anything, even parentheses. sscanf would add 120 KB to a static
  * program. */
 bool thread_parse(const char *text, struct watched_thread *thread, struct thread_counts *counts)
@@ -105,6 +122,28 @@ struct choice {
 	int found, left_out;
 };
 
+static int rank(const struct watched_thread *thread)
+{
+	return thread->policy == SCHED_DEADLINE ? INT32_MAX : thread->priority;
+}
+
+/* Keeps the thread instead of the one with the lowest priority, if that is lower. */
+static void displace(struct choice *c, const struct watched_thread *thread)
+{
+	int lowest = c->found - 1;
+
+	for (int i = c->found - 1; i >= 0; i--) {
+		if (rank(&c->threads[i]) < rank(&c->threads[lowest]))
+			lowest = i;
+	}
+	c->left_out++;
+	if (rank(thread) <= rank(&c->threads[lowest]))
+		return;
+	memmove(&c->threads[lowest], &c->threads[lowest + 1],
+		(size_t)(c->found - 1 - lowest) * sizeof(*thread));
+	c->threads[c->found - 1] = *thread;
+}
+
 static void choose(struct choice *c, pid_t tid)
 {
 	struct thread_counts counts;
@@ -119,7 +158,7 @@ static void choose(struct choice *c, pid_t tid)
 	if (c->found < WATCH_THREADS_MAX)
 		c->threads[c->found++] = thread;
 	else
-		c->left_out++;
+		displace(c, &thread);
 }
 
 /* Lists the threads in the order of their numbers; -1: there is no such program. */
@@ -206,6 +245,24 @@ bool threads_range(pid_t pid, pid_t *first, pid_t *last)
 	return lives;
 }
 
+/* The kernel cuts the name in /proc/PID/comm. */
+static bool has_name(pid_t pid, const struct watched_thread *thread, const char *name)
+{
+	char path[64], file[512];
+	const char *base;
+	ssize_t len;
+
+	if (!strcmp(thread->name, name))
+		return true;
+	if (strncmp(thread->name, name, sizeof(thread->name) - 1) != 0 || strlen(name) < sizeof(thread->name))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	len = readlink(path, file, sizeof(file) - 1);
+	file[len > 0 ? len : 0] = '\0';
+	base = strrchr(file, '/');
+	return base && !strcmp(base + 1, name);
+}
+
 int threads_find_program(const char *name, pid_t *pid)
 {
 	struct watched_thread thread;
@@ -218,7 +275,7 @@ int threads_find_program(const char *name, pid_t *pid)
 		pid_t number = (pid_t)atoi(entries[i]->d_name);
 
 		if (read_text(number, "stat", text) && thread_parse(text, &thread, &counts) &&
-		    !strcmp(thread.name, name)) {
+		    has_name(number, &thread, name)) {
 			*pid = number;
 			found++;
 		}
@@ -246,6 +303,44 @@ bool thread_count(pid_t tid, struct thread_counts *counts)
 		return false;
 	counts->voluntary_switches = number_behind(text, "\nvoluntary_ctxt_switches:");
 	counts->involuntary_switches = number_behind(text, "\nnonvoluntary_ctxt_switches:");
+	return true;
+}
+
+/* Copies the rest of the line behind `name`; an empty text if there is no such line. */
+static void copy_behind(const char *text, const char *name, char room[PLACE_TEXT_MAX])
+{
+	const char *at = strstr(text, name);
+	size_t len = at ? strcspn(at + strlen(name), "\n") : 0;
+
+	len = len < PLACE_TEXT_MAX ? len : PLACE_TEXT_MAX - 1;
+	if (at)
+		memcpy(room, at + strlen(name), len);
+	room[len] = '\0';
+}
+
+bool thread_place(pid_t tid, struct thread_place *place)
+{
+	struct watched_thread thread;
+	struct thread_counts counts;
+	char text[TEXT_MAX];
+
+	*place = (struct thread_place){.policy = -1};
+	if (!read_text(tid, "stat", text) || !thread_parse(text, &thread, &counts))
+		return false;
+	place->policy = thread.policy;
+	place->priority = thread.priority;
+	if (read_text(tid, "status", text))
+		copy_behind(text, "\nCpus_allowed_list:\t", place->cpus);
+	if (read_text(tid, "cgroup", text)) {
+		copy_behind(text, ":cpu,cpuacct:", place->group);
+		if (!place->group[0])
+			copy_behind(text, ":cpu:", place->group);
+		if (!place->group[0])
+			copy_behind(text, "0::", place->group);
+	}
+	/* The kernel ignores the slack of real-time threads. */
+	if (!is_real_time(&thread) && read_process_text(tid, "timerslack_ns", text))
+		place->slack_ns = strtoll(text, NULL, 10);
 	return true;
 }
 

@@ -1,44 +1,43 @@
 // SPDX-License-Identifier: MIT
 /*
- * watch: observes the threads of the user's program with the kernel's tracepoints for wake-ups and
- * switches. A thread is released when it is woken. Its latency ends when it runs, and its response when it
- * sleeps again.
+ * watch: observes the threads of the user's program with the kernel's tracepoints for system calls, timers,
+ * wake-ups and switches. docs/probes/watch.md defines what a release, a start and an end are.
  */
+#include <elf.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/process.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/pid_namespace.h"
 #include "base/series.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "base/verbs.h"
 #include "harness/explain.h"
 #include "harness/harness.h"
-#include "probes/watch/activations.h"
 #include "probes/watch/cost.h"
+#include "probes/watch/follower.h"
 #include "probes/watch/sched_events.h"
 #include "probes/watch/threads.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
-#define OTHERS_MAX 12 /* most tasks that are named as preempting or waking a thread */
-#define SLEEPS_MAX 8
-#define UNKNOWN_PART 100
-#define SCAN_NS NS_PER_S /* time between two searches for new threads */
-
-enum metric { LATENCY, RESPONSE, EXECUTION, PERIOD, METRICS };
-
-static const char *const metrics[METRICS] = {"latency", "response", "execution", "period"};
+#define SCAN_NS NS_PER_S /* time between two searches for new threads and for what changed */
+#define SLOTS 128	 /* of the table of threads; more than twice WATCH_THREADS_MAX */
+#define CHANGES_MAX 32
 
 static struct {
 	int64_t pid;
-	const char *program, *threads, *instance;
+	const char *program, *threads, *instance, *cycle;
+	int64_t period_ns;
 } options;
 
 static const struct option_entry table[] = {
@@ -56,6 +55,16 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_TEXT,
 	 .value = &options.threads,
 	 .help = "names of threads to watch, separated by commas; default: those with a real-time policy, else all"},
+	{.name = "cycle",
+	 .kind = OPTION_TEXT,
+	 .value = &options.cycle,
+	 .help = "system call that begins the cycle, CALL or CALL:FD; default: found by the period"},
+	{.name = "period-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.period_ns,
+	 .min = 0,
+	 .max = INT64_MAX / 4,
+	 .help = "period that the loop should have, in ns; 0: unknown"},
 	{.name = "trace-instance",
 	 .kind = OPTION_TEXT,
 	 .value = &options.instance,
@@ -67,42 +76,33 @@ static const struct option_entry table[] = {
 	{0},
 };
 
-/* A task that affected a thread: how often, and how long the thread slept because of it, in total and at
- * most. */
-struct other {
-	char name[32];
-	int64_t count, total_ns, max_ns;
-};
-
-struct follower {
-	struct watched_thread thread;
-	char label[40];
-	struct watch_track track;
-	struct thread_counts before, after;
-	struct other preempted_by[OTHERS_MAX], woken_by[OTHERS_MAX], sleeps_in[SLEEPS_MAX];
-	struct other inversions[OTHERS_MAX],
-		inversions_lent[OTHERS_MAX]; /* by locks that do not lend priority, and by locks that do */
-	struct blocking_call call;	     /* the last call that it entered, and when */
-	int64_t call_ns;
-	bool outside_call;	 /* a call that it left by itself, not interrupted by a signal */
-	int64_t asleep_since_ns; /* 0: unknown */
-	int64_t inversion_max_ns, waited_max_ns;
-	struct explained who; /* of the present activation */
-	int64_t activations, preemptions;
-	int64_t unknown[METRICS]; /* activations without this value, because a switch was not traced */
-	int64_t latency_bound_max_ns;
-	int cpu; /* the CPU on which the activation began */
-	struct series series[METRICS];
+/* What happened to a thread while it was watched. */
+struct change {
+	pid_t tid;
+	int64_t time_ns;
+	const char *what;
+	char from[PLACE_TEXT_MAX], to[PLACE_TEXT_MAX];
 };
 
 struct state {
 	struct follower *followers[WATCH_THREADS_MAX];
+	short slots[SLOTS]; /* index of a follower + 1, by its number; 0: empty */
 	struct series *series[WATCH_THREADS_MAX * METRICS];
+	struct follower *owners[WATCH_THREADS_MAX * METRICS]; /* of the series */
 	pid_t tids[WATCH_THREADS_MAX]; /* of the first followers, which existed at the beginning */
-	int count, left_out;
-	int64_t start_ns, measured_from_ns, end_ns, dropped;
+	int count, first_count, left_out;
+	struct cycle_wish wish;
+	struct phase phase;
+	int64_t start_ns, dropped, taken_ns;
 	int64_t looked_ns; /* for threads that begin later */
 	bool counted;	   /* the program's own counts were read when the measured phase began */
+	bool fitted;	   /* the buffers were sized by the rate of events */
+	int64_t clock_set_ns, clock_sets; /* by how much the wall clock was set at most, and how often */
+	int64_t signal, signal_ns;	  /* the last one without a handler */
+	int64_t rttime_us;		  /* the program's limit of real-time CPU time; -1: none */
+	int64_t begun;			  /* threads that the watched ones began in the measured phase */
+	struct change changes[CHANGES_MAX];
+	int change_count;
 	struct process program;
 	struct sched_events events;
 	struct watch_cost cost;
@@ -120,10 +120,37 @@ static int find_program(void)
 		return 0;
 	if (!found)
 		return error_line(STATUS_USAGE, "no-program",
-				  "no program is named %.15s, as in /proc/PID/comm", options.program);
+				  "no program is named %.80s, as in /proc/PID/comm", options.program);
 	return error_line(STATUS_USAGE, "no-program",
-			  "%d programs are named %.15s: give the process ID of one with --pid", found,
+			  "%d programs are named %.80s: give the process ID of one with --pid", found,
 			  options.program);
+}
+
+/* Parses CALL or CALL:FD. */
+static int parse_cycle(struct cycle_wish *wish)
+{
+	char name[CALL_NAME_MAX], *end;
+	size_t len = options.cycle ? strcspn(options.cycle, ":") : 0;
+	long fd = -1;
+
+	*wish = (struct cycle_wish){.call = -1, .fd = -1, .period_ns = options.period_ns};
+	if (!options.cycle)
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(len < sizeof(name) ? len : sizeof(name) - 1),
+		 options.cycle);
+	wish->call = blocking_call_number(name);
+	if (wish->call < 0)
+		return usage_error("--cycle %.80s: give a system call in which the thread waits, such as "
+				   "clock_nanosleep, epoll_wait or read:5",
+				   options.cycle);
+	if (options.cycle[len]) {
+		fd = strtol(options.cycle + len + 1, &end, 10);
+		if (end == options.cycle + len + 1 || *end || fd < 0 || fd > INT32_MAX)
+			return usage_error("--cycle %.80s: give a file descriptor after the colon",
+					   options.cycle);
+	}
+	wish->fd = (int)fd;
+	return 0;
 }
 
 static int check(struct harness *h)
@@ -138,7 +165,11 @@ static int check(struct harness *h)
 	if (options.instance && !tracefs_is_name(options.instance))
 		return usage_error("--trace-instance %.80s: give at most 64 letters, digits, - and _",
 				   options.instance);
-	wrong = options.program ? find_program() : 0;
+	wrong = parse_cycle(&state->wish);
+	if (!wrong && !pids_are_the_kernels())
+		wrong = error_line(STATUS_CANNOT_MEASURE, "pid-namespace", "%s", PIDS_ARE_OTHERS);
+	if (!wrong && options.program)
+		wrong = find_program();
 	if (wrong)
 		return wrong;
 	if (!process_read((pid_t)options.pid, &state->program))
@@ -157,26 +188,41 @@ static void name_thread(const struct state *state, struct follower *f, int numbe
 	}
 }
 
-static bool follow(struct state *state, const struct watched_thread *thread)
+static struct follower *find_follower(const struct state *state, pid_t tid)
+{
+	for (unsigned int slot = (unsigned int)tid % SLOTS; state->slots[slot]; slot = (slot + 1) % SLOTS) {
+		struct follower *f = state->followers[state->slots[slot] - 1];
+
+		if (f->thread.tid == tid)
+			return f;
+	}
+	return NULL;
+}
+
+static void add_series(struct state *state, struct series *s, struct follower *f, unsigned int number)
+{
+	s->id = number;
+	state->series[number] = s;
+	state->owners[number] = f;
+}
+
+/* Returns NULL if there is no memory. */
+static struct follower *follow(struct state *state, const struct watched_thread *thread, bool has_calls,
+			       int64_t now_ns)
 {
 	struct follower *f = state->followers[state->count] = memory_get(sizeof(*f));
+	unsigned int slot = (unsigned int)thread->tid % SLOTS;
 
 	if (!f)
-		return false;
+		return NULL;
 	f->thread = *thread;
-	f->call.number = -1;
-	f->track.tid = thread->tid;
 	name_thread(state, f, state->count);
-	for (int m = 0; m < METRICS; m++) {
-		struct series *s = state->series[state->count * METRICS + m] = &f->series[m];
-
-		s->id = (unsigned int)(state->count * METRICS + m);
-		s->cpu = -1;
-		s->metric = metrics[m];
-		s->labels[0] = (struct label){"task", f->label};
-	}
-	state->count++;
-	return true;
+	follower_begin(f, &state->phase, &state->wish, has_calls, now_ns);
+	thread_place(thread->tid, &f->place);
+	while (state->slots[slot])
+		slot = (slot + 1) % SLOTS;
+	state->slots[slot] = (short)++state->count;
+	return f;
 }
 
 /* Sets the tasks whose waits for the lock of the program's memory map are recorded. */
@@ -186,6 +232,34 @@ static void explain_tasks(void)
 
 	if (explain_options.instance && threads_range((pid_t)options.pid, &first, &last))
 		explain_program(first, last);
+}
+
+/* Moves the engine to CPUs that no watched thread may use, if there are any. */
+static void leave_their_cpus(const struct state *state)
+{
+	cpu_set_t others, theirs;
+
+	if (sched_getaffinity(0, sizeof(others), &others))
+		return;
+	for (int i = 0; i < state->count; i++) {
+		if (sched_getaffinity(state->followers[i]->thread.tid, sizeof(theirs), &theirs))
+			continue;
+		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+			if (CPU_ISSET(cpu, &theirs))
+				CPU_CLR(cpu, &others);
+		}
+	}
+	if (CPU_COUNT(&others))
+		sched_setaffinity(0, sizeof(others), &others);
+}
+
+static int64_t read_rttime_us(pid_t pid)
+{
+	struct rlimit limit;
+
+	if (prlimit(pid, RLIMIT_RTTIME, NULL, &limit) || limit.rlim_max == RLIM_INFINITY)
+		return -1;
+	return (int64_t)limit.rlim_max;
 }
 
 static int prepare_probe(struct harness *h)
@@ -200,234 +274,93 @@ static int prepare_probe(struct harness *h)
 					: "no thread of the program %lld has such a name",
 				  (long long)options.pid);
 	while (state->count < found) {
-		if (!follow(state, &threads[state->count]))
+		struct follower *f = follow(state, &threads[state->count], true, 0);
+
+		if (!f)
 			return harness_no_memory();
+		for (int m = 0; m < GAP; m++)
+			add_series(state, &f->series[m], f, h->series_count++);
 	}
 	h->series = state->series;
-	h->series_count = (unsigned int)state->count * METRICS;
+	state->first_count = state->count;
+	leave_their_cpus(state);
+	state->rttime_us = read_rttime_us((pid_t)options.pid);
 	explain_tasks();
 	return 0;
+}
+
+/* A 32-bit program on a 64-bit kernel has other numbers of system calls. */
+static enum call_table table_of(pid_t pid)
+{
+	unsigned char head[5] = {0};
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	file = fopen(path, "re");
+	if (file) {
+		if (fread(head, 1, sizeof(head), file) != sizeof(head))
+			head[4] = 0;
+		fclose(file);
+	}
+	return head[4] == ELFCLASS32 && sizeof(long) == 8 ? CALLS_32_BIT : CALLS_NATIVE;
 }
 
 static int begin_events(struct harness *h)
 {
 	struct state *state = h->state;
+	int failed;
 
 	if (!options.instance)
 		return 0; /* only the rest is checked */
 	for (int i = 0; i < state->count; i++)
 		state->tids[i] = state->followers[i]->thread.tid;
-	return sched_events_open(&state->events, options.instance, state->tids, state->count);
+	failed = sched_events_open(&state->events, options.instance, table_of((pid_t)options.pid),
+				   state->tids, state->count);
+	return failed;
 }
 
-/* The last place stands for all tasks that have no place of their own. slept_ns: how long the thread slept
-   because of the task, or 0. */
-static void count_other(struct other *others, int places, const char *name, int64_t slept_ns)
+static void lose(struct state *state, int64_t from_ns, int64_t until_ns)
 {
-	for (int i = 0; i < places; i++) {
-		if (!others[i].count)
-			snprintf(others[i].name, sizeof(others[i].name), "%s",
-				 i == places - 1 ? "others" : name);
-		if (!strcmp(others[i].name, name) || i == places - 1) {
-			others[i].count++;
-			others[i].total_ns += slept_ns;
-			if (slept_ns > others[i].max_ns)
-				others[i].max_ns = slept_ns;
-			return;
-		}
-	}
+	for (int i = 0; i < state->count; i++)
+		follower_lost(state->followers[i], from_ns, until_ns);
 }
 
-/* The thread slept until another thread woke it. */
-static void explain_wait(struct follower *f, const struct sched_event *event, int64_t slept_ns, bool inverted)
+/* A watched thread has begun another one, which is followed from the next look in /proc on, if it lives so
+ * long. */
+static void note_begun(struct state *state, const struct sched_event *event)
 {
-	int64_t *max_ns = inverted ? &f->inversion_max_ns : &f->waited_max_ns;
-	const struct explained who = {.cpu = event->cpu, .tid = f->thread.tid};
-
-	if (slept_ns <= *max_ns)
-		return;
-	*max_ns = slept_ns;
-	explain_sleep(&f->series[RESPONSE], f->asleep_since_ns, slept_ns, inverted, &who);
-}
-
-static bool is_inverted(const struct follower *f, const struct sched_event *event)
-{
-	int priority, policy = thread_priority(event->current, &priority);
-
-	if (policy < 0 || policy == SCHED_DEADLINE)
-		return false;
-	return f->thread.policy == SCHED_DEADLINE || priority < f->thread.priority;
-}
-
-static void count_waker(struct follower *f, const struct sched_event *event)
-{
-	int64_t slept_ns = f->asleep_since_ns ? event->time_ns - f->asleep_since_ns : 0;
-	enum lock_kind lock = blocking_call_lock(&f->call);
-	char path[64], name[32] = "a task that has ended", room[32];
-	bool inverted;
-	FILE *file;
-
-	if (f->asleep_since_ns && f->call.number >= 0)
-		count_other(f->sleeps_in, SLEEPS_MAX, blocking_call_name(f->call.number, room, sizeof(room)),
-			    slept_ns);
-	if (event->hardirq || event->softirq) {
-		count_other(f->woken_by, OTHERS_MAX, event->hardirq ? "interrupt" : "softirq", 0);
-		return;
-	}
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)event->current);
-	file = fopen(path, "re");
-	if (file && fgets(name, sizeof(name), file))
-		name[strcspn(name, "\n")] = '\0';
-	if (file)
-		fclose(file);
-	count_other(f->woken_by, OTHERS_MAX, name, 0);
-	if (!slept_ns)
-		return;
-	inverted = lock != NO_LOCK && is_inverted(f, event);
-	if (!blocking_call_is_pause(&f->call)) /* a call that another thread can end only with a signal */
-		explain_wait(f, event, slept_ns, inverted);
-	if (inverted)
-		count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name,
-			    slept_ns);
-}
-
-/* The thread is stopped, or sleeps uninterruptibly; in a system call, if it entered one in this
-   activation. */
-static void note_held(struct follower *f, const struct sched_event *event)
-{
-	bool in_call = !f->outside_call && f->call.number >= 0 && f->call_ns >= f->track.now.release_ns;
-	struct held *held;
-	char room[sizeof(held->call)];
-
-	f->who.held_count += f->who.held_count < HELD_MAX; /* if there are more calls, the last one is kept */
-	held = &f->who.held[f->who.held_count - 1];
-	held->since_ns = event->time_ns;
-	snprintf(held->call, sizeof(held->call), "%s",
-		 in_call ? blocking_call_name(f->call.number, room, sizeof(room)) : "");
-}
-
-/* The thread is no longer held. */
-static void count_held(struct follower *f, const struct sched_event *event)
-{
-	const struct held *held = f->who.held_count ? &f->who.held[f->who.held_count - 1] : NULL;
-
-	if (held && held->call[0] && held->since_ns == f->asleep_since_ns)
-		count_other(f->sleeps_in, SLEEPS_MAX, held->call, event->time_ns - f->asleep_since_ns);
-}
-
-static bool is_measured(const struct state *state, int64_t time_ns)
-{
-	return time_ns >= state->measured_from_ns && time_ns < state->end_ns;
-}
-
-static void feed_period(struct follower *f, const struct watch_activation *a, struct json *j)
-{
-	if (a->period_ns)
-		series_feed_timed(&f->series[PERIOD], a->release_ns, a->period_ns, j);
-}
-
-static void feed(const struct state *state, struct follower *f, const struct watch_activation *a,
-		 struct json *j)
-{
-	f->cpu = a->cpu;
-	if (!a->done) {
-		series_feed_timed(&f->series[LATENCY], a->release_ns, a->start_ns - a->release_ns, j);
-		feed_period(f, a, j);
-		return;
-	}
-	if (!a->begun)
-		feed_period(f, a, j);
-	series_feed_timed(&f->series[RESPONSE], a->release_ns, a->end_ns - a->release_ns, j);
-	if (a->executed)
-		series_feed_timed(&f->series[EXECUTION], a->release_ns, a->execution_ns, j);
-	if (!is_measured(state, a->release_ns))
-		return;
-	f->activations++;
-	f->unknown[LATENCY] += !a->begun;
-	f->unknown[EXECUTION] += !a->executed;
-	if (!a->begun && a->latency_bound_ns > f->latency_bound_max_ns)
-		f->latency_bound_max_ns = a->latency_bound_ns;
-}
-
-/* A thread that sleeps outside a system call is held, because the freezer of cgroup v2 stops it there. If
- * it was frozen during a sleep, its call was interrupted, and its activation has ended. */
-static struct sched_event with_freezer(const struct follower *f, const struct sched_event *event)
-{
-	struct sched_event known = *event;
-
-	known.held |= event->kind == SCHED_SWITCH && event->from == f->track.tid && event->sleeps &&
-		      f->outside_call;
-	return known;
-}
-
-static void take_call(struct follower *f, const struct sched_event *event)
-{
-	watch_track_runs(&f->track, event);
-	f->outside_call = event->kind == SCHED_RETURN && !event->restarts;
-	if (event->kind == SCHED_RETURN)
-		return;
-	f->call = event->call;
-	f->call_ns = event->time_ns;
+	state->begun += event->time_ns >= state->phase.from_ns && event->time_ns < state->phase.until_ns;
 }
 
 static void take_event(void *user, const struct sched_event *event)
 {
 	struct harness *h = user;
-	const struct state *state = h->state;
-	struct sched_event known;
-	struct watch_activation activation;
-	bool preempted, measured = is_measured(state, event->time_ns);
+	struct state *state = h->state;
+	struct follower *f;
 
 	if (event->time_ns < state->start_ns)
 		return;
-	for (int i = 0; i < state->count; i++) {
-		struct follower *f = state->followers[i];
-		int64_t unended = f->track.unended;
-		enum watch_state before = f->track.state;
-		bool its = event->to == f->track.tid ||
-			   (event->kind == SCHED_SWITCH && event->from == f->track.tid);
-
-		if (!its)
-			continue;
-		if (event->kind == SCHED_SYSCALL || event->kind == SCHED_RETURN) {
-			take_call(f, event);
-			continue;
-		}
-		if (event->kind == SCHED_WAKING && measured && before == WATCH_ASLEEP)
-			count_waker(f, event);
-		if (event->kind == SCHED_WAKING && measured && before == WATCH_HELD)
-			count_held(f, event);
-		known = with_freezer(f, event);
-		if (watch_track_event(&f->track, &known, &activation, &preempted))
-			feed(state, f, &activation, &h->j);
-		if (measured)
-			f->unknown[RESPONSE] += f->track.unended - unended;
-		if (f->track.state == WATCH_HELD && event->from == f->track.tid)
-			note_held(f, event);
-		else if (f->track.state == WATCH_WOKEN && before != WATCH_WOKEN)
-			f->who.held_count = 0;
-		f->asleep_since_ns = f->track.state != WATCH_ASLEEP && f->track.state != WATCH_HELD ? 0
-				     : event->from == f->track.tid ? event->time_ns
-								   : f->asleep_since_ns;
-		if (preempted && measured) {
-			f->preemptions++;
-			count_other(f->preempted_by, OTHERS_MAX, event->to_name, 0);
-		}
+	if (event->kind == SCHED_LOST) {
+		state->dropped++;
+		lose(state, event->time_ns, event->expiry_ns);
+		return;
 	}
-}
-
-/* If the kernel does not report system calls: reads the calls in which the threads are now. */
-static void count_sleeps(const struct state *state)
-{
-	char room[32];
-
-	for (int i = 0; i < state->count && !sched_events_have_calls(&state->events); i++) {
-		long number = thread_syscall(state->followers[i]->thread.tid);
-
-		if (number >= 0)
-			count_other(state->followers[i]->sleeps_in, SLEEPS_MAX,
-				    blocking_call_name(number, room, sizeof(room)), 0);
+	if (event->kind == SCHED_SIGNAL) {
+		state->signal = event->result;
+		state->signal_ns = event->time_ns;
+		return;
 	}
+	if (event->kind == SCHED_FORK) {
+		note_begun(state, event);
+		return;
+	}
+	f = find_follower(state, event->to);
+	if (f)
+		follower_take(f, event, &state->events.offsets);
+	f = event->kind == SCHED_SWITCH ? find_follower(state, event->from) : NULL;
+	if (f)
+		follower_take(f, event, &state->events.offsets);
 }
 
 static void count_all(const struct state *state, bool at_end)
@@ -444,11 +377,10 @@ static void count_all(const struct state *state, bool at_end)
 /* Reads the program's own counts when the measured phase begins, and repeatedly until it ends. */
 static void count_in_phase(struct state *state, int64_t now_ns)
 {
-	if (now_ns < state->measured_from_ns)
+	if (now_ns < state->phase.from_ns)
 		return;
 	count_all(state, state->counted);
 	state->counted = true;
-	count_sleeps(state);
 }
 
 static int64_t phase_ns(void)
@@ -456,13 +388,13 @@ static int64_t phase_ns(void)
 	return harness_options.duration_ns ? harness_options.duration_ns : INT64_MAX;
 }
 
-static bool is_followed(const struct state *state, pid_t tid)
+static void add_later(struct harness *h, struct series *s, struct follower *f)
 {
-	for (int i = 0; i < state->count; i++) {
-		if (state->followers[i]->thread.tid == tid)
-			return true;
-	}
-	return false;
+	struct state *state = h->state;
+
+	series_timed(s, state->start_ns, harness_options.warm_up_ns, phase_ns());
+	add_series(state, s, f, h->series_count);
+	harness_add_series(h, s);
 }
 
 /* Follows threads that began, or became real-time, since the last look. */
@@ -472,54 +404,140 @@ static void find_later(struct harness *h, int64_t now_ns)
 	struct state *state = h->state;
 	int found, unused;
 
-	if (now_ns - state->looked_ns < SCAN_NS)
-		return;
-	state->looked_ns = now_ns;
 	explain_tasks();
 	found = threads_find((pid_t)options.pid, options.threads, threads, &unused);
 	for (int i = 0; i < found; i++) {
-		if (is_followed(state, threads[i].tid))
+		struct follower *f;
+
+		if (find_follower(state, threads[i].tid))
 			continue;
-		if (state->count == WATCH_THREADS_MAX || !follow(state, &threads[i])) {
+		f = state->count < WATCH_THREADS_MAX
+			    ? follow(state, &threads[i], sched_events_have_calls(&state->events), now_ns)
+			    : NULL;
+		if (!f) {
 			state->left_out++;
 			continue;
 		}
 		sched_events_add(&state->events, &threads[i].tid, 1);
-		thread_count(threads[i].tid, &state->followers[state->count - 1]->before);
-		state->followers[state->count - 1]->after = state->followers[state->count - 1]->before;
-		for (int m = 0; m < METRICS; m++) {
-			struct series *s = state->series[(state->count - 1) * METRICS + m];
-
-			series_timed(s, state->start_ns, harness_options.warm_up_ns, phase_ns());
-			harness_add_series(h, s);
-		}
+		thread_count(threads[i].tid, &f->before);
+		f->after = f->before;
+		for (int m = 0; m < GAP; m++)
+			add_later(h, &f->series[m], f);
 	}
+}
+
+static void note_change(struct state *state, const struct follower *f, int64_t now_ns, const char *what,
+			const char *from, const char *to)
+{
+	struct change *change = &state->changes[state->change_count];
+
+	if (!strcmp(from, to) || state->change_count == CHANGES_MAX)
+		return;
+	*change = (struct change){.tid = f->thread.tid, .time_ns = now_ns, .what = what};
+	snprintf(change->from, sizeof(change->from), "%s", from);
+	snprintf(change->to, sizeof(change->to), "%s", to);
+	state->change_count++;
+}
+
+static void name_policy(const struct thread_place *place, char room[PLACE_TEXT_MAX])
+{
+	static const char *const names[] = {"other", "fifo", "rr", "batch", "iso", "idle", "deadline", "ext"};
+
+	snprintf(room, PLACE_TEXT_MAX, "%s %d",
+		 place->policy >= 0 && place->policy < 8 ? names[place->policy] : "unknown", place->priority);
+}
+
+/* Compares how the threads may run with the last look. */
+static void find_changes(struct state *state, int64_t now_ns)
+{
+	for (int i = 0; i < state->count; i++) {
+		struct follower *f = state->followers[i];
+		char from[PLACE_TEXT_MAX], to[PLACE_TEXT_MAX];
+		struct thread_place place;
+
+		if (f->ended_ns || !thread_place(f->thread.tid, &place))
+			continue;
+		name_policy(&f->place, from);
+		name_policy(&place, to);
+		note_change(state, f, now_ns, "policy", from, to);
+		note_change(state, f, now_ns, "CPUs", f->place.cpus, place.cpus);
+		note_change(state, f, now_ns, "control group", f->place.group, place.group);
+		f->place = place;
+	}
+}
+
+/* Once a second: what is in /proc. */
+static void look(struct harness *h, int64_t now_ns)
+{
+	struct state *state = h->state;
+
+	if (now_ns - state->looked_ns < SCAN_NS)
+		return;
+	state->looked_ns = now_ns;
+	find_changes(state, now_ns);
+	find_later(h, now_ns);
+}
+
+static void learn(struct harness *h, int64_t now_ns)
+{
+	struct state *state = h->state;
+
+	if (now_ns < state->phase.from_ns)
+		return;
+	if (!state->fitted)
+		sched_events_fit_buffers(&state->events, now_ns - state->start_ns);
+	state->fitted = true;
+	for (int i = 0; i < state->count; i++) {
+		if (follower_learn(state->followers[i], now_ns))
+			add_later(h, &state->followers[i]->series[GAP], state->followers[i]);
+	}
+}
+
+static void take_clock(struct state *state)
+{
+	int64_t set_ns;
+
+	if (!sched_events_clock_set(&state->events, &set_ns))
+		return;
+	state->clock_sets++;
+	if (llabs(set_ns) > llabs(state->clock_set_ns))
+		state->clock_set_ns = set_ns;
+}
+
+static void end_followers(struct state *state, int64_t now_ns)
+{
+	int64_t end_ns = now_ns < state->phase.until_ns ? now_ns : state->phase.until_ns;
+
+	for (int i = 0; i < state->count; i++)
+		follower_end(state->followers[i], end_ns);
 }
 
 static bool drain(struct harness *h, struct json *j)
 {
 	struct state *state = h->state;
 	bool goes_on = !atomic_load(&harness_shared.stop), lost = false;
-	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), dropped = state->dropped;
 
 	(void)j;
+	take_clock(state);
 	sched_events_take(&state->events, take_event, h, !goes_on, &lost);
-	state->dropped += lost;
-	if (goes_on && watch_cost_turn(&state->cost, now_ns))
-		lost = true;
-	if (lost) {
-		for (int i = 0; i < state->count; i++) {
-			watch_track_lost(&state->followers[i]->track);
-			state->followers[i]->outside_call = false;
-		}
+	if (lost && dropped == state->dropped) { /* there was no room for them */
+		state->dropped++;
+		lose(state, state->taken_ns, now_ns);
 	}
-	if (goes_on && state->left_out == 0)
-		find_later(h, now_ns);
+	if (goes_on && watch_cost_turn(&state->cost, now_ns))
+		lose(state, state->taken_ns, now_ns);
+	state->taken_ns = now_ns;
+	if (goes_on) {
+		look(h, now_ns);
+		learn(h, now_ns);
+		count_in_phase(state, now_ns);
+	} else {
+		end_followers(state, now_ns);
+	}
 	for (unsigned int i = 0; i < h->series_count; i++)
 		state->series[i]->reached_ns = now_ns;
-	if (goes_on)
-		count_in_phase(state, now_ns);
-	if (goes_on && now_ns >= state->end_ns)
+	if (goes_on && now_ns >= state->phase.until_ns)
 		harness_end_by(h, "duration");
 	else if (goes_on && !process_lives((pid_t)options.pid, state->program.start))
 		harness_end_by(h, "program-ended");
@@ -533,121 +551,129 @@ static int run(struct harness *h)
 
 	if (!options.instance)
 		return usage_error("--trace-instance is missing");
-	state->start_ns = clock_now_ns(CLOCK_MONOTONIC);
-	state->measured_from_ns = state->start_ns + harness_options.warm_up_ns;
-	state->end_ns = measured_ns == INT64_MAX ? INT64_MAX : state->measured_from_ns + measured_ns;
+	state->start_ns = state->taken_ns = clock_now_ns(CLOCK_MONOTONIC);
+	state->phase = (struct phase){.from_ns = state->start_ns + harness_options.warm_up_ns,
+				      .until_ns = INT64_MAX,
+				      .own = gettid(),
+				      .j = &h->j};
+	if (measured_ns != INT64_MAX)
+		state->phase.until_ns = state->phase.from_ns + measured_ns;
+	for (int i = 0; i < state->count; i++)
+		follower_begin(state->followers[i], &state->phase, &state->wish,
+			       sched_events_have_calls(&state->events), state->start_ns);
 	for (unsigned int i = 0; i < h->series_count; i++)
 		series_timed(state->series[i], state->start_ns, harness_options.warm_up_ns, measured_ns);
-	watch_cost_begin(&state->cost, &state->events, state->start_ns, state->tids, state->count);
+	watch_cost_begin(&state->cost, &state->events, state->start_ns, state->tids, state->first_count);
 	harness_go(h);
 	harness_drain(h, drain, DRAIN_NS);
 	sched_events_close(&state->events);
 	return harness_finish(h, "duration");
 }
 
-static void write_others(const struct follower *f, const char *name, const struct other *others, int places,
-			 const char *key, struct json *j)
+static void write_changes(const struct state *state, struct json *j)
 {
-	for (int i = 0; i < places && others[i].count; i++) {
-		stream_result(j, name);
-		json_str(j, "task", f->label);
-		json_str(j, key, others[i].name);
+	for (int i = 0; i < state->change_count; i++) {
+		const struct change *change = &state->changes[i];
+		const struct follower *f = find_follower(state, change->tid);
+
+		stream_result(j, "change");
+		json_str(j, "task", f ? f->label : "");
+		json_int(j, "number", i + 1);
 		json_close(j, '}');
 		json_open(j, "values", '{');
-		json_int(j, "count", others[i].count);
-		if (others[i].total_ns) {
-			json_int(j, "total_ns", others[i].total_ns);
-			json_int(j, "max_ns", others[i].max_ns);
-		}
+		json_str(j, "what", change->what);
+		json_str(j, "from", change->from);
+		json_str(j, "to", change->to);
+		json_int(j, "after_ns", change->time_ns - state->phase.from_ns);
 		stream_result_end(j);
 	}
 }
 
-/* Above this share, no figure of the quantity can be a promise. Verdicts know the name of the mark. */
-static void tell_unknown_of(const struct follower *f, enum metric metric, struct json *j)
+/* Threads that began in the measured phase, and that were not watched. */
+static int64_t unwatched(const struct state *state)
 {
-	static const char *const missing[METRICS] = {
-		[LATENCY] = "began to run", [RESPONSE] = "ended", [EXECUTION] = "had the CPU"};
-	int64_t unknown = f->unknown[metric], of = f->activations + f->unknown[RESPONSE];
-	bool many = unknown * UNKNOWN_PART > of;
-	char bound[64] = "";
+	int64_t followed = state->count - state->first_count;
 
-	if (!unknown)
-		return;
-	if (metric == LATENCY)
-		snprintf(bound, sizeof(bound), "; it was at most %lld us",
-			 (long long)f->latency_bound_max_ns / 1000 + 1);
-	stream_mark(
-		j, many ? "activations-unknown" : "switches-missing", SEVERITY_DOUBTFUL,
-		(int)f->series[metric].id,
-		"for %lld of %lld activations of %s the kernel did not trace when they %s: their %s is in no figure%s",
-		(long long)unknown, (long long)of, f->label, missing[metric], metrics[metric], bound);
+	return state->begun > followed ? state->begun - followed : 0;
 }
 
-static void tell_unknown(const struct state *state, struct json *j)
+/* What the wall clock did is in doubt only for threads that wait for its times. */
+static void mark_clock(const struct state *state, struct json *j)
 {
-	for (int i = 0; i < state->count; i++) {
-		for (int m = 0; m < PERIOD; m++)
-			tell_unknown_of(state->followers[i], m, j);
+	for (int i = 0; state->clock_sets && i < state->count; i++) {
+		const struct follower *f = state->followers[i];
+
+		if (f->cycles.chosen && f->cycles.model.wall)
+			stream_mark(
+				j, "wall-clock-set", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
+				"%s waits for times of the wall clock, which was set by %lld ms meanwhile; use CLOCK_MONOTONIC (C++: steady_clock)",
+				f->label, (long long)(state->clock_set_ns / 1000000));
 	}
+}
+
+static void mark_threads(const struct state *state, struct json *j)
+{
+	int64_t missed = unwatched(state);
+
+	if (state->left_out)
+		stream_mark(
+			j, "threads-left-out", SEVERITY_DOUBTFUL, -1,
+			"%d threads are not watched, because at most %d can be; name the threads that matter (--threads)",
+			state->left_out, WATCH_THREADS_MAX);
+	if (missed)
+		stream_mark(
+			j, "threads-unwatched", SEVERITY_DOUBTFUL, -1,
+			"the program began %lld threads that lived too briefly to be watched; what they do is in no figure",
+			(long long)missed);
+}
+
+/* How the program ended, as far as its threads show it. */
+static void write_end(const struct state *state, int64_t reached_ns, struct json *j)
+{
+	stream_result(j, "watched");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_int(j, "definitions", CYCLES_DEFINITIONS);
+	json_int(j, "threads_left_out", state->left_out);
+	json_int(j, "threads_begun", state->begun);
+	json_int(j, "threads_begun_unwatched", unwatched(state));
+	json_int(j, "gaps", state->dropped);
+	json_int(j, "clock_sets", state->clock_sets);
+	json_int(j, "clock_set_ns", state->clock_set_ns);
+	json_int(j, "watched_ns", reached_ns - state->phase.from_ns);
+	if (state->rttime_us >= 0)
+		json_int(j, "rttime_us", state->rttime_us);
+	if (state->signal_ns) {
+		json_int(j, "signal", state->signal);
+		json_int(j, "signal_after_ns", state->signal_ns - state->phase.from_ns);
+	}
+	stream_result_end(j);
 }
 
 static void conclude(struct harness *h, struct json *j)
 {
 	const struct state *state = h->state;
-	static const char *const policies[] = {"other", "fifo", "rr",	    "batch",
-					       "iso",	"idle", "deadline", "ext"};
 
-	for (int i = 0; i < state->count; i++) {
-		const struct follower *f = state->followers[i];
-		int policy = f->thread.policy;
-
-		stream_result(j, "thread");
-		json_str(j, "task", f->label);
-		json_close(j, '}');
-		json_open(j, "values", '{');
-		json_int(j, "tid", f->thread.tid);
-		json_str(j, "policy", policy >= 0 && policy < 8 ? policies[policy] : "unknown");
-		json_int(j, "priority", f->thread.priority);
-		json_int(j, "activations", f->activations);
-		json_int(j, "unknown", f->unknown[LATENCY]);
-		json_int(j, "unknown_response", f->unknown[RESPONSE]);
-		json_int(j, "unknown_execution", f->unknown[EXECUTION]);
-		if (f->unknown[LATENCY])
-			json_int(j, "unknown_latency_max_ns", f->latency_bound_max_ns);
-		json_int(j, "preemptions", f->preemptions);
-		json_int(j, "voluntary_switches", f->after.voluntary_switches - f->before.voluntary_switches);
-		json_int(j, "involuntary_switches",
-			 f->after.involuntary_switches - f->before.involuntary_switches);
-		json_int(j, "minor_faults", f->after.minor_faults - f->before.minor_faults);
-		json_int(j, "major_faults", f->after.major_faults - f->before.major_faults);
-		stream_result_end(j);
-		write_others(f, "preempted-by", f->preempted_by, OTHERS_MAX, "by", j);
-		write_others(f, "woken-by", f->woken_by, OTHERS_MAX, "by", j);
-		write_others(f, "sleeps-in", f->sleeps_in, SLEEPS_MAX, "syscall", j);
-		write_others(f, "inversion", f->inversions, OTHERS_MAX, "by", j);
-		write_others(f, "inversion-lent", f->inversions_lent, OTHERS_MAX, "by", j);
-	}
+	for (int i = 0; i < state->count; i++)
+		follower_conclude(state->followers[i], j);
+	write_changes(state, j);
+	write_end(state, state->taken_ns, j);
+	mark_clock(state, j);
+	mark_threads(state, j);
 	watch_cost_write(&state->cost, j);
-	tell_unknown(state, j);
 	if (state->dropped)
 		stream_mark(
 			j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
-			"the kernel dropped events %lld time(s); activations around these times are in no figure",
+			"the kernel dropped events %lld time(s); releases meanwhile are unknown, and count as possibly late",
 			(long long)state->dropped);
-	if (state->left_out)
-		stream_mark(
-			j, "threads-left-out", SEVERITY_NOTE, -1,
-			"%d threads are left out, because not all can be watched at once; name the threads of interest",
-			state->left_out);
 }
 
 static bool explained(const struct harness *h, const struct series *s, struct explained *who)
 {
 	const struct state *state = h->state;
-	const struct follower *f = state->followers[s->id / METRICS];
+	const struct follower *f = state->owners[s->id];
 
-	if (s->id % METRICS != LATENCY && s->id % METRICS != RESPONSE)
+	if (s != &f->series[LATENCY] && s != &f->series[RESPONSE])
 		return false;
 	*who = f->who;
 	who->cpu = f->cpu;
@@ -672,4 +698,4 @@ static int verb_watch(int argc, char **argv)
 }
 
 PROBE("watch", verb_watch,
-      "the threads of a program: wake-ups, latency, response, execution, what preempts them")
+      "the threads of a program: latency, response, execution, period, what blocks and preempts them")

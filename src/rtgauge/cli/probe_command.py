@@ -257,6 +257,8 @@ def measure_probe(
     files = {name: given[name] for name in _files(probe) if given[name] is not None}
     _check_files(files)
     values = _values(probe, given)
+    if probe.watches and requirement is not None and requirement.period_ns is not None:
+        values.setdefault("period", format_duration(requirement.period_ns))
     step = {"probe": probe.name, "load": given.get("load", "idle")}
     if probe.command is None or probe.command.argument is not None:
         step |= values  # a step without its required parameters would be refused

@@ -64,6 +64,8 @@ class Metric:
     """If set, only steps in this space have the metric."""
     compared: bool = True
     """Whether `rtgauge compare --metric` accepts the metric of a task set."""
+    shown: bool = True
+    """Whether tables show the metric."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -44,7 +45,7 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     program: str | None = Field(
         default=None,
         alias="program",
-        description="name of the program, as in /proc/PID/comm, if only one program has it",
+        description="name of the program, as in /proc/PID/comm or of its file, if only one program has it",
     )
     threads: str | None = Field(
         default=None,
@@ -53,6 +54,19 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
             "names of its threads, separated by commas; default: threads with a real-time policy, otherwise "
             "all"
         ),
+    )
+    cycle: str | None = Field(
+        default=None,
+        alias="cycle",
+        description=(
+            "system call in which the loop waits for its next release: CALL or CALL:FD, such as "
+            "epoll_wait:5; default: found by the times for which it waits"
+        ),
+    )
+    period_ns: Duration | None = Field(
+        default=None,
+        alias="period",
+        description="period that the loop should have; default: that of the requirement",
     )
     duration_ns: Duration = Field(
         default=10_000_000_000,
@@ -69,8 +83,12 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     def _check(self) -> Self:
         if (self.pid is None) == (self.program is None):
             raise ValueError("give pid or program")
-        if self.program is not None and (not self.program.isprintable() or not 0 < len(self.program) < 16):
-            raise ValueError("give a program's name of 1 to 15 characters, as in /proc/PID/comm")
+        if self.program is not None and (not self.program.isprintable() or not 0 < len(self.program) < 256):
+            raise ValueError("give a program's name, as in /proc/PID/comm or as its file is named")
+        if self.cycle is not None and re.fullmatch(r"[a-z0-9_]{2,23}(:[0-9]{1,9})?", self.cycle) is None:
+            raise ValueError(
+                "give the system call as CALL or CALL:FD, such as clock_nanosleep or epoll_wait:5"
+            )
         if self.threads is not None and (
             not self.threads.isprintable() or not all(0 < len(name) < 16 for name in self.threads.split(","))
         ):
@@ -116,15 +134,15 @@ class Watch(Probe[WatchParameters]):
 PROBE = Watch(
     name="watch",
     order=95,
-    help=("the threads of your own program: wake-ups, latency, response, execution time, who preempts them"),
-    about="""Watch the threads of your own program.
+    help=("the loops of your own program: latency, response, execution time, what blocks and preempts them"),
+    about="""Watch the loops of your own program.
 
-Shows how late each thread runs after it is woken, how long until it sleeps again, its period, who wakes and
-preempts it, and what delayed it most. Nothing is linked into the program. The command needs root and a kernel
-with tracefs.""",
+Shows how late each thread begins its cycles after their releases, how long until it has finished them, which
+releases it missed, its period, what blocks and preempts it, and what delayed it most. Nothing is linked into
+the program. The command needs root and a kernel with tracefs.""",
     examples=(
         "--pid 1234 --duration 1min",
-        '--require "latency<=100us" -- ./control --rate 1000',
+        '--require "period=1ms latency<=100us response<=500us" -- ./control --rate 1000',
         "--program control --duration 1min",
         "--pid 1234 --threads control,io --explain-above 200us --save",
         "--target ssh://board --pid 812",
@@ -132,14 +150,13 @@ with tracefs.""",
     ),
     parameters=WatchParameters,
     method=(
-        "The kernel's tracepoints sched_waking and sched_switch show each thread. An activation "
-        "begins when the thread is woken (its release) "
-        "and ends when it goes to sleep. latency is from the release to the first instruction, response is "
-        "from the release to the sleep, execution is how long the thread ran meanwhile, and period is from "
-        "one release to the next. "
-        "If the thread is woken too late, for example by a timer that was set too late, its period shows "
-        "this, not its latency. "
-        "A thread that is woken before it slept continues the same activation."
+        "The kernel's tracepoints for system calls, timers, wake-ups and switches show each thread. A "
+        "release is the time for which the thread waits: a point of its grid if it is periodic, otherwise "
+        "the expiry of its timer or the wake-up by another task. latency is from the release until the call "
+        "in which the thread waits has returned, response is from the release until the thread waits for its "
+        "next release, execution is the CPU time in between, and period is from one start to the next. "
+        "Sleeps for anything else, such as a lock or a disk, are part of the response. A release for which "
+        "the thread did not wait counts as possibly late."
     ),
     metrics=(
         Metric(
@@ -154,6 +171,9 @@ with tracefs.""",
         ),
         Metric(name="execution", plural="execution times", is_delay=False),
         Metric(name="period", plural="periods", is_delay=False),
+        Metric(name="overrun", plural="overruns", is_delay=False, shown=False),
+        Metric(name="uncertain", plural="uncertain responses", is_delay=False, shown=False),
+        Metric(name="gap", plural="gaps"),
     ),
     command=None,
     watches=True,

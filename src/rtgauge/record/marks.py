@@ -261,9 +261,38 @@ class MarkKind(Enum):
         "keep the program's CPU busy, or use another kernel, because this one does not trace every switch",
     )
     THREADS_LEFT_OUT = Entry(
-        (NOTE,),
-        "The program has more threads than can be watched at once.",
+        (DOUBTFUL,),
+        "The program has more threads than can be watched at once. Those with the highest real-time priority "
+        "are watched.",
         "name the threads of interest: --threads",
+    )
+    THREADS_UNWATCHED = Entry(
+        (DOUBTFUL,),
+        "The program began threads that ended before they could be watched. No figure includes what they "
+        "did.",
+        "let the program keep its threads, or let it begin them before they are watched",
+    )
+    CYCLE_UNCLEAR = Entry(
+        (DOUBTFUL,),
+        "Several waits of a thread could begin its cycle, so its releases are not certain. The detail lists "
+        "them.",
+        "say which wait begins the cycle: --cycle CALL or --cycle CALL:FD",
+    )
+    WALL_CLOCK_SET = Entry(
+        (DOUBTFUL,),
+        "A thread waits for times of the wall clock, and the wall clock was set while it was watched.",
+        "let the thread wait for times of CLOCK_MONOTONIC (C++: steady_clock)",
+    )
+    PROGRAM_ENDED = Entry(
+        (NOTE,),
+        "The watched program ended before the measured time was over. The figures are of the time that it "
+        "lived.",
+    )
+    THREAD_CHANGED = Entry(
+        (NOTE,),
+        "The policy, the priority, the CPUs or the control group of a watched thread changed while it was "
+        "watched.",
+        "find out who changed it (rtkit, systemd, a CPU that went offline), and measure again",
     )
     POLICY_NOT_SET = Entry(
         (DOUBTFUL,),

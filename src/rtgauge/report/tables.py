@@ -135,10 +135,21 @@ def _silent_tasks(step: Step) -> set[str]:
     return tasks - heard if len(tasks - heard) > 1 else set()
 
 
+def _is_shown(step: Step, summary: SeriesSummary) -> bool:
+    metric = probe_of(step).metric(summary.metric)
+    return metric is None or metric.shown
+
+
 def heard_series(step: Step) -> list[SeriesSummary]:
-    """Return a step's series, except for threads that share one row in `series_table`."""
+    """Return a step's series, except for threads that share one row in `series_table`, and for metrics that
+    no table shows.
+    """
     silent = _silent_tasks(step)
-    return [summary for summary in step.series if str(summary.labels.get("task")) not in silent]
+    return [
+        summary
+        for summary in step.series
+        if str(summary.labels.get("task")) not in silent and _is_shown(step, summary)
+    ]
 
 
 def _series_lines(step: Step) -> list[list[str]]:

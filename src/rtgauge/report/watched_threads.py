@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.record.model import Result, Step
+from rtgauge.record.watched_loop import loops_of
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.tables import series_table
@@ -17,7 +18,11 @@ from rtgauge.units import format_count, format_share, plural
 MOST_NAMES = 3
 MOST_IDLE = 6
 """The most threads that are named as never having run."""
-SHARES = (("woken-by", "by", "woken by", 0.01), ("sleeps-in", "syscall", "sleeps in", 0.0))
+SHARES = (
+    ("woken-by", "by", "woken by", 0.01),
+    ("sleeps-in", "syscall", "sleeps in", 0.0),
+    ("blocked-in", "syscall", "blocked within its cycle in", 0.0),
+)
 """What a thread waits for: (result, its label, words, smallest share that is named)."""
 LOCKS = {
     "inversion": "the lock has no priority inheritance (PTHREAD_PRIO_INHERIT)",
@@ -97,12 +102,16 @@ class WatchedThreads(Presenter):
         lines: list[str] = []
         threads = [result for result in step.results if result.name == "thread"]
         idle = [result for result in threads if _never_ran(result)] if len(threads) > 1 else []
+        loops = {loop.task: loop for loop in loops_of(step)}
         for result in threads:
             if result in idle:
                 continue
             task = str(result.labels.get("task"))
             policy, priority = result.values.get("policy"), _number(result, "priority")
+            loop = loops.get(task)
             parts = [plural(_number(result, "activations"), "activation")]
+            if loop is not None:
+                parts = [loop.waits, *parts, *loop.trouble]
             for name, label, words, least in SHARES:
                 if counted := _counted(step.results, name, task, label):
                     parts.append(f"{words} {_shares(counted, least)}")

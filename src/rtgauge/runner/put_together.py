@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -18,6 +19,7 @@ from rtgauge.record.model import (
     LoadReport,
     Mark,
     PeerReport,
+    Result,
     SeriesSummary,
     Step,
     StepKey,
@@ -181,7 +183,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
         tasks=task_counts(summary.series, windows),
         segments=run_segments(result),
     )
-    step.marks += _nothing_marks(step, probes.get(key.probe))
+    step.marks += _nothing_marks(step, probes.get(key.probe)) + _program_marks(step)
     step.marks += change_marks(ended.changes, step.cpus)
     if not context.facts.machine.emulated:
         # an emulator can cause a latency as long as the kernel's limits
@@ -240,6 +242,46 @@ def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
         else ("no activation came in the measured time")
     )
     return [MarkKind.NOTHING_MEASURED.mark(f"{cause}; {probe.when_nothing}")]
+
+
+def _program_marks(step: Step) -> list[Mark]:
+    """Return marks on what happened to a watched program: how it ended, and what changed about its
+    threads.
+    """
+    marks = [
+        MarkKind.THREAD_CHANGED.mark(
+            f"{result.labels.get('task')}: {result.values.get('what')} {result.values.get('from')} -> "
+            f"{result.values.get('to')}, noticed {_seconds(result, 'after_ns')} after the measured phase "
+            "began"
+        )
+        for result in step.results
+        if result.name == "change"
+    ]
+    watched = next((result for result in step.results if result.name == "watched"), None)
+    if step.end_reason != "program-ended" or watched is None:
+        return marks
+    number, limit_us = watched.values.get("signal"), watched.values.get("rttime_us")
+    how = "ended"
+    if isinstance(number, int):
+        how = f"was ended by {signal_name(number)}"
+        if isinstance(limit_us, int) and number in {signal.SIGXCPU, signal.SIGKILL}:
+            how += f", probably because of its limit of real-time CPU time (RLIMIT_RTTIME, {limit_us} us)"
+    after = _seconds(watched, "signal_after_ns" if isinstance(number, int) else "watched_ns")
+    detail = f"the program {how} {after} after the measured phase began"
+    return [MarkKind.PROGRAM_ENDED.mark(detail), *marks]
+
+
+def _seconds(result: Result, name: str) -> str:
+    value = result.values.get(name)
+    return f"{value / 1e9:.3f} s" if isinstance(value, int) else "an unknown time"
+
+
+def signal_name(number: int) -> str:
+    """Return a signal's name, such as SIGSEGV."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[Mark]:

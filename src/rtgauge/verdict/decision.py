@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from rtgauge.analysis.confidence import activations_needed, activations_to_refute, design_effect
@@ -23,9 +23,11 @@ from rtgauge.record.model import (
     Verdict,
     VerdictWord,
 )
+from rtgauge.record.watched_loop import WatchedLoop, loops_of
 from rtgauge.record.windows import Windows
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.gaps import GAP, judge_gaps
+from rtgauge.verdict.loops import count_of_loop, judge_loops, worst_of_both
 from rtgauge.verdict.next_step import Done, NextStep, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
@@ -267,6 +269,11 @@ def judge(
 
     A task that is always equally late has no jitter, so jitter alone may hide the lateness.
     """
+    if requirement.also is not None:
+        return worst_of_both(
+            [judge(bound, step, windows, facts, margin=margin, done=done) for bound in requirement.each],
+            requirement,
+        )
     judgement = judge_metric(requirement, step, windows, facts, margin=margin, done=done)
     if requirement.metric != "jitter" or not judged_series(step, LATENCY):
         return judgement
@@ -331,6 +338,37 @@ def judge_metric(
             reason,
             f"use a probe that measures {requirement.metric} (see rtgauge probe --help)",
         )
+    loops = [] if requirement.metric == GAP else loops_of(step)
+    if loops:
+
+        def judge_thread(loop: WatchedLoop) -> Verdict:
+            own = [summary for summary in series if summary.series == loop.series.get(requirement.metric)]
+            count = partial(count_of_loop, loop, requirement.metric, windows)
+            return _judge_series(requirement, step, own, count, facts, margin=margin, done=done)
+
+        return judge_loops(requirement, step, loops, judge_thread)
+    resolution = step.parameters.get("resolution_ns")
+    numbers = [summary.series for summary in series if summary.series is not None]
+    count = partial(
+        count_violations,
+        windows,
+        series=numbers,
+        resolution_ns=resolution if isinstance(resolution, int) and resolution > 0 else 1,
+    )
+    return _judge_series(requirement, step, series, count, facts, margin=margin, done=done)
+
+
+def _judge_series(
+    requirement: Requirement,
+    step: Step,
+    series: Sequence[SeriesSummary],
+    count: Callable[[int], Violations],
+    facts: Facts,
+    *,
+    margin: Fraction,
+    done: Done,
+) -> Verdict:
+    """Judge these series of a step. `count` returns the violations of a bound (ns)."""
     if any(summary.lost for summary in series):
         reason = (
             f"{format_count(sum(summary.lost for summary in series))} samples were lost and may have "
@@ -339,10 +377,7 @@ def judge_metric(
         return _without_figures(
             requirement, step, reason, "measure again with a longer interval, or without raw samples"
         )
-    resolution = step.parameters.get("resolution_ns")
-    resolution = resolution if isinstance(resolution, int) and resolution > 0 else 1
     interval = step.parameters.get("interval_ns")
-    numbers = [summary.series for summary in series if summary.series is not None]
     largest = max(
         (summary for summary in series if summary.max_ns is not None), key=_largest_of, default=None
     )
@@ -350,10 +385,8 @@ def judge_metric(
     case = _Case(
         requirement=requirement,
         step=step,
-        violations=count_violations(windows, requirement.bound_ns, series=numbers, resolution_ns=resolution),
-        close=count_violations(
-            windows, int(requirement.bound_ns * margin), series=numbers, resolution_ns=resolution
-        ),
+        violations=count(requirement.bound_ns),
+        close=count(int(requirement.bound_ns * margin)),
         maximum_ns=None if largest is None else _largest_of(largest),
         series=len(series),
         interval_ns=interval if isinstance(interval, int) and interval > 0 else None,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from rtgauge.errors import InputError
@@ -15,6 +15,8 @@ from rtgauge.units import format_duration, parse_duration_ns
 SETTINGS = ("period", "hardness", "confidence")
 EXAMPLE = '"period=1ms latency<=200us hardness=100%"'
 DEFAULT_CONFIDENCE = Fraction(95, 100)
+BOTH = ("latency", "response")
+"""The metrics that one requirement can bound together."""
 
 LIFE_SAFETY = frozenset({"life-safety", "life-safety-hard", "safety", "safety-critical"})
 NO_LIFE_SAFETY = (
@@ -42,6 +44,16 @@ class Requirement:
     hardness: Fraction = Fraction(1)
     period_ns: int | None = None
     confidence: Fraction = DEFAULT_CONFIDENCE
+    also: tuple[str, int] | None = None
+    """A second metric and its bound (ns), within which the activations must stay too."""
+
+    @property
+    def each(self) -> list[Requirement]:
+        """The requirements with one bound each."""
+        if self.also is None:
+            return [self]
+        metric, bound_ns = self.also
+        return [replace(self, also=None), replace(self, metric=metric, bound_ns=bound_ns, also=None)]
 
     @property
     def allowed(self) -> Fraction:
@@ -54,8 +66,9 @@ class Requirement:
         confidence = (
             "" if self.confidence == DEFAULT_CONFIDENCE else f" confidence={format_percent(self.confidence)}"
         )
+        also = "" if self.also is None else f"{self.also[0]}<={format_duration(self.also[1])} "
         return (
-            f"{period}{self.metric}<={format_duration(self.bound_ns)} "
+            f"{period}{self.metric}<={format_duration(self.bound_ns)} {also}"
             f"hardness={format_percent(self.hardness)}{confidence}"
         )
 
@@ -145,7 +158,7 @@ def parse_requirement(text: str) -> Requirement:
             raise _wrong(text, f"{key} is written {key}={value}, not {key}{sign}{value}")
         values[key] = value
     bounds = [key for key in metrics if key in values]
-    if len(bounds) > 1:
+    if len(bounds) > 1 and bounds != list(BOTH):
         raise _wrong(text, f"{' and '.join(bounds)} cannot be combined; give one bound at a time")
     if bounds == ["gap"] and values.get("hardness", "100%") not in {"100%", "hard"}:
         raise _wrong(text, "a bound on gaps holds for each gap; leave out hardness")
@@ -155,8 +168,9 @@ def parse_requirement(text: str) -> Requirement:
         _percent(text, "confidence", values["confidence"]) if "confidence" in values else DEFAULT_CONFIDENCE
     )
     if bounds:
+        also = (bounds[1], _duration(text, bounds[1], values[bounds[1]])) if len(bounds) > 1 else None
         return Requirement(
-            bounds[0], _duration(text, bounds[0], values[bounds[0]]), hardness, period, confidence
+            bounds[0], _duration(text, bounds[0], values[bounds[0]]), hardness, period, confidence, also
         )
     if period is None:
         raise _wrong(

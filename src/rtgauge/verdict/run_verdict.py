@@ -14,7 +14,15 @@ from rtgauge.probe.registry import PROBES, get, preset_of
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.model import Exposure, Run, Step, StepKey, Verdict, VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.units import NS_PER_S, format_count, format_duration, format_share, format_time, round_up
+from rtgauge.units import (
+    NS_PER_S,
+    format_count,
+    format_duration,
+    format_share,
+    format_time,
+    plural,
+    round_up,
+)
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import INDEPENDENT, interval_remark, judge
 from rtgauge.verdict.next_step import Blame, Done
@@ -118,6 +126,17 @@ def _remarks(verdict: Verdict, metric: str, steps: Sequence[Step]) -> list[str]:
     return remarks
 
 
+def _cycle_remarks(evidence: Mapping[str, Any]) -> list[str]:
+    """Return remarks on a watched thread's cycles: its drift, and releases for which it did not wait."""
+    missed = int(evidence["missed_releases"])
+    remarks = [evidence["drift"]] if evidence["drift"] else []
+    if missed:
+        remarks.append(
+            f"{plural(missed, 'release')} came while it was busy, and it ran them late or not at all"
+        )
+    return remarks
+
+
 def _sentence(
     requirement: Requirement,
     decisive: Verdict,
@@ -128,11 +147,19 @@ def _sentence(
     counted = _counted(judged, decisive.word)
     name = names.get(decisive.step or "", decisive.step or "")
     figures = decisive.reason if decisive.word == VerdictWord.CANNOT_TELL else _figures(requirement, decisive)
+    task: str | None = decisive.evidence.get("task")
+    if task is not None and decisive.word != VerdictWord.CANNOT_TELL:
+        figures = "; ".join(
+            [*decisive.evidence["trouble"], f"{task}, {figures}", *_cycle_remarks(decisive.evidence)]
+        )
     role = {VerdictWord.FAILS: "worst", VerdictWord.CANNOT_TELL: "first to settle"}.get(
         decisive.word, "nearest to the bound"
     )
     parts = [counted] if counted else []
-    parts.append(f"{role}: {name}, {figures}" if len(judged) > 1 else f"{name}: {figures}")
+    if len(judged) > 1:
+        parts.append(f"{role}: {name}, {figures}")
+    else:
+        parts.append(figures if task is not None else f"{name}: {figures}")
     if decisive.word == VerdictWord.FAILS:
         others = {
             word: sum(verdict.word == word for _, verdict in judged)

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+#include "probes/watch/cycle_choice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAME_PERIOD 0.1	     /* a grid has the required period if it differs by less */
+#define SAME_EXPIRY_NS 50000 /* a sleep for the rest of an interrupted one */
+#define RARE 20		     /* candidates that end less than 1/RARE as many waits do not compete */
+#define PLACES_MAX 4	     /* more places are no property of the program's loop */
+#define PLACE_SHARE 5	     /* each place has at least 1/PLACE_SHARE of the waits */
+#define LEAST_WAITS 2
+#define PASSED_NS 5000	/* a sleep for no time */
+#define PAUSE_NS 2000.0 /* sleeps for a fixed time differ by less */
+
+bool cycle_waits_at(const struct cycle_candidate *candidate, const struct wait *wait)
+{
+	return candidate->call.number == wait->call.number && candidate->call.table == wait->call.table &&
+	       candidate->object == blocking_call_object(&wait->call) &&
+	       (!candidate->place || candidate->place == blocking_call_place(&wait->call));
+}
+
+/* Returns whether its own time-out ended the wait. */
+static bool timed_out(const struct wait *wait)
+{
+	return wait->own.expiry_ns && wait->own.expiry_ns <= wait->exit_ns && !wait->interrupted &&
+	       (wait->call.number < 0 || blocking_call_timed_out(&wait->call, wait->result));
+}
+
+bool cycle_had_passed(const struct wait *wait)
+{
+	return wait->own.expiry_ns && wait->own.expiry_ns <= wait->own.armed_ns + PASSED_NS;
+}
+
+static bool is_for(const struct wait *wait, double sleep_ns)
+{
+	double tolerance_ns = sleep_ns / 100 > PAUSE_NS ? sleep_ns / 100 : PAUSE_NS;
+
+	return wait->own.expiry_ns &&
+	       fabs((double)(wait->own.expiry_ns - wait->own.armed_ns) - sleep_ns) <= tolerance_ns;
+}
+
+bool cycle_is_pause(const struct cycle_candidate *candidate, const struct wait *wait)
+{
+	return candidate->pause_ns > 0 && is_for(wait, candidate->pause_ns);
+}
+
+/* A signal handler's timer interrupts a sleep, which the program or the kernel then continues. */
+static bool is_continued(const struct wait *wait)
+{
+	return wait->interrupted && wait->own.expiry_ns;
+}
+
+static bool woken_by_others(const struct wait *wait)
+{
+	return wait->slept && !wait->interrupted && !timed_out(wait) && !wait->fired_count && wait->woken_ns;
+}
+
+int64_t cycle_release_ns(const struct cycle_candidate *candidate, const struct wait *wait)
+{
+	if (cycle_is_pause(candidate, wait))
+		return 0;
+	switch (candidate->source) {
+	case SOURCE_TIME_OUT:
+		return timed_out(wait) ? wait->own.expiry_ns : 0;
+	case SOURCE_TIMER:
+		for (unsigned int i = 0; i < wait->fired_count && !is_continued(wait); i++) {
+			if (wait->fired[i].timer == candidate->timer)
+				return wait->fired[i].expiry_ns;
+		}
+		return 0;
+	case SOURCE_DATA:
+		return woken_by_others(wait) ? wait->woken_ns : 0;
+	}
+	return 0;
+}
+
+int64_t cycle_ahead_ns(const struct cycle_candidate *candidate, const struct wait *wait)
+{
+	if (!candidate->wall)
+		return 0;
+	if (candidate->source == SOURCE_TIME_OUT)
+		return wait->own.there_ns - wait->own.expiry_ns;
+	for (unsigned int i = 0; i < wait->fired_count; i++) {
+		if (wait->fired[i].timer == candidate->timer)
+			return wait->fired[i].there_ns - wait->fired[i].expiry_ns;
+	}
+	return 0;
+}
+
+static struct cycle_candidate *find(struct cycle_choice *choice, const struct cycle_candidate *like)
+{
+	for (size_t i = 0; i < choice->count; i++) {
+		struct cycle_candidate *candidate = &choice->candidates[i];
+
+		if (candidate->call.number == like->call.number && candidate->object == like->object &&
+		    candidate->place == like->place && candidate->source == like->source &&
+		    candidate->timer == like->timer)
+			return candidate;
+	}
+	if (choice->count == CANDIDATES_MAX)
+		return NULL;
+	choice->candidates[choice->count] = *like;
+	return &choice->candidates[choice->count++];
+}
+
+static void count_wait(struct cycle_choice *choice, const struct wait *wait, enum cycle_source source,
+		       uint64_t timer, bool wall)
+{
+	const struct cycle_candidate like = {.call = wait->call,
+					     .object = blocking_call_object(&wait->call),
+					     .source = source,
+					     .timer = timer};
+	struct cycle_candidate *candidate = find(choice, &like);
+
+	if (!candidate)
+		return;
+	candidate->count++;
+	candidate->slept_ns += wait->slept_ns;
+	candidate->wall |= wall;
+	candidate->lock |= blocking_call_lock(&wait->call) != NO_LOCK;
+	candidate->storage |= blocking_call_is_storage(&wait->call);
+}
+
+static void collect(struct cycle_choice *choice, const struct wait *waits, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct wait *wait = &waits[i];
+
+		if (timed_out(wait))
+			count_wait(choice, wait, SOURCE_TIME_OUT, 0, wait->own.wall);
+		for (unsigned int f = 0; f < wait->fired_count && !is_continued(wait); f++)
+			count_wait(choice, wait, SOURCE_TIMER, wait->fired[f].timer, wait->fired[f].wall);
+		if (woken_by_others(wait))
+			count_wait(choice, wait, SOURCE_DATA, 0, false);
+	}
+}
+
+/* Room for the values of one candidate's waits. */
+struct room {
+	int64_t *times_ns;
+	double *values;
+};
+
+/* Writes the releases of the candidate in order, without repeated ones, and how long the thread slept for
+ * each. passed: also sleeps for no time, which tell nothing about the grid. Returns how many. */
+static size_t read_releases(const struct cycle_candidate *candidate, const struct wait *waits, size_t count,
+			    bool passed, const struct room *room)
+{
+	const struct wait *first = NULL; /* the sleep that a signal interrupted */
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct wait *wait = &waits[i];
+		int64_t release_ns;
+
+		if (!cycle_waits_at(candidate, wait))
+			continue;
+		if (!first || llabs(wait->own.expiry_ns - first->own.expiry_ns) > SAME_EXPIRY_NS)
+			first = wait;
+		release_ns = cycle_release_ns(candidate, wait);
+		if (!release_ns ||
+		    (found && release_ns + cycle_ahead_ns(candidate, wait) <= room->times_ns[found - 1]) ||
+		    (!passed && candidate->source == SOURCE_TIME_OUT && cycle_had_passed(wait)))
+			continue;
+		room->values[found] = (double)(release_ns - first->own.armed_ns);
+		room->times_ns[found++] = release_ns + cycle_ahead_ns(candidate, wait);
+	}
+	return found;
+}
+
+/* Returns whether at least 99 % of the values are equal within the tolerance of a grid. Sets their median,
+ * and the median deviation from it. */
+static bool are_equal(double *values, size_t count, double *median, double *spread)
+{
+	size_t off = 0;
+
+	*median = median_ns(values, count);
+	for (size_t i = 0; i < count; i++) {
+		values[i] = fabs(values[i] - *median);
+		off += values[i] > (double)grid_tolerance_ns(*median > 0 ? *median : 0);
+	}
+	*spread = median_ns(values, count);
+	return *median > 0 && (off * 100 <= count || (off == 1 && count >= 16));
+}
+
+static int by_length(const void *a, const void *b)
+{
+	double first = *(const double *)a, second = *(const double *)b;
+
+	return (first > second) - (first < second);
+}
+
+static double interval_ns(const int64_t *times_ns, size_t count, double *room)
+{
+	for (size_t i = 1; i < count; i++)
+		room[i - 1] = (double)(times_ns[i] - times_ns[i - 1]);
+	return count > 1 ? median_ns(room, count - 1) : 0;
+}
+
+/* Finds the kind by the expiries: flags and names of calls do not tell it. */
+static void find_kind(struct cycle_candidate *candidate, const struct wait *waits, size_t count,
+		      const struct room *room)
+{
+	size_t found = read_releases(candidate, waits, count, false, room);
+	double sleep_spread_ns = 0;
+	bool relative;
+
+	if (found * 4 < candidate->count)
+		found = read_releases(candidate, waits, count, true, room);
+	relative = candidate->source == SOURCE_TIME_OUT &&
+		   are_equal(room->values, found, &candidate->sleep_ns, &sleep_spread_ns);
+	candidate->kind = CYCLE_OWN_SCHEDULE;
+	candidate->interval_ns = interval_ns(room->times_ns, found, room->values);
+	if (candidate->source == SOURCE_DATA)
+		candidate->kind = CYCLE_DATA;
+	else if (grid_fit(room->times_ns, found, &candidate->grid) &&
+		 (!relative || candidate->grid.spread_ns <= sleep_spread_ns))
+		candidate->kind = CYCLE_PERIODIC;
+	else if (grid_fit_steps(room->times_ns, found, &candidate->grid) &&
+		 (!relative || candidate->grid.spread_ns <= sleep_spread_ns)) {
+		candidate->kind = CYCLE_PERIODIC;
+		candidate->anew = true;
+	} else if (relative && found >= LEAST_WAITS) {
+		candidate->kind = CYCLE_RELATIVE;
+	}
+}
+
+/* Returns whether the waits that seem to be sleeps for a fixed time lie on a grid more exactly than they are
+ * equally long. */
+static bool has_own_grid(const struct cycle_candidate *candidate, double sleep_ns, const struct wait *waits,
+			 size_t count, const struct room *room)
+{
+	double median, spread_ns;
+	struct grid grid;
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!cycle_waits_at(candidate, &waits[i]) || !cycle_release_ns(candidate, &waits[i]) ||
+		    !is_for(&waits[i], sleep_ns))
+			continue;
+		room->values[found] = (double)(waits[i].own.expiry_ns - waits[i].own.armed_ns);
+		room->times_ns[found++] = waits[i].own.there_ns;
+	}
+	if (!grid_fit(room->times_ns, found, &grid))
+		return false;
+	are_equal(room->values, found, &median, &spread_ns);
+	return grid.spread_ns <= spread_ns;
+}
+
+/* A loop on a grid may also sleep for a fixed time in each cycle, in the same call. */
+static void leave_out_pause(struct cycle_candidate *candidate, const struct wait *waits, size_t count,
+			    const struct room *room)
+{
+	struct cycle_candidate rest = *candidate;
+	size_t found, pauses = 0;
+
+	if (candidate->source != SOURCE_TIME_OUT || candidate->kind == CYCLE_RELATIVE)
+		return;
+	found = read_releases(candidate, waits, count, true, room);
+	qsort(room->values, found, sizeof(*room->values), by_length);
+	for (size_t tenth = 1; tenth < 10; tenth++) {
+		rest.pause_ns = room->values[found * tenth / 10];
+		pauses = 0;
+		for (size_t i = 0; i < found; i++)
+			pauses += fabs(room->values[i] - rest.pause_ns) <= PAUSE_NS;
+		if (rest.pause_ns <= 0 || pauses * PLACE_SHARE < found ||
+		    (found - pauses) * PLACE_SHARE < found)
+			continue;
+		rest.count = found - pauses;
+		find_kind(&rest, waits, count, room);
+		rest.twin = has_own_grid(candidate, rest.pause_ns, waits, count, room);
+		if (rest.kind == CYCLE_PERIODIC && !rest.anew &&
+		    (candidate->kind != CYCLE_PERIODIC || candidate->anew ||
+		     rest.grid.period_ns > 1.5 * candidate->grid.period_ns)) {
+			*candidate = rest;
+			return;
+		}
+		found = read_releases(candidate, waits, count, true, room);
+		qsort(room->values, found, sizeof(*room->values), by_length);
+	}
+}
+
+/* Lists the places in memory of the candidate's times to sleep. Returns how many; more than PLACES_MAX:
+ * too many. */
+static size_t list_places(const struct cycle_candidate *candidate, const struct wait *waits, size_t count,
+			  uint64_t places[PLACES_MAX], size_t counts[PLACES_MAX])
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t place = blocking_call_place(&waits[i].call);
+		size_t at = 0;
+
+		if (!cycle_waits_at(candidate, &waits[i]) || !cycle_release_ns(candidate, &waits[i]))
+			continue;
+		while (at < found && places[at] != place)
+			at++;
+		if (at == found) {
+			if (found == PLACES_MAX)
+				return PLACES_MAX + 1;
+			places[found] = place;
+			counts[found++] = 0;
+		}
+		counts[at]++;
+	}
+	return found;
+}
+
+/* Two sleeps of one loop are two candidates if each has a grid or a length of its own. */
+static void split_by_place(struct cycle_choice *choice, size_t which, const struct wait *waits, size_t count,
+			   const struct room *room)
+{
+	struct cycle_candidate *whole = &choice->candidates[which], parts[PLACES_MAX];
+	uint64_t places[PLACES_MAX];
+	size_t counts[PLACES_MAX], found = list_places(whole, waits, count, places, counts);
+
+	if (whole->source != SOURCE_TIME_OUT || found < 2 || found > PLACES_MAX ||
+	    choice->count + found - 1 > CANDIDATES_MAX)
+		return;
+	for (size_t i = 0; i < found; i++) {
+		if (!places[i] || counts[i] * PLACE_SHARE < whole->count)
+			return;
+		parts[i] = *whole;
+		parts[i].place = places[i];
+		parts[i].count = counts[i];
+		parts[i].slept_ns = whole->slept_ns / (int64_t)found;
+		find_kind(&parts[i], waits, count, room);
+		if (parts[i].kind == CYCLE_OWN_SCHEDULE ||
+		    (whole->kind == CYCLE_PERIODIC &&
+		     (parts[i].kind != CYCLE_PERIODIC ||
+		      parts[i].grid.period_ns < 1.5 * whole->grid.period_ns)))
+			return;
+	}
+	choice->candidates[which] = parts[0];
+	for (size_t i = 1; i < found; i++)
+		choice->candidates[choice->count++] = parts[i];
+}
+
+static double period_ns(const struct cycle_candidate *candidate)
+{
+	return candidate->kind == CYCLE_PERIODIC ? candidate->grid.period_ns : candidate->interval_ns;
+}
+
+static bool has_period(const struct cycle_candidate *candidate, int64_t wanted_ns)
+{
+	return fabs(period_ns(candidate) - (double)wanted_ns) <= SAME_PERIOD * (double)wanted_ns;
+}
+
+typedef bool (*criterion)(const struct cycle_candidate *candidate, const struct cycle_wish *wish);
+
+static bool is_wished(const struct cycle_candidate *candidate, const struct cycle_wish *wish)
+{
+	return wish->call >= 0 && candidate->call.number == wish->call &&
+	       (wish->fd < 0 || blocking_call_fd(&candidate->call) == wish->fd);
+}
+
+static bool has_wished_grid(const struct cycle_candidate *candidate, const struct cycle_wish *wish)
+{
+	return wish->period_ns && candidate->kind == CYCLE_PERIODIC && has_period(candidate, wish->period_ns);
+}
+
+static bool has_grid(const struct cycle_candidate *candidate, const struct cycle_wish *wish)
+{
+	(void)wish;
+	return candidate->kind == CYCLE_PERIODIC;
+}
+
+static bool is_timed(const struct cycle_candidate *candidate, const struct cycle_wish *wish)
+{
+	(void)wish;
+	return candidate->source != SOURCE_DATA;
+}
+
+static bool is_event(const struct cycle_candidate *candidate, const struct cycle_wish *wish)
+{
+	(void)wish;
+	return candidate->source == SOURCE_DATA && !candidate->lock && !candidate->storage;
+}
+
+/* Applies a criterion: returns whether it finds a candidate. Those that are much rarer do not compete. */
+static bool find_by(struct cycle_choice *choice, const struct cycle_wish *wish, criterion fits)
+{
+	size_t most = 0, competing = 0;
+
+	for (size_t i = 0; i < choice->count; i++) {
+		if (fits(&choice->candidates[i], wish) && choice->candidates[i].count > most) {
+			most = choice->candidates[i].count;
+			choice->chosen = (int)i;
+		}
+	}
+	for (size_t i = 0; i < choice->count; i++)
+		competing += fits(&choice->candidates[i], wish) && choice->candidates[i].count * RARE > most;
+	choice->unclear = competing > 1;
+	return most > 0;
+}
+
+bool cycle_choose(const struct wait *waits, size_t count, const struct cycle_wish *wish,
+		  struct cycle_choice *choice)
+{
+	static const criterion order[] = {has_wished_grid, has_grid, is_timed, is_event};
+	struct room room = {.times_ns = malloc((count + 1) * sizeof(int64_t)),
+			    .values = malloc((count + 1) * sizeof(double))};
+	size_t found;
+
+	*choice = (struct cycle_choice){.chosen = -1};
+	if (room.times_ns && room.values) {
+		collect(choice, waits, count);
+		found = choice->count;
+		for (size_t i = 0; i < found; i++) {
+			find_kind(&choice->candidates[i], waits, count, &room);
+			leave_out_pause(&choice->candidates[i], waits, count, &room);
+			split_by_place(choice, i, waits, count, &room);
+		}
+		if (find_by(choice, wish, is_wished)) {
+			choice->unclear = false;
+			choice->candidates[choice->chosen].twin = false;
+		} else
+			for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+				if (find_by(choice, wish, order[i]))
+					break;
+			}
+	}
+	if (choice->chosen >= 0)
+		choice->unclear |= choice->candidates[choice->chosen].twin;
+	found = room.times_ns && room.values;
+	free(room.times_ns);
+	free(room.values);
+	return found;
+}

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+#include "probes/watch/cycles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEARN_MAX 8192
+#define LEARN_LEAST 32
+#define STRAYS 64 /* so many waits elsewhere, and none of the model: another wait begins the cycle */
+#define STUCK_PERIODS 10
+#define POINTS_MAX 1000000 /* points of one gap that are counted one by one */
+/* How fast the grid follows the expiries. The period follows slower, so that the two do not swing. */
+#define FOLLOW 16.0
+#define FOLLOW_PERIOD 1024.0
+
+void cycles_begin(struct cycles *cycles, const struct cycle_wish *wish, cycle_take take, void *user)
+{
+	cycles->wish = *wish;
+	cycles->take = take;
+	cycles->user = user;
+}
+
+void cycles_free(struct cycles *cycles)
+{
+	free(cycles->learned);
+	cycles->learned = NULL;
+	cycles->learned_count = cycles->learned_room = 0;
+}
+
+double cycles_period_ns(const struct cycles *cycles)
+{
+	return cycles->model.kind == CYCLE_PERIODIC ? cycles->model.grid.period_ns
+						    : cycles->model.interval_ns;
+}
+
+static void keep(struct cycles *cycles, const struct wait *wait)
+{
+	if (cycles->learned_count == LEARN_MAX)
+		return;
+	if (cycles->learned_count == cycles->learned_room) {
+		size_t room = cycles->learned_room ? 2 * cycles->learned_room : 256;
+		struct wait *learned = realloc(cycles->learned, room * sizeof(*learned));
+
+		cycles->no_memory |= !learned;
+		if (!learned)
+			return;
+		cycles->learned = learned;
+		cycles->learned_room = room;
+	}
+	cycles->learned[cycles->learned_count++] = *wait;
+}
+
+static void overrun(struct cycles *cycles, const struct waits *waits, int64_t release_ns, int64_t now_ns)
+{
+	struct activation missed = {.release_ns = release_ns, .cpu = cycles->now.cpu};
+	bool unknown = release_ns > cycles->gap_from_ns && release_ns <= cycles->gap_until_ns;
+
+	if (!unknown)
+		missed.at_least_ns = waits_off_until(waits, release_ns, now_ns) - release_ns;
+	cycles->take(cycles->user, unknown ? CYCLE_UNKNOWN_RELEASE : CYCLE_OVERRUN, &missed);
+}
+
+/* Counts the points between the last release and the next one, exclusive. */
+static void count_points(struct cycles *cycles, const struct waits *waits, double from_ns, double steps,
+			 int64_t now_ns)
+{
+	for (double i = 1; i < steps && i < POINTS_MAX; i++)
+		overrun(cycles, waits,
+			(int64_t)llround(from_ns + i * cycles->model.grid.period_ns) - cycles->ahead_ns,
+			now_ns);
+}
+
+/* Returns how many points (>= 1) after the last one an expiry is. 0: it is not after it. *error_ns: its
+ * distance from the grid. */
+static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, double *error_ns)
+{
+	struct grid *grid = &cycles->model.grid;
+	double tolerance_ns = (double)grid_tolerance_ns(grid->period_ns);
+	double from_ns = (double)expiry_ns - cycles->point_ns;
+	double steps = round(from_ns / grid->period_ns);
+
+	*error_ns = from_ns - steps * grid->period_ns;
+	if (fabs(*error_ns) <= tolerance_ns) {
+		cycles->off_grid_in_row = 0;
+		return steps;
+	}
+	*error_ns = 0;
+	/* A program that sleeps for no time because it is late takes one point after the other. */
+	if (passed)
+		return from_ns >= grid->period_ns ? 1 : 0;
+	cycles->off_grid_in_row++;
+	return floor((from_ns + tolerance_ns) / grid->period_ns);
+}
+
+/* Returns the point of the grid for an expiry; 0: it is the one before. */
+static int64_t to_grid(struct cycles *cycles, const struct wait *wait, int64_t release_ns)
+{
+	int64_t ahead_ns = cycle_ahead_ns(&cycles->model, wait), expiry_ns = release_ns + ahead_ns;
+	struct grid *grid = &cycles->model.grid;
+	double steps, error_ns;
+
+	if (cycles->model.wall && fabs((double)(ahead_ns - cycles->ahead_ns)) > grid->period_ns / 2)
+		cycles->point_ns = 0; /* the wall clock was set */
+	cycles->ahead_ns = ahead_ns;
+	if (cycles->point_ns == 0) {
+		double from_origin = round(((double)expiry_ns - (double)grid->origin_ns) / grid->period_ns);
+
+		cycles->point_ns = (double)grid->origin_ns + (from_origin - 1) * grid->period_ns;
+	}
+	steps = steps_to(cycles, expiry_ns, cycle_had_passed(wait), &error_ns);
+	if (steps < 1)
+		return 0;
+	cycles->steps = steps;
+	cycles->before_ns = cycles->point_ns;
+	cycles->point_ns += steps * grid->period_ns + error_ns / FOLLOW;
+	grid->period_ns += error_ns / steps / FOLLOW_PERIOD;
+	if (cycles->off_grid_in_row && cycles->model.anew)
+		cycles->point_ns = (double)expiry_ns;
+	/* An expiry that was computed a little too early is the program's own release. */
+	return (error_ns < 0 ? expiry_ns : (int64_t)llround(cycles->point_ns)) - cycles->ahead_ns;
+}
+
+/* The activation before has ended. Releases between may have been run late before the thread waited again. */
+static void finish(struct cycles *cycles, const struct waits *waits, bool overran)
+{
+	if (!cycles->active || !cycles->ended)
+		return;
+	cycles->active = false;
+	cycles->now.certain = !overran;
+	if (overran) {
+		int64_t next_ns = cycles->now.release_ns + (int64_t)cycles_period_ns(cycles);
+		int64_t until_ns = waits_off_until(waits, next_ns, cycles->now.end_ns);
+
+		until_ns = until_ns < cycles->now.end_ns ? until_ns : cycles->now.end_ns;
+		cycles->now.at_least_ns = until_ns > next_ns ? until_ns - cycles->now.release_ns : 0;
+	}
+	cycles->take(cycles->user, CYCLE_DONE, &cycles->now);
+}
+
+static void begin(struct cycles *cycles, const struct waits *waits, const struct wait *wait,
+		  int64_t release_ns)
+{
+	cycles->steps = 1;
+	if (cycles->model.kind == CYCLE_PERIODIC)
+		release_ns = to_grid(cycles, wait, release_ns);
+	else
+		cycles->point_ns = (double)release_ns;
+	finish(cycles, waits, cycles->steps > 1);
+	if (!release_ns) {
+		cycles->others++;
+		return;
+	}
+	if (cycles->steps > 1)
+		count_points(cycles, waits, cycles->before_ns, cycles->steps, wait->exit_ns);
+	cycles->now = (struct activation){
+		.release_ns = release_ns,
+		.start_ns = wait->exit_ns,
+		.period_ns = cycles->last_start_ns ? wait->exit_ns - cycles->last_start_ns : 0,
+		.cpu = wait->cpu,
+	};
+	cycles->last_start_ns = cycles->returned_ns = wait->exit_ns;
+	cycles->active = true;
+	cycles->ended = false;
+	cycles->ran_start_ns = wait->ran_exit_ns;
+	cycles->doubts_start = wait->doubts_exit;
+	cycles->activations++;
+	cycles->take(cycles->user, CYCLE_BEGUN, &cycles->now);
+}
+
+/* A deadline thread whose next period has begun already yields without a timer. Returns the next point of the
+ * grid if it has passed, else 0. */
+static int64_t passed_point(const struct cycles *cycles, const struct wait *wait)
+{
+	double next_ns = cycles->point_ns + cycles->model.grid.period_ns - (double)cycles->ahead_ns;
+
+	if (cycles->model.kind != CYCLE_PERIODIC || cycles->model.source != SOURCE_TIME_OUT ||
+	    cycles->last_start_ns == 0 || wait->own.expiry_ns || wait->slept ||
+	    !blocking_call_has_special_timer(&wait->call))
+		return 0;
+	return next_ns <= (double)wait->exit_ns ? (int64_t)llround(next_ns) : 0;
+}
+
+/* Returns whether the thread has not come back to its wait for long, but waits elsewhere, or whether its
+ * expiries have left the grid. */
+static bool changes_model(const struct cycles *cycles, int64_t now_ns)
+{
+	double away_ns = (double)(now_ns - cycles->seen_ns);
+
+	if (cycles->learned_count < STRAYS)
+		return cycles->off_grid_in_row >= STRAYS / 2;
+	return away_ns > STUCK_PERIODS * cycles_period_ns(cycles);
+}
+
+static void use(struct cycles *cycles, const struct cycle_choice *choice)
+{
+	cycles->changes += cycles->chosen;
+	cycles->choice = *choice;
+	cycles->model = choice->candidates[choice->chosen];
+	cycles->chosen = true;
+	cycles->active = false;
+	cycles->point_ns = 0;
+	cycles->last_start_ns = 0;
+	cycles->off_grid_in_row = 0;
+	if (cycles->learned_count)
+		cycles->seen_ns = cycles->learned[cycles->learned_count - 1].exit_ns;
+}
+
+static void replay(struct cycles *cycles, const struct waits *waits)
+{
+	struct wait *learned = cycles->learned;
+	size_t count = cycles->learned_count;
+
+	cycles->learned = NULL;
+	cycles->learned_count = cycles->learned_room = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (learned[i].call.number == GAP_CALL) {
+			cycles_lost(cycles, learned[i].enter_ns, learned[i].exit_ns);
+			continue;
+		}
+		cycles_enter(cycles, &learned[i]);
+		cycles_return(cycles, waits, &learned[i]);
+	}
+	free(learned);
+	if (waits->waiting)
+		cycles_enter(cycles, &waits->now);
+}
+
+/* The thread waits elsewhere: it may have begun another phase of its work. */
+static void choose_again(struct cycles *cycles, const struct waits *waits)
+{
+	struct cycle_choice choice;
+
+	if (!cycle_choose(cycles->learned, cycles->learned_count, &cycles->wish, &choice)) {
+		cycles->no_memory = true;
+	} else if (choice.chosen >= 0 && (choice.candidates[choice.chosen].source != SOURCE_DATA ||
+					  cycles->model.source == SOURCE_DATA)) {
+		use(cycles, &choice);
+		replay(cycles, waits);
+	}
+	cycles->learned_count = 0;
+}
+
+void cycles_enter(struct cycles *cycles, const struct wait *wait)
+{
+	if (!cycles->chosen || !cycles->active || cycles->ended || !cycle_waits_at(&cycles->model, wait))
+		return;
+	cycles->ended = true;
+	cycles->now.end_ns = wait->enter_ns;
+	cycles->now.execution_ns =
+		wait->doubts_enter == cycles->doubts_start ? wait->ran_enter_ns - cycles->ran_start_ns : -1;
+}
+
+/* Returns whether the wait may begin a cycle, or be at the place of one that does. */
+static bool is_worth(struct cycles *cycles, const struct wait *wait)
+{
+	uint64_t object = blocking_call_object(&wait->call);
+	bool waited = wait->slept || wait->own.expiry_ns || wait->fired_count;
+
+	for (size_t i = 0; i < SITES; i++) {
+		if (cycles->sites[i].number == wait->call.number && cycles->sites[i].object == object)
+			return waited || !cycles->chosen;
+	}
+	if (waited) {
+		cycles->sites[cycles->site_count % SITES].number = wait->call.number;
+		cycles->sites[cycles->site_count++ % SITES].object = object;
+	}
+	return waited;
+}
+
+/* The data had come while the thread was busy: no event shows when. */
+static void unseen(struct cycles *cycles, const struct waits *waits, const struct wait *wait)
+{
+	const struct activation release = {.release_ns = wait->enter_ns, .cpu = wait->cpu};
+
+	finish(cycles, waits, false);
+	cycles->take(cycles->user, CYCLE_UNKNOWN_RELEASE, &release);
+}
+
+/* An event loop looks for other events without waiting, in the call in which it also waits. */
+static bool only_looked(const struct cycles *cycles, const struct wait *wait)
+{
+	return cycles->model.source == SOURCE_TIME_OUT && !wait->own.expiry_ns && !wait->slept;
+}
+
+void cycles_return(struct cycles *cycles, const struct waits *waits, const struct wait *wait)
+{
+	bool here = cycles->chosen && cycle_waits_at(&cycles->model, wait);
+	int64_t release_ns = here ? cycle_release_ns(&cycles->model, wait) : 0;
+
+	if (here && !release_ns)
+		release_ns = passed_point(cycles, wait);
+	if (here && !release_ns && (cycle_is_pause(&cycles->model, wait) || only_looked(cycles, wait))) {
+		cycles->ended = false; /* the activation goes on */
+		here = false;
+	}
+	if (release_ns) {
+		begin(cycles, waits, wait, release_ns);
+		if (!cycles->off_grid_in_row) {
+			cycles->learned_count = 0;
+			cycles->seen_ns = wait->exit_ns > cycles->seen_ns ? wait->exit_ns : cycles->seen_ns;
+			return;
+		}
+	} else if (here) {
+		cycles->others++;
+		if (cycles->model.source == SOURCE_DATA && !wait->slept && !wait->interrupted &&
+		    wait->result >= 0)
+			unseen(cycles, waits, wait);
+	}
+	if (!is_worth(cycles, wait))
+		return;
+	keep(cycles, wait);
+	if (!cycles->chosen && cycles->learned_count == LEARN_MAX)
+		cycles_learn(cycles, waits, false);
+	else if (cycles->chosen && changes_model(cycles, wait->exit_ns))
+		choose_again(cycles, waits);
+	else if (cycles->chosen && cycles->learned_count == LEARN_MAX)
+		cycles->learned_count = 0;
+}
+
+/* Counts what is not known because of a gap; points of a grid are counted when the thread comes back. */
+static void lose_releases(struct cycles *cycles, int64_t from_ns, int64_t until_ns)
+{
+	const struct activation unknown = {.release_ns = from_ns, .cpu = cycles->now.cpu};
+	double interval_ns = cycles_period_ns(cycles);
+	double releases = interval_ns > 0 ? ceil((double)(until_ns - from_ns) / interval_ns) : 1;
+
+	if (cycles->active && !cycles->ended) {
+		cycles->now.at_least_ns = 0;
+		cycles->take(cycles->user, CYCLE_LOST_END, &cycles->now);
+		cycles->active = false;
+	}
+	for (double i = 0; cycles->model.kind != CYCLE_PERIODIC && i < releases && i < POINTS_MAX; i++)
+		cycles->take(cycles->user, CYCLE_UNKNOWN_RELEASE, &unknown);
+}
+
+void cycles_lost(struct cycles *cycles, int64_t from_ns, int64_t until_ns)
+{
+	if (!cycles->chosen) {
+		const struct wait gap = {.call.number = GAP_CALL, .enter_ns = from_ns, .exit_ns = until_ns};
+
+		keep(cycles, &gap);
+		return;
+	}
+	lose_releases(cycles, from_ns, until_ns);
+	cycles->last_start_ns = 0;
+	/* Two gaps without a release between them are one. */
+	if (cycles->gap_until_ns < cycles->now.start_ns || !cycles->gap_until_ns)
+		cycles->gap_from_ns = from_ns;
+	cycles->gap_until_ns = until_ns;
+}
+
+bool cycles_learn(struct cycles *cycles, const struct waits *waits, bool at_end)
+{
+	struct cycle_choice choice;
+
+	if (cycles->chosen || (cycles->learned_count < LEARN_LEAST && !at_end))
+		return cycles->chosen;
+	if (!cycle_choose(cycles->learned, cycles->learned_count, &cycles->wish, &choice)) {
+		cycles->no_memory = true;
+		return false;
+	}
+	cycles->choice = choice;
+	if (choice.chosen < 0) {
+		if (cycles->learned_count == LEARN_MAX)
+			cycles->learned_count = 0;
+		return false;
+	}
+	use(cycles, &choice);
+	replay(cycles, waits);
+	return true;
+}
+
+/* Returns the release for which the thread still waits although its time has come; 0: none. */
+static int64_t late_release(const struct cycles *cycles, const struct waits *waits, int64_t now_ns)
+{
+	const struct wait *wait = waits->waiting ? &waits->now : &waits->interrupted;
+	int64_t release_ns = 0;
+
+	if (wait->call.number == GAP_CALL || !cycle_waits_at(&cycles->model, wait))
+		return 0;
+	if (cycles->model.source == SOURCE_TIME_OUT)
+		release_ns = waits_expiry_ns(waits, &wait->own, now_ns);
+	for (unsigned int i = 0; i < WAIT_TIMERS && cycles->model.source == SOURCE_TIMER; i++) {
+		if (waits->timers[i].timer == cycles->model.timer && !waits->expired[i])
+			release_ns = waits->timers[i].expiry_ns;
+	}
+	return release_ns && release_ns < now_ns ? release_ns : 0;
+}
+
+/* Counts the points of the grid from this release on for which the thread did not come back. unknown: events
+ * were lost, and none came since. */
+static void count_rest(struct cycles *cycles, const struct waits *waits, int64_t release_ns, int64_t now_ns,
+		       bool unknown)
+{
+	double period_ns = cycles->model.grid.period_ns;
+	double steps = floor((double)(now_ns - release_ns) / period_ns);
+
+	if (unknown)
+		cycles->gap_until_ns = now_ns;
+	count_points(cycles, waits, (double)(release_ns + cycles->ahead_ns), steps + 1, now_ns);
+}
+
+/* Returns whether the thread is not at the wait that begins its cycle. */
+static bool is_away(const struct cycles *cycles, const struct waits *waits)
+{
+	return !waits->waiting || !cycle_waits_at(&cycles->model, &waits->now);
+}
+
+bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns, bool gone)
+{
+	struct activation unfinished = {.cpu = cycles->now.cpu};
+	double period_ns;
+	int64_t late_ns;
+
+	cycles_learn(cycles, waits, true);
+	if (!cycles->chosen || !cycles->activations)
+		return false;
+	period_ns = cycles_period_ns(cycles);
+	late_ns = late_release(cycles, waits, now_ns);
+	finish(cycles, waits,
+	       late_ns && (double)(late_ns + cycles->ahead_ns) > cycles->point_ns + 1.5 * period_ns);
+	if (gone)
+		return false;
+	if (cycles->active)
+		unfinished = cycles->now;
+	else if (late_ns || is_away(cycles, waits))
+		unfinished.release_ns = late_ns ? late_ns : (int64_t)cycles->point_ns - cycles->ahead_ns;
+	else
+		return false; /* it waits for its next release */
+	unfinished.at_least_ns = now_ns - unfinished.release_ns;
+	if (cycles->active || late_ns)
+		cycles->take(cycles->user, CYCLE_CUT, &unfinished);
+	if ((double)unfinished.at_least_ns <= period_ns)
+		return false;
+	if (cycles->model.kind == CYCLE_PERIODIC)
+		count_rest(cycles, waits, unfinished.release_ns, now_ns,
+			   !late_ns && cycles->gap_until_ns > cycles->returned_ns);
+	return period_ns > 0 && (double)(now_ns - cycles->returned_ns) > STUCK_PERIODS * period_ns;
+}

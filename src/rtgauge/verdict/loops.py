@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""Judges the threads of a watched program, each by its own releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Step, Verdict, VerdictWord
+from rtgauge.record.watched_loop import WatchedLoop
+from rtgauge.record.windows import Windows
+from rtgauge.units import format_duration, plural
+from rtgauge.verdict.next_step import next_for_mark
+from rtgauge.verdict.requirement import Requirement
+from rtgauge.verdict.violations import Violations, count_violations
+from rtgauge.verdict.worst import worst
+
+MOST_NAMED = 4
+"""The most threads that an answer lists."""
+NOT_ALL = (MarkKind.THREADS_LEFT_OUT, MarkKind.THREADS_UNWATCHED)
+"""Marks of threads that nobody looked at. With them, nothing holds."""
+
+
+def count_of_loop(loop: WatchedLoop, metric: str, windows: Windows, bound_ns: int) -> Violations:
+    """Count the releases of a thread that broke the bound, for a metric that `watch` bounds.
+
+    A release for which the thread did not wait was run late, or skipped; no event shows which. It is a
+    certain violation if the thread did not have the CPU from the release until after the bound, else a
+    possible one. After a response, the thread may also have run later releases before it waited again: then
+    it is only a possible violation. An activation that the end of the step cut counts if it is older than the
+    bound.
+    """
+    own = [loop.series[name] for name in (metric, "overrun") if name in loop.series]
+    counted = count_violations(windows, bound_ns, series=own)
+    overruns = count_violations(windows, bound_ns, series=own[1:]) if len(own) > 1 else None
+    certain, possible, releases = counted.certain, counted.possible, counted.activations
+    missed = counted.missed
+    if overruns is not None:
+        possible += overruns.activations - overruns.possible
+        missed += overruns.certain
+    if metric == "response":
+        if "uncertain" in loop.series:
+            uncertain = count_violations(windows, bound_ns, series=[loop.series["uncertain"]])
+            certain = max(0, certain - uncertain.possible)
+        releases += loop.lost_ends
+        possible += loop.lost_ends
+    cut = (loop.cut_latency_ns if metric == "latency" else loop.cut_response_ns) > bound_ns
+    releases, possible, certain = releases + cut, possible + cut, certain + cut
+    return replace(counted, activations=releases, certain=certain, possible=possible, missed=missed)
+
+
+def worst_of_both(verdicts: Sequence[Verdict], requirement: Requirement) -> Verdict:
+    """Return the verdict on a requirement with two bounds: the worse one, which says which bound it is on."""
+    decisive = worst(verdicts) or verdicts[0]
+    return decisive.model_copy(
+        update={
+            "requirement": str(requirement),
+            "reason": f"{decisive.evidence.get('metric', requirement.metric)}: {decisive.reason}",
+        }
+    )
+
+
+def _cannot_tell(requirement: Requirement, step: Step, reason: str, following: str, **more: Any) -> Verdict:
+    return Verdict(
+        word=VerdictWord.CANNOT_TELL,
+        requirement=str(requirement),
+        reason=reason,
+        next=following,
+        step=step.id,
+        evidence={"metric": requirement.metric, "marks": [], **more},
+    )
+
+
+def _chosen(requirement: Requirement, step: Step, loops: Sequence[WatchedLoop]) -> list[WatchedLoop]:
+    """Return the threads that the requirement is about: those with its period, or all that ran."""
+    ran = [loop for loop in loops if loop.releases or loop.kind == "poller"]
+    if requirement.period_ns is None or step.parameters.get("threads") is not None:
+        return ran
+    return [loop for loop in ran if loop.has_period(requirement.period_ns)]
+
+
+def _no_such_period(requirement: Requirement, step: Step, loops: Sequence[WatchedLoop]) -> Verdict:
+    ran = sorted((loop for loop in loops if loop.releases), key=lambda loop: -loop.releases)
+    period = format_duration(requirement.period_ns or 0)
+    found = "; ".join(f"{loop.task} {loop.waits}" for loop in ran[:MOST_NAMED])
+    why = next((text for loop in ran if (text := loop.why_it_drifts())), None)
+    trouble = next((text for loop in loops for text in loop.trouble if loop.stuck or loop.ended), None)
+    reason = f"no thread has a period of {period}" + (f": {found}" if found else "")
+    following = (
+        f"mend the period: {why}"
+        if why
+        else "give the period that the loop has, or name its thread: --threads"
+    )
+    return _cannot_tell(requirement, step, f"{trouble}; {reason}" if trouble else reason, following, why=why)
+
+
+def _of_thread(
+    requirement: Requirement, step: Step, loop: WatchedLoop, judge_thread: Callable[[WatchedLoop], Verdict]
+) -> Verdict:
+    """Judge one thread."""
+    if loop.kind == "poller":
+        return _cannot_tell(
+            requirement,
+            step,
+            f"{loop.task} never sleeps, so it has no releases",
+            "judge how long it is stopped: --require gap<=20us",
+        )
+    marks = [mark for mark in step.marks if mark.series == loop.series.get("latency")]
+    unclear = next((mark for mark in marks if mark.kind is MarkKind.CYCLE_UNCLEAR), None)
+    if unclear is not None:
+        return _cannot_tell(requirement, step, unclear.detail, next_for_mark(unclear))
+    judged = judge_thread(loop)
+    clock = next((mark for mark in marks if mark.kind is MarkKind.WALL_CLOCK_SET), None)
+    if clock is not None and judged.word is not VerdictWord.FAILS:
+        return judged.model_copy(
+            update={"word": VerdictWord.CANNOT_TELL, "reason": clock.detail, "next": next_for_mark(clock)}
+        )
+    possible, certain = (
+        int(judged.evidence.get(f"violations_{name}") or 0) for name in ("possible", "certain")
+    )
+    open_share = loop.overruns + loop.unknown
+    if judged.word is VerdictWord.CANNOT_TELL and possible > certain and open_share:
+        reason = (
+            f"{judged.reason}; {plural(loop.overruns, 'release')} came while {loop.task} was busy, and "
+            "nothing shows whether it ran them late or skipped them"
+        )
+        following = "let the loop wait for each release, even if it is late, and measure again"
+        return judged.model_copy(update={"reason": reason, "next": following})
+    return judged
+
+
+def _is_too_few(verdict: Verdict) -> bool:
+    """Return whether a thread has too few activations to tell, and none late."""
+    return verdict.word is VerdictWord.CANNOT_TELL and verdict.evidence.get("violations_possible") == 0
+
+
+def judge_loops(
+    requirement: Requirement,
+    step: Step,
+    loops: Sequence[WatchedLoop],
+    judge_thread: Callable[[WatchedLoop], Verdict],
+) -> Verdict:
+    """Judge a step of `watch`: the worst thread decides, and the reason names it.
+
+    A requirement with a period is about the threads that have this period, otherwise about all that ran. A
+    thread with too few activations, none of them late, does not hide the verdict on the others. If threads
+    were not watched, the requirement does not hold.
+    """
+    chosen = _chosen(requirement, step, loops)
+    if not chosen:
+        if requirement.period_ns is not None:
+            return _no_such_period(requirement, step, loops)
+        return _cannot_tell(
+            requirement,
+            step,
+            "no watched thread had a release",
+            "watch the program while it works, or for longer",
+        )
+    judged = [(loop, _of_thread(requirement, step, loop, judge_thread)) for loop in chosen]
+    known = [(loop, verdict) for loop, verdict in judged if not _is_too_few(verdict)]
+    decisive = worst([verdict for _, verdict in known or judged]) or judged[0][1]
+    loop = next(loop for loop, verdict in judged if verdict is decisive)
+    verdict = _named(requirement, loop, decisive, len(judged))
+    few = [
+        f"{other.task}: {plural(other.releases, 'activation')}, none late, too few to tell"
+        for other, small in judged
+        if small is not decisive and _is_too_few(small)
+    ]
+    if few and known:
+        verdict = verdict.model_copy(update={"reason": f"{verdict.reason}; {'; '.join(few[:MOST_NAMED])}"})
+    return _with_unwatched(step, verdict)
+
+
+def _named(requirement: Requirement, loop: WatchedLoop, verdict: Verdict, threads: int) -> Verdict:
+    """Put the thread's name and what is wrong with its cycles in front of the reason."""
+    trouble = loop.trouble[:1] if loop.stuck or loop.ended else []
+    drift = loop.drift(requirement.period_ns) if requirement.period_ns is not None else None
+    remarks = [*([drift] if drift else [])]
+    if loop.overruns and not loop.stuck:
+        remarks.append(f"it did not wait for {plural(loop.overruns, 'release')}")
+    subject = loop.task if threads == 1 else f"{loop.task}, the worst of {threads} threads"
+    reason = "; ".join([*trouble, f"{subject}: {verdict.reason}", *remarks])
+    return verdict.model_copy(
+        update={
+            "reason": reason,
+            "evidence": {
+                **verdict.evidence,
+                "task": loop.task,
+                "cycle": loop.waits,
+                "missed_releases": loop.overruns,
+                "trouble": trouble,
+                "drift": drift,
+            },
+        }
+    )
+
+
+def _with_unwatched(step: Step, verdict: Verdict) -> Verdict:
+    """Nothing holds if there were threads that nobody looked at."""
+    mark = next((mark for mark in step.marks if mark.kind in NOT_ALL), None)
+    if mark is None or verdict.word not in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
+        return verdict
+    return verdict.model_copy(
+        update={
+            "word": VerdictWord.CANNOT_TELL,
+            "reason": f"{mark.detail}; of the others: {verdict.reason}",
+            "next": next_for_mark(mark),
+        }
+    )

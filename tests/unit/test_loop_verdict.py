@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Verdicts on the threads of a watched program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import LoadReport, Mark, Result, Step, StepKey, Verdict, VerdictWord
+from rtgauge.record.summary import summarise_step
+from rtgauge.verdict.decision import judge
+from rtgauge.verdict.requirement import parse_requirement
+
+from .windows import info, row, windows_of
+
+US = 1000
+MS = 1_000_000
+HOLDS, FAILS, CANNOT_TELL = VerdictWord.HOLDS, VerdictWord.FAILS, VerdictWord.CANNOT_TELL
+
+
+@dataclass
+class Thread:
+    """A watched thread with its figures (ns)."""
+
+    name: str = "loop"
+    latencies: list[int] = field(default_factory=lambda: [20 * US] * 20_000)
+    responses: list[int] = field(default_factory=lambda: [100 * US] * 20_000)
+    overruns: list[int] = field(default_factory=list[int])
+    uncertain: list[int] = field(default_factory=list[int])
+    values: dict[str, bool | int | float | str | None] = field(
+        default_factory=dict[str, bool | int | float | str | None]
+    )
+    marks: list[Mark] = field(default_factory=list[Mark])
+
+
+def watched(*threads: Thread, marks: tuple[Mark, ...] = (), text: str) -> Verdict:
+    rows, infos, results, all_marks = [], [], [], list(marks)
+    for number, thread in enumerate(threads):
+        figures = {
+            "latency": thread.latencies,
+            "response": thread.responses,
+            "overrun": thread.overruns,
+            "uncertain": thread.uncertain,
+        }
+        for offset, (metric, values) in enumerate(figures.items()):
+            series = number * len(figures) + offset
+            rows.append(row(values, series=series))
+            infos.append(info(series, metric, task=thread.name))
+        values = {
+            "definitions": 2,
+            "kind": "periodic",
+            "call": "clock_nanosleep",
+            "period_ns": MS,
+            "activations": len(thread.latencies),
+            "overruns": len(thread.overruns),
+        }
+        results.append(Result(name="thread", labels={"task": thread.name}, values=values | thread.values))
+        all_marks += [mark.model_copy(update={"series": number * len(figures)}) for mark in thread.marks]
+    windows = windows_of(*rows)
+    step = Step(
+        id="01-watch-idle",
+        key=StepKey(
+            probe="watch", parameters={"pid": 1}, load="idle", deployment="as-is",
+            targets={"self": "local"}, repeat=0,
+        ),
+        tool="rtgauge-engine 0.1.0", started="2026-11-21T10:03:22Z", ended="2026-11-21T10:03:32Z",
+        start_ns=0, end_ns=10**10, end_reason="duration", parameters={"pid": 1}, cpus=[],
+        load=LoadReport(name="idle"), series=summarise_step(windows, infos).series, total=None,
+        outliers=[], marks=all_marks, results=results,
+    )  # fmt: skip
+    return judge(parse_requirement(text), step, windows)
+
+
+def test_a_thread_that_keeps_its_bound_holds() -> None:
+    assert watched(Thread(), text="period=1ms latency<=200us hardness=99%").word == HOLDS
+
+
+@pytest.mark.parametrize(("at_least_us", "word"), [(900, FAILS), (0, CANNOT_TELL)])
+def test_a_release_without_a_wait_is_late_only_if_the_thread_had_no_cpu(
+    at_least_us: int, word: VerdictWord
+) -> None:
+    thread = Thread(overruns=[at_least_us * US] * 1000)
+    judged = watched(thread, text="period=1ms latency<=200us hardness=99%")
+    assert judged.word == word
+    if word == CANNOT_TELL:
+        assert "1,000 releases came while loop was busy" in judged.reason
+
+
+def test_a_response_after_which_it_may_have_run_more_is_no_certain_violation() -> None:
+    long = [3 * MS] * 1000
+    thread = Thread(responses=[100 * US] * 19_000 + long, uncertain=long)
+    text = "period=1ms response<=1ms hardness=99%"
+    assert watched(thread, text=text).word == CANNOT_TELL
+    assert watched(Thread(responses=thread.responses), text=text).word == FAILS
+
+
+def test_each_thread_is_judged_by_itself() -> None:
+    late = Thread("late", latencies=[5 * MS] * 190, responses=[6 * MS] * 190)
+    judged = watched(Thread("good"), late, text="latency<=1ms hardness=97%")
+    assert judged.word == FAILS
+    assert judged.evidence["task"] == "late"
+
+
+def test_a_thread_with_few_activations_does_not_hide_the_others() -> None:
+    few = Thread("watchdog", latencies=[10 * US] * 10, responses=[10 * US] * 10)
+    judged = watched(few, Thread(), text="latency<=200us hardness=99%")
+    assert judged.word == HOLDS
+    assert "watchdog: 10 activations, none late, too few to tell" in judged.reason
+    assert watched(few, text="latency<=200us hardness=99%").word == CANNOT_TELL
+
+
+def test_no_thread_with_the_period_is_the_answer() -> None:
+    relative = Thread(values={"kind": "relative", "period_ns": 1240 * US, "sleep_ns": MS})
+    judged = watched(relative, text="period=1ms latency<=5ms hardness=99%")
+    assert judged.word == CANNOT_TELL
+    assert "no thread has a period of 1ms" in judged.reason
+    assert "absolute time" in judged.next
+
+
+def test_a_drift_is_named() -> None:
+    relative = Thread(values={"kind": "relative", "period_ns": 1050 * US, "sleep_ns": MS})
+    judged = watched(relative, text="period=1ms latency<=5ms hardness=99%")
+    assert "sleeps for" in judged.reason
+
+
+def test_a_thread_that_hangs_is_named_first() -> None:
+    hung = Thread(overruns=[3 * 10**9] * 7500, values={"stuck": True, "stuck_in": "futex"})
+    judged = watched(hung, text="period=1ms response<=100ms hardness=99%")
+    assert judged.word == FAILS
+    assert judged.reason.startswith("loop hangs in futex")
+
+
+@pytest.mark.parametrize("kind", [MarkKind.THREADS_LEFT_OUT, MarkKind.THREADS_UNWATCHED])
+def test_threads_that_nobody_watched_never_hold(kind: MarkKind) -> None:
+    assert watched(Thread(), marks=(kind.mark("four"),), text="latency<=1ms hardness=99%").word == CANNOT_TELL
+
+
+@pytest.mark.parametrize("kind", [MarkKind.CYCLE_UNCLEAR, MarkKind.WALL_CLOCK_SET])
+def test_a_doubt_about_the_releases_never_holds(kind: MarkKind) -> None:
+    doubtful = Thread(marks=[kind.mark("why")])
+    assert watched(doubtful, text="latency<=1ms hardness=99%").word == CANNOT_TELL
+
+
+def test_both_bounds_are_judged() -> None:
+    thread = Thread(responses=[3 * MS] * 20_000)
+    judged = watched(thread, text="period=1ms latency<=1ms response<=2ms hardness=99%")
+    assert judged.word == FAILS
+    assert judged.reason.startswith("response:")
+    assert judged.requirement == "period=1ms latency<=1ms response<=2ms hardness=99%"
+
+
+def test_what_the_end_cut_counts_if_it_is_older_than_the_bound() -> None:
+    for age_ns, word in ((500 * US, HOLDS), (30 * MS, FAILS)):
+        thread = Thread(values={"cut_response_ns": age_ns})
+        text = "period=1ms response<=1ms hardness=100%"
+        assert watched(thread, text=text).word == word
+
+
+def test_a_poller_is_judged_by_its_gaps() -> None:
+    poller = Thread(latencies=[], responses=[], values={"kind": "poller", "activations": 0})
+    judged = watched(poller, text="latency<=1ms hardness=99%")
+    assert judged.word == CANNOT_TELL
+    assert "gap<=" in judged.next
