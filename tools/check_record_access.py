@@ -103,7 +103,7 @@ ALLOWED = {
     # In the lab's folders, which lab/paths.py checks, and what is made there.
     "lab/paths.py": {"open"},
     "lab/accelerator.py": {"read_bytes", "read_text", "write_whole"},
-    "lab/boot_guest.py": {"open", "read_bytes", "unlink"},
+    "lab/boot_guest.py": {"open", "unlink"},
     "lab/cpio.py": {"read_bytes"},
     "lab/disk.py": {"unlink"},
     "lab/guest.py": {"read_bytes", "unlink", "write_whole"},
@@ -111,8 +111,8 @@ ALLOWED = {
     "lab/image.py": {"copyfile", "open", "read_bytes", "read_text", "rmtree", "write_bytes", "write_text"},
     "lab/kernel_image.py": {"write_bytes"},
     "lab/packages.py": {"mkdir", "open", "unlink"},
-    "lab/running_guests.py": {"open", "read_bytes", "read_text", "rmtree", "unlink", "write_whole"},
-    "lab/ssh.py": {"read_bytes", "read_text", "unlink", "write_whole"},
+    "lab/running_guests.py": {"read_bytes", "read_text", "rmtree", "unlink", "write_whole"},
+    "lab/ssh.py": {"read_text", "unlink", "write_whole"},
     "lab/userland.py": {"copy2", "mkdir", "read_bytes"},
     # Names of records, compared.
     "analysis/record_names.py": {"resolve"},

@@ -19,7 +19,7 @@ from rtgauge.lab.accelerator import choose
 from rtgauge.lab.disk import make_empty_disk
 from rtgauge.lab.guest import Guest, find_guest
 from rtgauge.lab.image import Image, image_of, write_initrd_with
-from rtgauge.lab.paths import INITRD, folder_of, open_lock
+from rtgauge.lab.paths import INITRD, console_end, folder_of, open_lock
 from rtgauge.lab.qemu import Accelerator, BootOptions, command, cpus, with_engines
 from rtgauge.lab.running_guests import (
     BootError,
@@ -223,7 +223,7 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
     while True:
         ended = process_of(name) is None
         try:
-            console = console_of(name).read_bytes()
+            console = console_end(folder_of(name))
         except FileNotFoundError:
             console = b""
         key = key_on(console)

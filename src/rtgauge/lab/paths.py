@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import IO
 
+from rtgauge.input_file import MIB, open_regular
 from rtgauge.user_cache import cache_folder, check_private
 
+CONSOLE = "console.log"
 INITRD = "initrd"
 """The initial RAM disk, in the folder of an image or of a guest."""
 
@@ -35,6 +37,15 @@ def home() -> Path:
 def folder_of(name: str) -> Path:
     """Return the folder of a guest's disk, console and host key."""
     return home() / "machines" / name
+
+
+def console_end(folder: Path, most_bytes: int = 16 * MIB) -> bytes:
+    """Return the end of the console log in a guest's folder, which a guest can make very long. Raises
+    OSError.
+    """
+    with open_regular(folder / CONSOLE) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - most_bytes))
+        return file.read(most_bytes)
 
 
 def open_lock(path: Path) -> IO[str]:

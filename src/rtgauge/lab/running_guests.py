@@ -19,7 +19,7 @@ from typing import Self
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import paths
 from rtgauge.lab.guest import Guest, Running, find_guest, forget
-from rtgauge.lab.paths import folder_of
+from rtgauge.lab.paths import CONSOLE, console_end, folder_of
 from rtgauge.lab.ssh import SSH_S, ssh_command
 from rtgauge.record.files import write_whole
 
@@ -30,7 +30,7 @@ MOST_CONSOLE_BYTES = 1 << 20
 
 def console_of(name: str) -> Path:
     """Return the path of the guest's console log, which begins at the last boot."""
-    return folder_of(name) / "console.log"
+    return folder_of(name) / CONSOLE
 
 
 def process_of(name: str) -> int | None:
@@ -142,20 +142,14 @@ def cut_power(running: Running) -> None:
 
 def end_of_console(name: str) -> bytes | None:
     """Return the end of the guest's console, at most `MOST_CONSOLE_BYTES`; None if it cannot be read."""
-    try:
-        with console_of(name).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_CONSOLE_BYTES))
-            return file.read()
-    except OSError:
-        return None
+    with contextlib.suppress(OSError):
+        return console_end(folder_of(name), MOST_CONSOLE_BYTES)
+    return None
 
 
 def last_console_lines(name: str) -> str:
     """Return the last lines of the guest's console as one line, for a message."""
-    try:
-        text = console_of(name).read_text(errors="replace")
-    except OSError:
-        return "nothing"
+    text = (end_of_console(name) or b"").decode(errors="replace")
     plain = [re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[^\x20-\x7e]", "", line).strip() for line in text.splitlines()]
     return " | ".join([line[:160] for line in plain if line][-5:]) or "nothing"
 

@@ -127,6 +127,6 @@ def trust_last_boot(folder: Path) -> None:
 
     Raises OSError.
     """
-    key = key_on((folder / "console.log").read_bytes())
+    key = key_on(paths.console_end(folder))
     if key is not None:
         trust(folder, key)

@@ -46,3 +46,12 @@ def test_a_kernel_or_module_that_is_a_pipe_is_refused_at_once(tmp_path: Path) ->
         architecture_of(pipe)
     with pytest.raises(MeasureError, match="not a regular file"):
         module_content(pipe)
+
+
+def test_of_a_console_without_end_only_the_end_is_read(tmp_path: Path) -> None:
+    with (tmp_path / paths.CONSOLE).open("wb") as console:
+        console.truncate(1 << 40)
+        console.seek(0, os.SEEK_END)
+        console.write(b"the end")
+    assert paths.console_end(tmp_path).endswith(b"the end")
+    assert len(paths.console_end(tmp_path, 100)) == 100
