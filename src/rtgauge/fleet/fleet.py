@@ -47,7 +47,8 @@ from rtgauge.units import format_span, plural
 from rtgauge.verdict.coverage import left_out_of
 from rtgauge.verdict.gate_result import GateResult
 
-COMMAND = (sys.executable, "-m", "rtgauge")
+COMMAND = (sys.executable, "-P", "-m", "rtgauge")
+"""With -P, Python imports nothing from the present folder, which may be another user's."""
 STATE, LOG, LOCK, FAILED = "state.json", "log.txt", "lock", "failed"
 FLEET_LOCK = ".lock"
 """In the fleet's folder. No board has such a name."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.fleet.fleet import FLEET_LOCK, Fleet
+from rtgauge.fleet.fleet import COMMAND, FLEET_LOCK, Fleet
 from rtgauge.fleet.plan import FleetPlan
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import Record
@@ -80,6 +80,14 @@ def calls(folder: Path) -> list[str]:
 def stored(folder: Path) -> list[str]:
     rows = queries.records(Store.open(folder / "store.sqlite"), queries.Asked())
     return sorted(machine for row in rows for machine in row.machines)
+
+
+def test_a_job_runs_no_python_code_of_the_present_folder(tmp_path: Path) -> None:
+    for name in ("rtgauge", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('foreign code')")
+    done = subprocess.run([*COMMAND, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "foreign code" not in done.stderr
+    assert done.returncode == 0
 
 
 def test_every_board_does_every_job_once(tmp_path: Path) -> None:

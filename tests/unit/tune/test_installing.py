@@ -15,6 +15,7 @@ import pytest
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.system.deployment.writable import is_writable
 from rtgauge.target.file_batch import Files
+from rtgauge.target.open_target import TargetOpener
 from rtgauge.tune import installing
 from rtgauge.tune.drift import kept_values, own_values
 from rtgauge.tune.installing import install, same, uninstall, values_of
@@ -217,6 +218,24 @@ def test_what_was_installed_is_removed(etc: Path, machine: FakeTarget) -> None:
     assert not [path for path in etc.rglob("*") if not path.is_dir()]
     with pytest.raises(InputError, match="nothing is installed"):
         uninstall(0, say)
+
+
+def test_it_waits_for_a_machine_that_another_run_holds(
+    machine: FakeTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    class Opener(TargetOpener):
+        @contextmanager
+        def open(self, *_: object) -> Generator[FakeTarget]:  # pyright: ignore[reportIncompatibleMethodOverride]
+            waited.append(self.wait_s)
+            yield machine
+
+    monkeypatch.undo()
+    monkeypatch.setattr(installing, "TargetOpener", Opener)
+    with installing._opened("a test", 7.0, say):  # pyright: ignore[reportPrivateUsage]
+        pass
+    assert waited == [7.0]
 
 
 def test_a_setting_that_the_machine_refuses_is_not_installed(etc: Path, machine: FakeTarget) -> None:
