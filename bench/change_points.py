@@ -16,7 +16,13 @@ import numpy as np
 from scipy.signal import lfilter
 
 from rtgauge.analysis.change_points import LENGTHS, change_points, largest, ranks, statistics
+from rtgauge.analysis.gate import LEAST_CHANGE
 
+SLOW = {"AR(1), 0.9": 0.9, "season": 0.0, "drift of two spreads": 0.0}
+"""Kinds of boots that marks do not allow for; their coefficient from boot to boot."""
+COARSE = "whole microseconds"
+COARSE_SPREAD, COARSE_LOG = 0.05, math.log(3.4)
+"""The relative spread and the level of boots whose values are whole microseconds."""
 LEVEL = 0.0015
 """Below one in 500, so that what the simulation does not know of the critical value does not exceed it."""
 PART = 20_000
@@ -27,12 +33,26 @@ def drawn(kind: str, series: int, length: int, generator: np.random.Generator) -
     if kind == "heavy tails":
         return generator.standard_t(3, (series, length)) / np.sqrt(3)
     values = generator.normal(0, 1, (series, length))
-    if kind == "drift":
-        values[:, 1:] *= np.sqrt(1 - 0.5**2)
-        return np.asarray(lfilter([1], [1, -0.5], values, axis=1))
+    after = 0.5 if kind == "drift" else SLOW.get(kind, 0.0)
+    if after:
+        values[:, 1:] *= np.sqrt(1 - after**2)
+        return np.asarray(lfilter([1], [1, -after], values, axis=1))
+    if kind == "season":
+        phases = generator.uniform(0, 2 * np.pi, (series, 1))
+        return values + 1.5 * np.sin(2 * np.pi * np.arange(length) / 50 + phases)
+    if kind == "drift of two spreads":
+        return values + np.linspace(0, 2, length)
     if kind == "slow boots":
         return values + 10 * (generator.random(values.shape) < 0.15)
     return values
+
+
+def places(kind: str, row: np.ndarray) -> list[int]:
+    """The places that are marked in a series. Coarse values are rounded to whole microseconds."""
+    if kind != COARSE:
+        return change_points(row.tolist())
+    values_us = np.maximum(1, np.round(np.exp(COARSE_LOG + COARSE_SPREAD * row)))
+    return change_points(np.log(values_us).tolist(), (1 / values_us).tolist(), math.log1p(LEAST_CHANGE))
 
 
 def series_in(file: Path) -> list[float]:
@@ -83,15 +103,13 @@ def main() -> None:
     )
     print(" within 3 | at the right boot |")
     print("|---|---|---|---|---|")
-    for kind in ("independent", "drift", "slow boots", "heavy tails"):
+    for kind in ("independent", "drift", "slow boots", "heavy tails", COARSE, *SLOW):
         same = drawn(kind, arguments.series // 4, 100, generator)
-        marked = sum(bool(change_points(row)) for row in same)
+        marked = sum(bool(places(kind, row)) for row in same)
         changed = drawn(kind, 1_000, 100, generator)
         changed[:, 60:] += 2.5
-        found = [change_points(row) for row in changed]
-        near, there = (
-            sum(any(abs(place - 60) <= off for place in places) for places in found) for off in (3, 0)
-        )
+        found = [places(kind, row) for row in changed]
+        near, there = (sum(any(abs(place - 60) <= off for place in each) for each in found) for off in (3, 0))
         print(
             f"| {kind} | {marked / len(same) * 500:.2f} | {sum(map(bool, found)) / 10:.1f} % "
             f"| {near / 10:.1f} % | {there / 10:.1f} % |",

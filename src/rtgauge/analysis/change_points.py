@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -88,24 +89,49 @@ def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
     return np.asarray(ratios)[best, each], np.asarray(places)[best, each]
 
 
-def change_points(values: Sequence[float]) -> list[int]:
+def change_points(
+    values: Sequence[float], resolution: float | Sequence[float] = 0.0, least: float = 0.0
+) -> list[int]:
     """Return the places of changes in ascending order, each as the number of values before it.
 
     A series is cut at a change, and both parts are tested again. A series that is too short for the test, or
-    has a value that is not finite, has no changes.
+    has a value that is not finite, has no changes. `resolution`: the step in which the values are known, for
+    all or for each. `least`: a smaller change of the mean is no change.
+
+    Values that are rounded to a few steps have too little spread, and a long run of equal values none, so
+    that any other value would look like a change. So each value is first moved within its step, by a fixed
+    sequence of uniform numbers.
     """
-    series = np.asarray(values, dtype=np.float64)[None, :]
-    if series.shape[1] < LENGTHS[0] or not np.isfinite(series).all():
+    series = np.asarray(values, dtype=np.float64)
+    if len(series) < LENGTHS[0] or not np.isfinite(series).all():
         return []
+    moved = series + (np.random.default_rng(0).random(len(series)) - 0.5) * np.asarray(resolution)
+    return _large(series, _cut(moved, 0), least)
+
+
+def _cut(series: Doubles, before: int) -> list[int]:
+    """Return the places of changes in a part of a series that has `before` values before it."""
     # Values that differ only by rounding have no spread and no change.
-    if np.ptp(series) < 1e-9 * np.abs(series).max():
+    if len(series) < LENGTHS[0] or np.ptp(series) < 1e-9 * np.abs(series).max():
         return []
-    (ratio,), (place,) = largest(series)
+    (ratio,), (place,) = largest(series[None, :])
     if ratio <= OF_PARTS:
         return []
-    at = _placed(series[0], int(place))
-    later = [at + further for further in change_points(values[at:])]
-    return [*change_points(values[:at]), at, *later]
+    at = _placed(series, int(place))
+    return [*_cut(series[:at], before), before + at, *_cut(series[at:], before + at)]
+
+
+def _large(series: Doubles, places: list[int], least: float) -> list[int]:
+    """Leave out the places with the smallest changes, until every change of the mean is at least `least`."""
+    while places:
+        ends = [0, *places, len(series)]
+        means = [float(series[a:b].mean()) for a, b in pairwise(ends)]
+        changes = np.abs(np.diff(means))
+        smallest = int(changes.argmin())
+        if changes[smallest] >= least:
+            break
+        places = [*places[:smallest], *places[smallest + 1 :]]
+    return places
 
 
 def _placed(values: Doubles, near: int) -> int:

@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+from rtgauge.analysis.change_points import LENGTHS
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, day_and_time, us
 from rtgauge.store.history import MOST_NAMED, History, SuspectedChange
 from rtgauge.units import format_change, plural
+
+ALLOWED_FOR = (
+    "A slow drift or a season can look like a change: marks only allow for boots that resemble the boot "
+    "before."
+)
 
 
 def place_of(history: History, parameters: str) -> str:
@@ -23,10 +29,14 @@ def place_of(history: History, parameters: str) -> str:
 def changes(history: History) -> list[str]:
     """Return a line for each suspected change, or one that says there is no such change."""
     if history.changes:
-        return [_change_text(change) for change in history.changes]
+        return [*(_change_text(change) for change in history.changes), ALLOWED_FOR]
     if history.enough:
-        return [f"no change of {history.quantile} is suspected in {plural(history.boots, 'boot')}"]
-    return [f"{plural(history.boots, 'boot')} so far; rtgauge looks for changes from 20 boots on"]
+        boots = plural(history.boots_counted, "boot")
+        return [f"no change of {history.quantile} is suspected in {boots}"]
+    counted = f"{plural(history.boots, 'boot')} so far"
+    if history.boots_counted < history.boots:
+        counted += f", {history.boots_counted} with a {history.quantile} that counts"
+    return [f"{counted}; rtgauge looks for changes from {LENGTHS[0]} boots on"]
 
 
 def spread(history: History) -> str | None:

@@ -164,7 +164,7 @@ def _series_row(page: SeriesPage, names: dict[str, str]) -> list[str]:
     return [
         Cell(page.series, href=names[page.series]),
         str(len({history.machine for history in page.grouped})),
-        str(sum(history.boots for history in page.grouped)),
+        str(len({(history.machine, boot) for history in page.grouped for boot in history.boot_names})),
         str(len(changes)) if changes else "",
         "" if last is None else day_and_time(last.started),
     ]

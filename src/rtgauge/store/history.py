@@ -51,7 +51,7 @@ class HistoryGroup(Model):
     first: str
     last: str
     runs: int
-    boots: int
+    boots: int = Field(description="boots with a run, even if none of their runs counts")
     quantiles_ns: dict[str, int | None]
     low_ns: int | None = Field(
         description="lower end of the quantile's 95 % interval over boots; null for fewer than two boots"
@@ -84,7 +84,9 @@ class History(Model):
     parameters: dict[str, object]
     quantile: str
     groups: list[HistoryGroup]
-    boots: int
+    boots: int = Field(description="boots with a run, even if none of their runs counts")
+    boots_counted: int = Field(description="boots with a figure that counts")
+    boot_names: frozenset[str] = Field(default=frozenset(), exclude=True)
     spread_between_boots: float | None = Field(
         description="relative standard deviation, after removing the changes"
     )
@@ -192,8 +194,19 @@ class _Known:
 
 
 def _boot_of(point: Point) -> str:
-    """Return the boot of a run; if it is unknown, the step, because each run then had its own boot."""
-    return point.boot_id or f"{point.record} {point.step}"
+    """Return the boot of a run; if it is unknown, the record, because few records span boots."""
+    return point.boot_id or point.record
+
+
+def _resolution(boots: Sequence[Sequence[Point]], quantile: str) -> list[float]:
+    """Return the step in which each boot's logarithm is known: a bin of the histogram, or the largest power
+    of ten in ns of which all values are multiples.
+    """
+    values = [[_value(run, quantile) or 1 for run in runs] for runs in boots]
+    step_ns = 1
+    while all(value % (10 * step_ns) == 0 for of_boot in values for value in of_boot):
+        step_ns *= 10
+    return [max(gate.RESOLUTION, step_ns / min(of_boot)) for of_boot in values]
 
 
 def _boots(points: Sequence[Point], quantile: str) -> list[list[Point]]:
@@ -229,7 +242,8 @@ def _history(
 ) -> History:
     boots = _boots(points, quantile)
     levels = _levels(boots, quantile)
-    places = change_points(levels)
+    resolution = _resolution(boots, quantile) if boots else 0.0
+    places = change_points(levels, resolution, least=math.log1p(gate.LEAST_CHANGE))
     parts = [levels[a:b] for a, b in zip([0, *places], [*places, len(levels)], strict=True)]
     between = _pooled_spread(parts)
     group_of = known.group_of(by)
@@ -242,7 +256,9 @@ def _history(
         parameters=series.parameters,
         quantile=quantile,
         groups=[_group(name, list(of), quantile) for name, of in groupby(points, key=group_of)],
-        boots=len(boots),
+        boots=len({_boot_of(point) for point in points}),
+        boots_counted=len(boots),
+        boot_names=frozenset(_boot_of(point) for point in points),
         spread_between_boots=between,
         spread_within_boots=_pooled_spread(
             [[math.log(_value(run, quantile) or 1) for run in runs] for runs in boots]
@@ -290,7 +306,7 @@ def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
         first=points[0].started,
         last=points[-1].started,
         runs=len(points),
-        boots=len(boots),
+        boots=len({_boot_of(point) for point in points}),
         quantiles_ns={each: _mean_ns(points, each) for each in QUANTILES},
         low_ns=low,
         high_ns=high,

@@ -142,7 +142,8 @@ def test_a_doubtful_run_is_in_no_figure(tmp_path: Path) -> None:
     asked("add", doubtful, "--store", path)
     (after,) = history(SERIES, "--store", path)
     (group,) = before["groups"]
-    assert after["groups"] == [{**group, "runs": 2, "doubtful": 1, "last": after["groups"][0]["last"]}]
+    changed = {"runs": 2, "boots": 2, "doubtful": 1, "last": after["groups"][0]["last"]}
+    assert after["groups"] == [{**group, **changed}]
 
 
 # --- change points
@@ -186,6 +187,58 @@ def test_one_change_does_not_hide_another(second: int) -> None:
 @pytest.mark.parametrize("values", [[], [1.0] * 50, list(range(LENGTHS[0] - 1)), [1.0] * 30 + [float("nan")]])
 def test_nothing_is_marked_where_nothing_can_be_told(values: list[float]) -> None:
     assert change_points(values) == []
+
+
+WHOLE_US, BIN = 1_000, 0.01
+
+
+def coarse(values_ns: np.ndarray, step_ns: int = WHOLE_US) -> list[int]:
+    """The marks of a series whose values are multiples of a step."""
+    return change_points(
+        np.log(values_ns).tolist(), [max(BIN, step_ns / ns) for ns in values_ns], least=np.log(1.02)
+    )
+
+
+@pytest.mark.parametrize("length", [20, 30, 50, 100])
+@pytest.mark.parametrize("factor", [1.01, 1.0133, 1.3, 2.0])
+def test_one_boot_in_a_constant_series_is_no_change(length: int, factor: float) -> None:
+    for at in range(0, length, 3):
+        values = np.full(length, 3_000.0)
+        values[at] *= factor
+        assert coarse(values, 10) == []
+
+
+@pytest.mark.parametrize(("median_us", "spread"), [(3.4, 0.05), (3.4, 0.1), (7.5, 0.03), (20.0, 0.05)])
+def test_whole_microseconds_are_hardly_ever_marked_and_a_change_is(median_us: float, spread: float) -> None:
+    generator = np.random.default_rng(5)
+
+    def drawn_ns() -> np.ndarray:
+        return median_us * np.exp(generator.normal(0, spread, 60))
+
+    assert sum(bool(coarse(np.round(drawn_ns()) * WHOLE_US)) for _ in range(200)) <= 2
+    changed = np.where(np.arange(60) < 36, 1, 2)
+    assert sum(bool(coarse(np.round(drawn_ns() * changed) * WHOLE_US)) for _ in range(20)) >= 19
+
+
+def test_a_change_between_two_constant_levels_is_marked_if_it_is_large_enough() -> None:
+    assert coarse(np.repeat([3_000.0, 6_000.0], 15)) == [15]
+    assert coarse(np.repeat([3_000.0, 3_100.0], 50), 10) == [50]
+    assert coarse(np.repeat([3_000.0, 3_030.0], 50), 10) == []
+
+
+def test_runs_of_an_unknown_boot_are_one_boot_and_doubtful_ones_too(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    asked("add", small(tmp_path, 1, repeats=3, loads=("idle", "cpu")), "--store", path)
+    (idle,) = history(SERIES, "--store", path)
+    (cpu,) = history("wakeup/latency/cpu/as-is", "--store", path)
+    assert [(each["boots"], each["boots_counted"]) for each in (idle, cpu)] == [(1, 1), (1, 0)]
+    assert [group["boots"] for each in (idle, cpu) for group in each["groups"]] == [1, 1]
+    shown = " ".join(run("history", "wakeup/latency/cpu/as-is", "--store", path).stdout.split())
+    assert "1 boot so far, 0 with a p99 that counts; rtgauge looks for changes from 20 boots on" in shown
+    folder = tmp_path / "site"
+    assert run("history", "--site", folder, "--store", path).exception is None
+    text = " ".join(re.sub(r"<[^>]+>", " ", (folder / "index.html").read_text()).split())
+    assert re.findall(r"/as-is (\d+) (\d+)", text) == [("1", "1"), ("1", "1")]
 
 
 def test_a_site_has_machines_verdicts_histories_and_records(tmp_path: Path, store: str) -> None:
