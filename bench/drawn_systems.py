@@ -30,6 +30,9 @@ LONGEST_BURST_S = 0.1
 BURSTS, EPISODES, DRIFTS = 20, 20, 20
 """How many bursts (at least), how many episodes, and how many correlation times of the drift a run lasts."""
 
+BOOT_SPREAD, SLOW, SLOW_SHARE = 0.04, math.log(1.5), 1 / 7
+"""The standard deviation of a boot's level, and how much slower how many boots are."""
+
 KINDS = ("independent", "bursty", "episodic", "drifting", "repeated")
 
 
@@ -41,7 +44,7 @@ class Machine:
 
     kind: str
     seconds: int = 60
-    per_s: int = 1_000
+    per_s: int = 500
     bad: float = 0.1
 
     def latencies(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
@@ -91,3 +94,30 @@ class Machine:
         """Return the latency that a `share` of all latencies does not exceed in the long run."""
         ends = (MEDIAN_NS / 100, MEDIAN_NS * 1e4)
         return float(brentq(lambda ns: self.share_above(ns) - (1 - share), *ends))
+
+
+def boots(kind: str, number: int, generator: np.random.Generator) -> tuple[npt.NDArray[np.float64], float]:
+    """Return the level (a logarithm) of each boot or run in order, and its mean in the long run.
+
+    bursty: one boot in seven is slower by half. episodic: such a state lasts for two boots on average.
+    drifting: AR(1), 0.5 from boot to boot. repeated: heavy tails (Student's t with 3 degrees of freedom).
+    """
+    levels = generator.normal(0, BOOT_SPREAD, number)
+    match kind:
+        case "bursty":
+            return levels + SLOW * (generator.random(number) < SLOW_SHARE), SLOW * SLOW_SHARE
+        case "episodic":
+            slow = np.empty(number, dtype=bool)
+            slow[0] = generator.random() < SLOW_SHARE
+            for boot in range(1, number):
+                leaves = 0.5 if slow[boot - 1] else 0.5 * SLOW_SHARE / (1 - SLOW_SHARE)
+                slow[boot] = slow[boot - 1] ^ (generator.random() < leaves)
+            return levels + SLOW * slow, SLOW * SLOW_SHARE
+        case "drifting":
+            return np.asarray(
+                lfilter([math.sqrt(0.75)], [1, -0.5], generator.normal(0, BOOT_SPREAD, number + 20))
+            )[20:], 0.0
+        case "repeated":
+            return generator.standard_t(3, number) * BOOT_SPREAD / math.sqrt(3), 0.0
+        case _:
+            return levels, 0.0

@@ -6,6 +6,7 @@ that differ by a random factor.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,20 +70,29 @@ def latencies(system: System, rng: np.random.Generator) -> npt.NDArray[np.int64]
 
 def side(label: str, system: System, runs: int, rng: np.random.Generator, *, factor: float = 1.0) -> Side:
     """A side of so many runs, its latencies multiplied by `factor`."""
-    windows = np.concatenate([latencies(system, rng) for _ in range(runs)])
-    windows = (windows * factor).astype(np.int64)
+    drawn = [(latencies(system, rng) * factor).astype(np.int64) for _ in range(runs)]
+    return side_of(label, drawn)
+
+
+def windows_of(windows: npt.NDArray[np.int64]) -> Windows:
+    """Windows of one series, from its latencies (ns), a row a window."""
     number = np.arange(len(windows))
     bins, counts = zip(*(np.unique(bin_of(values), return_counts=True) for values in windows), strict=True)
     lengths = np.array([len(each) for each in bins])
-    columns = Windows(
+    return Windows(
         series=np.zeros_like(number), measured=number >= 0, index=number,
         start_ns=np.zeros_like(number), end_ns=np.zeros_like(number),
-        count=np.full_like(number, system.per_window), missed=np.zeros_like(number),
+        count=np.full_like(number, windows.shape[1]), missed=np.zeros_like(number),
         min_ns=windows.min(axis=1), max_ns=windows.max(axis=1), sum_ns=windows.sum(axis=1),
-        m2_ns2=windows.var(axis=1) * system.per_window,
+        m2_ns2=windows.var(axis=1) * windows.shape[1],
         bins=Bins(np.concatenate(bins).astype(np.int32), np.concatenate(counts), lengths),
         missed_bins=Bins(NO_WINDOWS.bins.bins, NO_WINDOWS.bins.counts, np.zeros_like(number)),
     )  # fmt: skip
-    run = number // system.windows
+
+
+def side_of(label: str, runs: Sequence[npt.NDArray[np.int64]]) -> Side:
+    """A side of these runs, each given by its latencies (ns), a row a window."""
+    columns = windows_of(np.concatenate(runs))
+    run = np.repeat(np.arange(len(runs)), [len(windows) for windows in runs])
     traits = {**TRAITS, "parameters": label}
-    return Side(label, (RECORD,), (STEP,), traits, columns, number, run, merge(columns), 1)
+    return Side(label, (RECORD,), (STEP,), traits, columns, columns.index, run, merge(columns), 1)

@@ -27,6 +27,7 @@ from rtgauge.analysis.quantile_difference import (
     between_runs,
     between_two_runs,
     holm,
+    typical_ns,
 )
 from rtgauge.analysis.sides import Side
 from rtgauge.record.alternation import alternation_of
@@ -131,14 +132,14 @@ def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
 
 
 def _figures(side: Side, quantile: str) -> tuple[list[int], int]:
-    """Return the quantile of each run, and their mean. If a run has only a bound, return the quantile of all
-    runs together instead of the mean.
+    """Return the quantile of each run, and their geometric mean. If a run has only a bound, return the
+    quantile of all runs together instead of the mean.
     """
     name = _field(quantile)
     runs_ns = [ns for run in side.runs if (ns := getattr(run.figures, name)) is not None]
     if any(name in run.figures.lower_bounds for run in side.runs):
         return runs_ns, getattr(side.filled, name)
-    return runs_ns, round(sum(runs_ns) / len(runs_ns))
+    return runs_ns, typical_ns(runs_ns)
 
 
 def _is_paired(side: Side, baseline: Side) -> bool:

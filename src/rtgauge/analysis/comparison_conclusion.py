@@ -92,7 +92,11 @@ def _of_pair(findings: Sequence[Finding]) -> Finding:
 
 
 def _largest(rows: Sequence[QuantileDifference]) -> QuantileDifference:
-    return max(rows, key=lambda row: abs(row.difference_ns or 0))
+    return max(rows, key=_size)
+
+
+def _size(row: QuantileDifference) -> int:
+    return abs(row.difference_ns or 0)
 
 
 def _interval(row: QuantileDifference) -> str:
@@ -113,7 +117,7 @@ def _of_runs(row: QuantileDifference) -> str:
 
 
 def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within: str) -> str:
-    """Return the sentence for a single pair, without the full stop."""
+    """Return the sentence for a single pair, without the full stop. The largest effect comes first."""
     side, baseline, repeated, runs = rows[0].side, rows[0].baseline, rows[0].repeated, _of_runs(rows[0])
     by_finding: dict[Finding, list[QuantileDifference]] = {}
     for row, of_row in zip(rows, findings, strict=True):
@@ -126,19 +130,16 @@ def _one(rows: Sequence[QuantileDifference], findings: Sequence[Finding], within
         why = f" ({why})" if why else ""
         return f"It is unknown whether {side} differs from {baseline}{why}; measured difference: {measured}"
     clauses: list[str] = []
-    for kind in (Finding.WORSE, Finding.BETTER):
-        if kind in by_finding:
-            largest = _largest(by_finding[kind])
-            figures = [
-                f"{signed(row.difference_ns)}{f' ({_interval(row)})' if row is largest else ''} at "
-                f"{row.quantile}"
-                for row in by_finding[kind]
-            ]
-            clauses.append(f"{word(kind, repeated=repeated)}: {_and(figures)}")
+    shown = [kind for kind in (Finding.WORSE, Finding.BETTER) if kind in by_finding]
+    for kind in sorted(shown, key=lambda kind: -_size(_largest(by_finding[kind]))):
+        largest, *others = sorted(by_finding[kind], key=_size, reverse=True)
+        figures = [f"{signed(largest.difference_ns)} ({_interval(largest)}) at {largest.quantile}"]
+        figures += [f"{signed(row.difference_ns)} at {row.quantile}" for row in others]
+        clauses.append(f"{word(kind, repeated=repeated)}: {_and(figures)}")
     same = f"; the same within {within} at {at[Finding.SAME]}" if Finding.SAME in at else ""
     if clauses:
-        shown = f"; no difference shown at {at[Finding.NOT_SHOWN]}" if Finding.NOT_SHOWN in at else ""
-        return f"{runs}{side} against {baseline}: {'; '.join(clauses)}{same}{shown}"
+        nothing = f"; no difference shown at {at[Finding.NOT_SHOWN]}" if Finding.NOT_SHOWN in at else ""
+        return f"{runs}{side} against {baseline}: {'; '.join(clauses)}{same}{nothing}"
     if whole is Finding.SAME:
         return f"{runs}{side} and {baseline} are the same within {within} at {at[Finding.SAME]}"
     nothing = f"{'no' if runs else 'No'} difference between {side} and {baseline} is shown"

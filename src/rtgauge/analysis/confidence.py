@@ -16,13 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.dependent_quantile import error_of_sum
+from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 
 DEFAULT_CONFIDENCE = 0.95
 POWER = 0.8
 """A number of activations that is named as enough decides with this probability."""
-MOST_TERMS = 4
-"""Design effects use at most this many cosine terms, so that they see changes as slow as half of the run."""
 
 
 def _check(violations: float, count: float, confidence: float) -> None:
@@ -169,9 +167,8 @@ class Counted:
         share = broken / total if total else 0.0
         variance, freedom = total * share * (1 - share), None
         if number > 1:
-            scores = late - share * every
-            error, freedom = error_of_sum(scores, MOST_TERMS)
-            variance = max(variance, error**2, number / (number - 1) * float(scores @ scores))
+            error, freedom = cautious_error_of_sum(late - share * every)
+            variance = max(variance, error**2)
         return cls(int(broken), int(total), variance, freedom)
 
 

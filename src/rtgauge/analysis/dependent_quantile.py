@@ -107,6 +107,19 @@ def error_of_sum(scores: npt.NDArray[np.float64], terms: int | None = None) -> S
     return SumError(math.sqrt(number * float(transforms @ transforms) / terms), terms)
 
 
+MOST_TERMS = 4
+"""`cautious_error_of_sum` averages at most this many transforms: changes as slow as half of it count."""
+
+
+def cautious_error_of_sum(scores: npt.NDArray[np.float64]) -> SumError:
+    """Return the standard error of the sum of a serially dependent series, shape (windows,), of at least two
+    windows. It is at least the error of independent windows.
+    """
+    number = len(scores)
+    error, freedom = error_of_sum(scores, MOST_TERMS)
+    return SumError(max(error, math.sqrt(number / (number - 1) * float(scores @ scores))), freedom)
+
+
 class RunQuantile:
     """A quantile of one run. It lies between `low_ns` and `high_ns`, the ends of its bin."""
 

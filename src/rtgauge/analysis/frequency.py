@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import extreme_value
-from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS, error_of_sum
+from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.analysis.sustained import Curve, without_searches
@@ -105,8 +105,7 @@ class Line(Model):
     limits: list[Limit]
     supposes_independence: bool = Field(
         default=False,
-        description="the bounds assume independent samples, because one run with few windows shows no "
-        "dependence",
+        description="the bounds assume independent samples, because one window shows no dependence",
     )
     interval_ns: int | None = Field(
         description="period of the measurement; None if it was random or is unknown"
@@ -176,7 +175,7 @@ def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
 
 def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> float | None:
     """Return the distance in ranks from a quantile to its bound at `confidence` (one-sided); None for a
-    single run with few windows. It follows from how the share of samples above `ns` varies between runs, or
+    single run with one window. It follows from how the share of samples above `ns` varies between runs, or
     between the windows of a single run.
     """
     from scipy.special import stdtrit
@@ -189,11 +188,12 @@ def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> floa
         error, freedom = math.sqrt(len(scores)) * float(np.std(scores, ddof=1)), len(scores) - 1
     else:
         windows = side.window_counts
-        if len(windows.counts) < LEAST_WINDOWS:
+        if len(windows.counts) < 2:
             return None
         beyond = windows.counts[:, np.abs(windows.values_ns) > ns].sum(axis=1)
-        error, freedom = error_of_sum(beyond - allowed * windows.counts.sum(axis=1))
-    return error * float(stdtrit(freedom, confidence))
+        error, freedom = cautious_error_of_sum(beyond - allowed * windows.counts.sum(axis=1))
+    # Two-sided, because numbers of late samples in bursts are skewed.
+    return error * float(stdtrit(freedom, (1 + confidence) / 2))
 
 
 def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], bool]:

@@ -101,6 +101,8 @@ def decide_rate(
     events = seen_counts.independent()
     low, high = _interval(events, 0.025 / len(planned))
     change = candidate / baseline - 1 if baseline else math.inf
+    # The half violations that ratios within pairs get could exclude the observed change.
+    low, high = min(low, change), max(high, change)
     enough = seen > 1 and float(events.sum(axis=0).min()) >= LEAST_EVENTS * seen
     spread = _deviation(events) / math.sqrt(2) if enough else None
     return Decision(outcome, seen, change, low, high, spread)

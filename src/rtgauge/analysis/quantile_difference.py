@@ -2,12 +2,14 @@
 """Computes differences of a quantile between two sides, with intervals and p-values.
 
 The unit is the run, because runs of one system differ by more than their samples suggest. If both sides have
-at least two runs, the interval is Welch's on the quantiles of the runs (The generalization of 'Student's'
-problem when several different population variances are involved, 1947). If one side has a single run, its
-runs are assumed to vary like the other side's. If both sides have a single run, the interval holds only
-between these two runs: it combines the bounds of the two quantiles by the squares of their distances (Zou and
-Donner, Construction of confidence limits about effect measures, 2008). Maxima get no interval, because one
-run does not bound them.
+at least two runs, the interval is Welch's on the logarithms of the quantiles of the runs (The generalization
+of 'Student's' problem when several different population variances are involved, 1947), because latencies of
+runs differ by factors. A difference in ns is the ratio minus 1, times the baseline. Figures that are not
+above 0 have no logarithm, so their differences are compared. If one side has a single run, its runs are
+assumed to vary like the other side's. If both sides have a single run, the interval holds only between these
+two runs: it combines the bounds of the two quantiles by the squares of their distances (Zou and Donner,
+Construction of confidence limits about effect measures, 2008). Maxima get no interval, because one run does
+not bound them.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from rtgauge.analysis.dependent_quantile import ENDLESS_NS, RunQuantile, WindowCounts
 
 Limits = tuple[float, float]
+Doubles = npt.NDArray[np.float64]
 
 QUANTILES = {
     "p50": Fraction(1, 2),
@@ -121,37 +126,98 @@ class RunFigures:
     high_ns: Sequence[float]
 
     @property
-    def variance(self) -> float:
-        """The variance of one run (ns²), at least the variance that rounding to bins can hide."""
+    def are_positive(self) -> bool:
+        """Whether the figures have logarithms."""
+        return min(self.low_ns) > 0
+
+    def on(self, *, logarithms: bool) -> _Scaled:
+        """Return the figures, or their logarithms."""
         low, high = np.asarray(self.low_ns, dtype=np.float64), np.asarray(self.high_ns, dtype=np.float64)
-        return max(float(((low + high) / 2).var(ddof=1)), float(((high - low + 1) ** 2).mean()) / 12)
+        if logarithms:
+            return _Scaled(np.log(low), np.log(high), np.log((high + 1) / low))
+        return _Scaled(low, high, high - low + 1)
+
+
+class _Scaled(NamedTuple):
+    """The ends of the bins of each run's figure, and how wide the bins are; each has the shape (runs,)."""
+
+    low: Doubles
+    high: Doubles
+    width: Doubles
+
+    @property
+    def variance(self) -> float:
+        """The variance of one run, at least the variance that rounding to bins can hide."""
+        return max(float(((self.low + self.high) / 2).var(ddof=1)), float((self.width**2).mean()) / 12)
+
+
+def typical_ns(runs_ns: Sequence[int]) -> int:
+    """Return the geometric mean of the runs' figures; their arithmetic mean if one is not above 0."""
+    if min(runs_ns) > 0:
+        return round(math.exp(sum(map(math.log, runs_ns)) / len(runs_ns)))
+    return round(sum(runs_ns) / len(runs_ns))
+
+
+MOST_LOG = 50.0
+"""The logarithm of a ratio that counts as unlimited."""
+
+
+def _difference(
+    low: float, high: float, error: float, freedom: float, baseline_ns: float | None
+) -> Difference:
+    """Return the difference whose estimate lies between `low` and `high`, with this standard error.
+
+    `baseline_ns`: the baseline, if these are logarithms of the ratio to it; None if they are differences.
+    """
+
+    def limits(errors: float) -> Limits:
+        ends = low - errors * error, high + errors * error
+        if baseline_ns is None:
+            return ends
+        below, above = (baseline_ns * math.expm1(min(end, MOST_LOG)) for end in ends)
+        return below, math.inf if ends[1] > MOST_LOG else above
+
+    return Difference(limits, freedom)
+
+
+def _baseline_ns(baseline: _Scaled, *, logarithms: bool) -> float | None:
+    return math.exp(float((baseline.low + baseline.high).mean()) / 2) if logarithms else None
 
 
 def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:
     """Return the difference of the means over the runs. At least one side has several runs."""
+    logarithms = side.are_positive and baseline.are_positive
+    scaled = [figures.on(logarithms=logarithms) for figures in (side, baseline)]
     runs = (len(side.low_ns), len(baseline.low_ns))
-    known = [figures.variance for figures, number in zip((side, baseline), runs, strict=True) if number > 1]
+    known = [figures.variance for figures, number in zip(scaled, runs, strict=True) if number > 1]
     terms = [
         (figures.variance if number > 1 else known[0]) / number
-        for figures, number in zip((side, baseline), runs, strict=True)
+        for figures, number in zip(scaled, runs, strict=True)
     ]  # a single run is assumed to vary like the other side's runs
-    error = math.sqrt(sum(terms))
     freedom = welch_freedom(terms, runs) if len(known) == 2 else float(max(runs) - 1)
-    low = float(np.mean(side.low_ns)) - float(np.mean(baseline.high_ns))
-    high = float(np.mean(side.high_ns)) - float(np.mean(baseline.low_ns))
-    return Difference(lambda errors: (low - errors * error, high + errors * error), freedom)
+    of_side, of_baseline = scaled
+    return _difference(
+        float(of_side.low.mean() - of_baseline.high.mean()),
+        float(of_side.high.mean() - of_baseline.low.mean()),
+        math.sqrt(sum(terms)),
+        freedom,
+        _baseline_ns(of_baseline, logarithms=logarithms),
+    )
 
 
 def between_pairs(side: RunFigures, baseline: RunFigures) -> Difference:
     """Return the mean difference within pairs of runs. Both sides have their runs in the pairs' order."""
-    side_low, side_high, base_low, base_high = (
-        np.asarray(ends, dtype=np.float64)
-        for ends in (side.low_ns, side.high_ns, baseline.low_ns, baseline.high_ns)
+    logarithms = side.are_positive and baseline.are_positive
+    of_side, of_baseline = (figures.on(logarithms=logarithms) for figures in (side, baseline))
+    low, high = of_side.low - of_baseline.high, of_side.high - of_baseline.low
+    within = _Scaled(low, high, of_side.width + of_baseline.width)
+    return _difference(
+        float(low.mean()),
+        float(high.mean()),
+        math.sqrt(within.variance / len(low)),
+        len(low) - 1.0,
+        _baseline_ns(of_baseline, logarithms=logarithms),
     )
-    within = RunFigures((side_low - base_high).tolist(), (side_high - base_low).tolist())
-    error = math.sqrt(within.variance / len(side_low))
-    low, high = float(np.mean(within.low_ns)), float(np.mean(within.high_ns))
-    return Difference(lambda errors: (low - errors * error, high + errors * error), len(side_low) - 1.0)
 
 
 def welch_freedom(terms: Sequence[float], numbers: Sequence[int]) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS
 from rtgauge.analysis.frequency import HALF, HARDNESS, Gathered, Limit, Line
 from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.sustained import RESOLUTION, Curve, Point
@@ -120,7 +119,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     bounds = f"Each bound has confidence {table.confidence:.3g}; it comes from order statistics"
     supposed = [line.label for line in table.lines if line.supposes_independence]
     whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
-    few = f"{whose}with one run of fewer than {LEAST_WINDOWS} windows, the bounds assume independent samples"
+    few = f"{whose}with one run of one window, the bounds assume independent samples"
     rarely_noted = (
         "once in ...: the lateness that the extreme-value estimate expects to be exceeded once in that many "
         "activations."

@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from rtgauge.analysis import gate
 from rtgauge.analysis.change_points import LENGTHS, change_points
+from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.errors import InputError
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Model
@@ -54,7 +55,8 @@ class HistoryGroup(Model):
     boots: int = Field(description="boots with a run, even if none of their runs counts")
     quantiles_ns: dict[str, int | None]
     low_ns: int | None = Field(
-        description="lower end of the quantile's 95 % interval over boots; null for fewer than two boots"
+        description="lower end of the quantile's 95 % interval over boots, which allows for slow changes "
+        "from boot to boot; fewer than 12 boots are assumed independent; null for fewer than two"
     )
     high_ns: int | None
     max_ns: int | None
@@ -299,8 +301,10 @@ def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
     if len(levels) > 1:
         from scipy.special import stdtrit
 
-        half = float(stdtrit(len(levels) - 1, 0.975)) * float(np.std(levels, ddof=1)) / math.sqrt(len(levels))
-        low, high = (_ns(float(np.mean(levels)) + sign * half) for sign in (-1, 1))
+        mean = float(np.mean(levels))
+        error, freedom = cautious_error_of_sum(np.asarray(levels) - mean)
+        half = float(stdtrit(freedom, 0.975)) * error / len(levels)
+        low, high = (_ns(mean + sign * half) for sign in (-1, 1))
     return HistoryGroup(
         group=name,
         first=points[0].started,

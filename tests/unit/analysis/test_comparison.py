@@ -173,8 +173,8 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
                 difference("p99.9", 12_300, p=BEYOND),
             ],
             (
-                "after against before: worse: +3.00 us at p99 and +12.3 us (+11.3 us … +13.3 us) at "
-                "p99.9; the same within 2 us at p50."
+                "after against before: worse: +12.3 us (+11.3 us … +13.3 us) at p99.9 and +3.00 us at "
+                "p99; the same within 2 us at p50."
             ),
         ),
         (
@@ -460,7 +460,7 @@ def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch
     words = ("compare", "--no-tails", *labelled(before=paths[:3], after=paths[3:]))
     status, out = run(monkeypatch, capsys, *words)
     assert status == 0
-    assert out.startswith("after against before: worse: +6.")
+    assert out.startswith("after against before: worse: +14.")
     assert "rtgauge run" not in out
     text = run(monkeypatch, capsys, *words, "--json")[1]
     SCHEMA.validate(json.loads(text))

@@ -313,7 +313,7 @@ def test_the_bounds_hold_for_samples_that_come_in_bursts_and_for_other_runs(syst
     assert held >= 25  # 90 % of 30, both bounds at 95 %; fewer has a probability of 3 %
 
 
-def test_one_run_of_few_windows_supposes_independent_samples():
-    line = line_of(side("one", System(windows=10), 1, np.random.default_rng(1)), Options(tails=False))
+def test_one_run_of_one_window_supposes_independent_samples():
+    line = line_of(side("one", System(windows=1), 1, np.random.default_rng(1)), Options(tails=False))
     assert line is not None
     assert line.supposes_independence

@@ -24,10 +24,10 @@ def exact(values) -> RunFigures:
 
 
 @given(
-    st.lists(st.integers(0, 10**9), min_size=2, max_size=10, unique=True),
-    st.lists(st.integers(0, 10**9), min_size=2, max_size=10, unique=True),
+    st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=10, unique=True),
+    st.lists(st.integers(-(10**9), 0), min_size=2, max_size=10, unique=True),
 )
-def test_with_runs_on_both_sides_it_is_welchs_test(one, other):
+def test_figures_without_a_logarithm_are_compared_by_welchs_test(one, other):
     if min(np.var(one), np.var(other)) < 1:
         return
     found = between_runs(exact(one), exact(other)).interval(alpha=0.05, within_ns=2_000)
@@ -45,16 +45,45 @@ def test_with_runs_on_both_sides_it_is_welchs_test(one, other):
     assert found.p_not_within == pytest.approx(within if within < 0.5 else 1, abs=1e-6)
 
 
+@given(
+    st.lists(st.integers(10**3, 10**7), min_size=2, max_size=10, unique=True),
+    st.lists(st.integers(10**3, 10**7), min_size=2, max_size=10, unique=True),
+)
+def test_with_runs_on_both_sides_it_is_welchs_test_on_the_logarithms(one, other):
+    logs, other_logs = np.log(one), np.log(other)
+    if min(logs.std(ddof=1), other_logs.std(ddof=1)) < 0.01:
+        return
+    found = between_runs(exact(one), exact(other)).interval(alpha=0.05, within_ns=2_000)
+    welch = ttest_ind(logs, other_logs, equal_var=False)
+    ends = [np.exp(other_logs.mean()) * np.expm1(min(end, 50)) for end in welch.confidence_interval(0.95)]
+    for ns, expected in zip((found.low_ns, found.high_ns), ends, strict=True):
+        assert (np.inf if ns is None else ns) == pytest.approx(
+            expected if expected < 2.0**59 else np.inf, rel=1e-6, abs=2
+        )
+    assert found.p_different == pytest.approx(welch.pvalue, abs=1e-6)
+
+
+def test_three_runs_against_one_show_a_difference_of_35_times():
+    """On the raw scale, 1,054 us against 30 us was not shown."""
+    slow, fast = exact([600_000.0, 900_000.0, 2_170_000.0]), exact([30_000.0])
+    found = between_runs(slow, fast).interval(alpha=0.05, within_ns=2_000)
+    assert found.p_different < 0.05
+    assert found.low_ns is not None
+    assert found.low_ns > 0
+
+
 def test_a_single_run_varies_as_those_of_the_other_side():
     """A prediction interval: mean and deviation of the runs, one more from the same (Student's t with n - 1
     degrees).
     """
     runs = [10_000.0, 10_400.0, 9_600.0, 10_000.0]
-    error = np.std(runs, ddof=1) * np.sqrt(1 + 1 / 4) * t.ppf(0.975, 3)
+    logs = np.log(runs)
+    error = np.std(logs, ddof=1) * np.sqrt(1 + 1 / 4) * t.ppf(0.975, 3)
     found = between_runs(exact([12_000.0]), exact(runs)).interval(alpha=0.05, within_ns=0)
+    base, ratio = np.exp(logs.mean()), np.log(12_000) - logs.mean()
     assert (found.low_ns, found.high_ns) == (
-        pytest.approx(2_000 - error, abs=1),
-        pytest.approx(2_000 + error, abs=1),
+        pytest.approx(base * np.expm1(ratio - error), abs=1),
+        pytest.approx(base * np.expm1(ratio + error), abs=1),
     )
 
 
@@ -154,7 +183,7 @@ def test_a_system_that_is_slower_is_called_worse():
     assert worse(rows, alpha=0.05) == ["slow"]
     median = rows[0]
     assert len(median.side_runs_ns) == len(median.baseline_runs_ns) == 5
-    assert median.side_ns == round(sum(median.side_runs_ns) / 5)
+    assert median.side_ns == round(np.exp(np.log(median.side_runs_ns).mean()))
     assert median.low_ns is not None
     assert median.high_ns is not None
     assert median.low_ns < 6_000 < median.high_ns

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""How often the bounds, intervals and rates that rtgauge prints hold: the table in docs/benchmarks.md.
+
+`drawn_systems.py` draws latencies of machines whose long-run distribution is known. They go the way of a
+record's: windows, verdict, exposure, tables. Each cell is the share of draws in which the bound holds. The
+kinds of machines are independent latencies, bursts, episodes, a slow drift, and runs (or boots) whose level
+differs. In that kind, bounds on one run are compared with this run's own level.
+
+PYTHONPATH=src python bench/bounds.py [--draws 2000] [--seed 1] [--only TEXT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.drawn_systems import DRIFT, KINDS, MEDIAN_NS, Machine, boots
+from tests.support.repeated_runs import side_of, windows_of
+from tests.unit.records import run as empty_run
+from tests.unit.records import step as drawn_step
+
+from rtgauge.analysis import gate
+from rtgauge.analysis.comparison import Options as ComparisonOptions
+from rtgauge.analysis.comparison import quantile_differences
+from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
+from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
+from rtgauge.analysis.effect_size import wasserstein_interval
+from rtgauge.analysis.frequency import Options as FrequencyOptions
+from rtgauge.analysis.frequency import line_of
+from rtgauge.plan.alternation import first_sides
+from rtgauge.record.model import Step, VerdictWord
+from rtgauge.record.windows import Windows
+from rtgauge.tire.analysis.estimate import mean_of
+from rtgauge.verdict.decision import judge
+from rtgauge.verdict.requirement import Requirement
+from rtgauge.verdict.run_verdict import exposure_of
+
+Draw = Callable[[str, np.random.Generator], dict[str, bool]]
+"""Draws one measurement of a machine of this kind. Returns for each printed bound whether it holds."""
+
+TEMPLATE, _ = drawn_step([MEDIAN_NS])
+RUN = empty_run()
+
+
+def latencies(machine: Machine, generator: np.random.Generator) -> np.ndarray:
+    """Latencies of a run in whole ns, a row a second."""
+    return np.minimum(machine.latencies(generator), 9e9).astype(np.int64)
+
+
+def bound_of(machine: Machine, share: float) -> int:
+    """The bound (ns) that a share of the latencies breaks in the long run."""
+    if machine.kind in {"bursty", "episodic"}:
+        return 5 * MEDIAN_NS
+    return round(machine.quantile_ns(1 - share))
+
+
+def drawn(machine: Machine, load: str, repeat: int, generator: np.random.Generator) -> tuple[Step, Windows]:
+    """A step of this machine."""
+    key = TEMPLATE.key.model_copy(update={"load": load, "repeat": repeat})
+    step = TEMPLATE.model_copy(update={"id": f"{load}-{repeat}", "key": key})
+    return step, windows_of(latencies(machine, generator))
+
+
+def verdict(seconds: int, share: float) -> Draw:
+    """The share in the verdict on one step, and false "fails" of a machine that just keeps a requirement."""
+
+    def draw(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+        machine = Machine(kind, seconds=seconds, bad=share)
+        bound_ns, truth = bound_of(machine, share), machine.share_above(bound_of(machine, share))
+        if kind == "repeated":
+            level = float(generator.normal(0, DRIFT))
+            machine = Machine("independent", seconds=seconds)
+            bound_ns, truth = round(bound_ns * np.exp(-level)), machine.share_above(bound_ns * np.exp(-level))
+        step, windows = drawn(machine, "idle", 1, generator)
+        requirement = Requirement("latency", bound_ns, 1 - Fraction(truth))
+        judged = judge(requirement, step, windows)
+        name = f"verdict, share of {share:.0%}, {seconds} s"
+        return {
+            f"{name}: at most": judged.evidence["violation_share_at_most"] >= truth,
+            f"{name}: fails": judged.word != VerdictWord.FAILS,
+        }
+
+    return draw
+
+
+def exposure(runs: int, share: float) -> Draw:
+    """The exposure of two loads, one of which is disturbed, with this many runs of each."""
+
+    def draw(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+        machine = Machine(kind, seconds=10, bad=share)
+        calm = Machine("independent", seconds=10)
+        if kind == "repeated" and runs == 1:
+            return {}
+        bound_ns = bound_of(machine, share)
+        requirement = Requirement("latency", bound_ns, Fraction(1, 2))
+        steps = [
+            drawn(each, load, repeat, generator)
+            for load, each in (("idle", calm), ("cpu", machine))
+            for repeat in range(runs)
+        ]
+        judged = [(step, judge(requirement, step, windows)) for step, windows in steps]
+        found = exposure_of(requirement, judged, RUN)
+        assert found is not None
+        truth = (machine.share_above(bound_ns) + calm.share_above(bound_ns)) / 2
+        return {
+            f"exposure, share of {share:.0%}, {runs} run{'s' * (runs > 1)}": found.share_excluded >= truth
+        }
+
+    return draw
+
+
+def frequency(runs: int) -> Draw:
+    """The bounds of the 95 % limit in `frequency`."""
+
+    def draw(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+        machine = Machine(kind, seconds=60 // runs)
+        if kind == "repeated" and runs == 1:
+            return {}
+        side = side_of("one", [latencies(machine, generator) for _ in range(runs)])
+        line = line_of(side, FrequencyOptions(tails=False))
+        assert line is not None
+        limit, truth = line.limits[0], machine.quantile_ns(0.95)
+        name = f"frequency, 95 % limit, {runs} run{'s' * (runs > 1)}"
+        return {
+            f"{name}: upper": limit.high_ns is None or limit.high_ns >= truth,
+            f"{name}: lower": (limit.low_ns or 0) <= truth,
+        }
+
+    return draw
+
+
+def comparison(runs: int) -> Draw:
+    """The intervals of `compare` between a machine and itself."""
+
+    def draw(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+        machine = Machine(kind, seconds=60 if runs == 1 else 20)
+        if kind == "repeated" and runs == 1:
+            return {}
+        sides = [
+            side_of(name, [latencies(machine, generator) for _ in range(runs)]) for name in ("one", "two")
+        ]
+        rows = quantile_differences([(sides[0], sides[1])], ComparisonOptions())
+        found = {
+            f"compare, {row.quantile}, {runs} : {runs}": (row.low_ns is None or row.low_ns <= 0)
+            and (row.high_ns is None or row.high_ns >= 0)
+            for row in rows
+            if row.p_different is not None and row.quantile in {"p50", "p99"}
+        }
+        if runs > 1:
+            parts = [[(each.values_ns(run.bins), run.counts) for run in each.runs] for each in sides]
+            low, _ = wasserstein_interval(parts[0], parts[1], alpha=0.05)
+            found[f"compare, distance, {runs} : {runs}"] = low == 0
+        return found
+
+    return draw
+
+
+def lost(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+    """The share of lost cycles in `sustained`, and of missed deadlines in the tire's search: a period (or
+    tire) is sustained if five runs lose nothing. The bursts of the next one are known.
+    """
+    shorter, sustained = Machine(kind, seconds=20, bad=0.05), Machine(kind, seconds=20, bad=0.0005)
+    bound_ns, rare_ns = bound_of(shorter, 0.05), bound_of(sustained, 0.0005)
+    runs = [latencies(sustained, generator) > rare_ns for _ in range(5)]
+    if any(late.any() for late in runs):
+        return {"sustained and tire, lost or missed": True}  # not sustained: nothing is claimed
+    seen = (latencies(shorter, generator) > bound_ns).sum(axis=1)
+    effect = design_effect([[Counted.of_windows(seen, np.full(20, shorter.per_s))]])
+    at_most = upper_bound(0, sum(late.size for late in runs) / effect)
+    return {"sustained and tire, lost or missed": at_most >= sustained.share_above(rare_ns)}
+
+
+def history(number: int) -> Draw:
+    """The interval of a quantile over boots."""
+
+    def draw(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+        from scipy.special import stdtrit
+
+        levels, truth = boots(kind, number, generator)
+        error, freedom = cautious_error_of_sum(levels - levels.mean())
+        held = abs(levels.mean() - truth) <= float(stdtrit(freedom, 0.975)) * error / number
+        return {f"history, {number} boots": bool(held)}
+
+    return draw
+
+
+def pairs(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+    """The intervals of gate and tune: the change of a machine against itself, over all looks."""
+    levels, _ = boots(kind, 24, generator)
+    seed = int(generator.integers(2**32))
+    order = [side for block in range(2) for side in first_sides(seed, block)]
+    two = levels.reshape(12, 2)
+    ratios = np.where(np.array(order) == 0, two[:, 1] - two[:, 0], two[:, 0] - two[:, 1])
+    decision = gate.decide(ratios.tolist(), larger_than=0.1, max_pairs=12)
+    assert decision.low is not None and decision.high is not None
+    return {"gate and tune, interval of 12 pairs": decision.low <= 0 <= decision.high}
+
+
+def tire(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+    """The mean of five repeats."""
+    levels, truth = boots(kind, 5, generator)
+    estimate = mean_of((levels + 10).tolist())
+    assert estimate.low is not None and estimate.high is not None
+    return {"tire, mean of 5 repeats": estimate.low - 10 <= truth <= estimate.high - 10}
+
+
+DRAWS: list[Draw] = [
+    *(
+        verdict(seconds, share)
+        for seconds, share in ((10, 0.05), (10, 0.01), (19, 0.05), (60, 0.05), (60, 0.01))
+    ),
+    *(exposure(runs, share) for runs, share in ((1, 0.05), (3, 0.05), (5, 0.05), (5, 0.01))),
+    *(frequency(runs) for runs in (1, 5)),
+    *(comparison(runs) for runs in (1, 5)),
+    lost,
+    *(history(number) for number in (12, 20, 40)),
+    pairs,
+    tire,
+]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--draws", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="only the bounds with this text")
+    chosen = parser.parse_args()
+    print(f"| {chosen.draws} draws each | {' | '.join(KINDS)} |\n|{'---|' * (len(KINDS) + 1)}", flush=True)
+    for number, draw in enumerate(DRAWS):
+        names = {
+            name: kind
+            for kind in KINDS
+            for name in draw(kind, np.random.default_rng(0))
+            if chosen.only in name
+        }
+        if not names:
+            continue
+        held: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+        for at, kind in enumerate(KINDS):
+            generator = np.random.default_rng([chosen.seed, number, at])
+            for _ in range(chosen.draws):
+                found = draw(kind, generator)
+                held[kind].update(name for name, holds in found.items() if holds)
+                held[kind].update(f"{name} drawn" for name in found)
+        for name in names:
+            cells = [
+                f"{held[kind][name] / every:.3f}" if (every := held[kind][f"{name} drawn"]) else ""
+                for kind in KINDS
+            ]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""No printed bound, interval or rate excludes its own estimate, whatever was measured."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from rtgauge.analysis import extreme_value, gate
+from rtgauge.analysis.comparison import Options as ComparisonOptions
+from rtgauge.analysis.comparison import quantile_differences
+from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, range_coverage, upper_bound
+from rtgauge.analysis.frequency import Options as FrequencyOptions
+from rtgauge.analysis.frequency import line_of
+from rtgauge.analysis.gate_rate import PairCounts, decide_rate
+from rtgauge.instrument.clock import ClockComparison
+from rtgauge.record.explain_report import paired_cost
+from rtgauge.report.conclusion import exposure_text
+from rtgauge.tire.analysis.estimate import mean_of, ratio_of
+from rtgauge.tire.analysis.frontier_search import Outcome, Search, state_of
+from rtgauge.tire.analysis.results import real_time_maps
+from rtgauge.units import format_share, round_up
+from rtgauge.verdict.decision import judge
+from rtgauge.verdict.requirement import Requirement
+from rtgauge.verdict.run_verdict import exposure_of
+from tests.support.repeated_runs import side_of, windows_of
+from tests.unit.tire.synthetic import paced
+
+from .records import run as empty_run
+from .records import step as drawn_step
+
+CONFIDENCE = st.sampled_from([0.6, 0.9, 0.95, 0.999])
+BOUND_NS = 100_000
+
+
+@st.composite
+def counted(draw: st.DrawFn) -> Counted:
+    """The violations of a run, window by window: few, many, in bursts, all."""
+    windows = draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 2_000)), min_size=1, max_size=30))
+    late = [min(broken, every) if draw(st.booleans()) else 0 for broken, every in windows]
+    return Counted.of_windows(late, [every for _, every in windows])
+
+
+@st.composite
+def runs(draw: st.DrawFn, most: int = 3) -> list[np.ndarray]:
+    """Runs of a few windows of latencies (ns), some of them late."""
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = draw(st.integers(1, 25)), draw(st.integers(5, 60))
+    sigma, late = draw(st.sampled_from([0.0, 0.3, 1.5])), draw(st.sampled_from([0.0, 0.02, 0.3]))
+    return [
+        (generator.lognormal(10, sigma, shape) * np.where(generator.random(shape) < late, 20, 1)).astype(
+            np.int64
+        )
+        for _ in range(draw(st.integers(1, most)))
+    ]
+
+
+def printed_share(text: str) -> float:
+    """Read a share back as `format_share` writes it."""
+    if text.startswith("1 in "):
+        return 1 / int(text.removeprefix("1 in ").replace(",", ""))
+    return float(text.removesuffix("%")) / 100
+
+
+@given(st.lists(st.lists(counted(), min_size=1, max_size=4), min_size=1, max_size=4), CONFIDENCE)
+def test_bounds_of_a_share_enclose_it_however_it_is_spread(
+    conditions: list[list[Counted]], confidence: float
+):
+    every = [run for of_condition in conditions for run in of_condition]
+    late, total = sum(run.violations for run in every), sum(run.activations for run in every)
+    assume(total)
+    effect = design_effect(conditions, confidence)
+    assert effect >= 1
+    high, low = (bound(late / effect, total / effect, confidence) for bound in (upper_bound, lower_bound))
+    assert 0 <= low <= late / total + 1e-12
+    assert late / total <= high + 1e-12
+    assert printed_share(format_share(high, up=True)) >= high * (1 - 1e-6)
+
+
+@given(st.floats(1e-12, 1e12), st.integers(1, 6))
+def test_a_bound_is_never_rounded_down(value: float, digits: int):
+    assert value * (1 - 1e-6) <= round_up(value, digits) <= value * (1 + 10 ** (1 - digits)) * (1 + 1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(runs(), min_size=1, max_size=3), st.sampled_from([Fraction(1, 2), Fraction(99, 100)]))
+def test_verdict_and_exposure(conditions: list[list[np.ndarray]], hardness: Fraction):
+    requirement = Requirement("latency", BOUND_NS, hardness)
+    template, _ = drawn_step([1])
+    judged = []
+    for load, of_load in enumerate(conditions):
+        for repeat, values in enumerate(of_load):
+            key = template.key.model_copy(update={"load": f"load-{load}", "repeat": repeat})
+            step = template.model_copy(update={"id": f"{load}-{repeat}", "key": key})
+            verdict = judge(requirement, step, windows_of(values))
+            evidence = verdict.evidence
+            assert evidence["violations_possible"] / evidence["activations"] <= (
+                evidence["violation_share_at_most"] + 1e-12
+            )
+            judged.append((step, verdict))
+    found = exposure_of(requirement, judged, empty_run())
+    assert found is not None
+    share = found.violations / found.activations
+    assert share <= found.share_excluded + 1e-12
+    assert found.per_hour_excluded is not None
+    assert found.per_hour_excluded >= found.violations / found.measured_s * 3600 * (1 - 1e-9)
+    printed = exposure_text(found).partition("at most ")[2].partition(" break the bound")[0]
+    assert printed_share(printed) >= share * (1 - 1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(runs(), runs())
+def test_limits_of_a_frequency_and_differences_of_a_comparison(one: list[np.ndarray], two: list[np.ndarray]):
+    sides = [side_of(name, values) for name, values in (("one", one), ("two", two))]
+    line = line_of(sides[0], FrequencyOptions(tails=False))
+    assert line is not None
+    for limit in line.limits:
+        assert limit.ns is not None
+        assert (limit.low_ns or 0) <= limit.ns
+        assert limit.high_ns is None or limit.ns <= limit.high_ns
+    for row in quantile_differences([(sides[0], sides[1])], ComparisonOptions()):
+        if row.p_different is not None and row.difference_ns is not None:
+            assert row.low_ns is None or row.low_ns <= row.difference_ns
+            assert row.high_ns is None or row.difference_ns <= row.high_ns
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-3, 3), min_size=2, max_size=24), st.booleans())
+def test_gate_and_tune(log_ratios: list[float], one_error: bool):
+    decision = gate.decide(log_ratios, larger_than=0.1, max_pairs=24, one_error=one_error)
+    assert decision.low is not None
+    assert decision.high is not None
+    assert decision.low <= decision.change <= decision.high
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=6, max_size=12))
+def test_a_gate_of_a_bound(events: list[tuple[int, int]]):
+    decision = decide_rate(PairCounts.of(events), larger_than=1, max_pairs=12)
+    if decision.low is not None and decision.high is not None and math.isfinite(decision.change):
+        assert decision.low <= decision.change + 1e-9
+        assert decision.change <= decision.high + 1e-9
+
+
+@given(
+    st.lists(st.floats(1, 1e9), min_size=1, max_size=8), st.lists(st.floats(1, 1e9), min_size=1, max_size=8)
+)
+def test_means_and_ratios_of_the_tire(above: list[float], below: list[float]):
+    for estimate in (mean_of(above), ratio_of(above, below)):
+        if estimate.low is not None and estimate.high is not None:
+            assert estimate.low <= estimate.value * (1 + 1e-9)
+            assert estimate.value * (1 - 1e-9) <= estimate.high
+
+
+@given(st.lists(st.integers(0, 1_000), min_size=1, max_size=5), st.integers(1, 400))
+def test_missed_deadlines_of_the_tire(missed: list[int], frontier: int):
+    (found,) = real_time_maps([paced(400, 1, count, repeat=at) for at, count in enumerate(missed)])
+    (cell,) = found.cells
+    assert cell.share <= cell.share_at_most + 1e-12
+    search, trials = Search(1, 400, bisections=2, confirmations=2), {}
+    while (state := state_of(search, trials)).wanted:
+        trials |= {trial: Outcome(200, int(trial[0] > 4 * frontier)) for trial in state.wanted}
+    assert state.frontier is not None
+    assert state.frontier.share_at_most is None or 0 < state.frontier.share_at_most <= 1
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(-0.3, 0.3))
+def test_rare_latencies(seed: int, shape: float):
+    uniform = np.random.default_rng(seed).random(60)
+    maxima = 50_000 + 5_000 * ((-np.log(uniform)) ** -shape - 1) / (shape or 1e-9)
+    tail = extreme_value.estimate(maxima, np.full(60, 1_000), np.zeros(60, dtype=np.int64))
+    for level in [*tail.levels, *tail.peak_levels]:
+        assert level.low_ns is None or level.low_ns <= level.ns * (1 + 1e-9)
+        assert level.high_ns is None or level.ns <= level.high_ns * (1 + 1e-9)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), min_size=4, max_size=20))
+def test_the_cost_of_explaining(values: list[tuple[float, float]]):
+    cost = paired_cost([each for off, on in values for each in ((False, off), (True, on))])
+    assert cost is not None
+    assert cost.low_ns <= cost.median_ns <= cost.high_ns
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-500, 500), st.integers(0, 2**32 - 1))
+def test_the_drift_of_an_instruments_clock(ppm: float, seed: int):
+    generator = np.random.default_rng(seed)
+    clock = ClockComparison(1_000_000)
+    for tick in range(200):
+        clock.add(tick * 10_000, round(tick * 1e7 * (1 + ppm * 1e-6) + generator.exponential(50_000)))
+    drift = clock.drift()
+    assert drift is not None
+    assert drift.low_ppm <= drift.ppm <= drift.high_ppm
+
+
+@given(st.integers(0, 1_000))
+def test_the_coverage_of_a_range_is_a_probability(results: int):
+    assert 0 <= range_coverage(results) < 1 or results > 50
