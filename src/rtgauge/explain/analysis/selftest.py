@@ -294,6 +294,8 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
         named = named and any(function in where.split(CALLED_BY) for part in own for where in part.where)
     # Other tasks may also run while the thread is throttled.
     own = [part for part in own if part.culprit.name == PROGRAMS.get(stall.kind)] or own
+    if stall.kind == "timers":  # The program sees only the end of the softirqs after the interrupt.
+        own += [part for part in best.parts if part.culprit.kind in {Kind.IRQ, Kind.SOFTIRQ}]
     spans = [span for part in own for span in part.spans]
     begin = best.moment.release_ns
     within = stall.start_ns > begin
