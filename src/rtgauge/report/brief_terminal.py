@@ -241,18 +241,18 @@ def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) 
     if _height(each) > most:
         each = whole_ones
         most = max(most, _height(each)) if _height(each) <= most_for_loads else most
-    longer = any(has_longer([row.cells]) for rows in each.values() for row in rows)
-    legend = any(map(_any_missed, each.values())) + longer
+    legend = any(map(_any_missed, each.values()))
+    legend += any(has_longer([row.cells]) for rows in each.values() for row in rows)
     share = max(2, (most - legend - 2 * len(each)) // max(1, len(each)))
     if _height(each) > most:
         each = {name: _worst(rows, share) for name, rows in each.items()}
     lines: list[RenderableType] = []
-    filled = False
+    filled = longer = False
     for name, rows in each.items():
         table = _table(rows, name)
-        filled = filled or any(
-            column.title == FILLED for column in fitted(table, console.width, one_line=True).columns
-        )
+        shown = fitted(table, console.width, one_line=True)
+        filled = filled or any(column.title == FILLED for column in shown.columns)
+        longer = longer or has_longer(shown.rows)
         rendered = rich_table(table, console.width, one_line=True)
         lines += [
             Segments([segment for segment in line if not segment.control])

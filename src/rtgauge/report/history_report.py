@@ -56,6 +56,9 @@ def spread(history: History) -> str | None:
     return f"{history.quantile} varies {', '.join(varies)}{found}"
 
 
+FEW_BOOTS = "Fewer than 12 boots are assumed independent."
+
+
 def table(history: History, by: str) -> Table:
     """Return a table with the figures of each group."""
     rows: list[list[str]] = []
@@ -66,7 +69,9 @@ def table(history: History, by: str) -> Table:
         rows.append([group.group, str(group.runs), str(group.boots), *figures, doubtful])
     quantiles = (*history.groups[0].quantiles_ns, f"{history.quantile}, 95 %", "max")
     columns = [*texts(by), *numbers("runs", "boots", *quantiles, "doubtful")]
-    return Table("In us, geometric means over runs", columns, rows).without_empty()
+    intervals = any(group.low_ns is not None for group in history.groups)
+    notes = [f"95 %: over boots, if they show every state of the machine. {FEW_BOOTS}"] if intervals else []
+    return Table("In us, geometric means over runs", columns, rows, notes).without_empty()
 
 
 def figure(history: History) -> Figure | None:

@@ -80,7 +80,7 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
         return None
     notes = [
         (
-            "Brackets contain the 95 % interval if a configuration was repeated. times serial: how many "
+            "Brackets contain the 95 % interval of independent repeats. times serial: how many "
             "times as fast as the serial solver with the same number of nodes."
         )
     ]
