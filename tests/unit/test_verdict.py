@@ -524,3 +524,11 @@ def test_advice_repeats_the_command_that_was_given(given, advised):
         judge(parse_requirement(HARD), one, windows, done=done).next
         == f'measure longer: {advised} --require "{HARD}"'
     )
+
+
+@pytest.mark.parametrize(("late", "word"), [(10, VerdictWord.HOLDS), (200, VerdictWord.FAILS)])
+def test_a_verdict_from_a_single_window_says_that_it_assumes_independent_violations(late, word):
+    result = verdict("latency<=200us hardness=99%", [50_000] * 10_000 + [900_000] * late)
+    assert result.word == word
+    assert "violations are independent" in result.reason
+    assert result.evidence["assumes"] == "independent violations"

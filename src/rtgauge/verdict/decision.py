@@ -227,6 +227,8 @@ def _for_a_share(case: _Case) -> Verdict:
         return case.verdict(VerdictWord.HOLDS, reason, case.next.when_held())
     if v.at_least(confidence) > allowed:
         reason = f"{seen}: {format_share(v.certain / v.activations)} violate, {may}"
+        if v.assumes_independence:
+            reason += "; this assumes that violations are independent"
         return case.verdict(VerdictWord.FAILS, reason, case.next.for_failure())
     count, effect = v.activations, case.design_effect
     needed = activations_needed(allowed, confidence, violations=v.possible, count=count, design_effect=effect)
