@@ -56,7 +56,8 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 
 		if (!cpuset_has(present, (unsigned int)cpu))
 			return error_line(STATUS_USAGE, "cpu-missing",
-					  "there is no CPU %d; this machine has %s", cpu,
+					  "there is no CPU %d; this machine has %s %s", cpu,
+					  cpuset_count(present) == 1 ? "only CPU" : "CPUs",
 					  cpuset_format(present, text, sizeof(text)));
 		if (!cpuset_has(online, (unsigned int)cpu))
 			return error_line(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/measuring_thread.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <string.h>
@@ -87,6 +88,11 @@ int harness_thread_start(struct harness_thread *t)
 		return refuse_held_cpu(t->cpu, "its measuring thread", "other CPUs with --cpu");
 	if (t->policy_refused && t->policy == POLICY_DEADLINE)
 		return refuse_deadline(t->error, &t->deadline, t->free ? -1 : t->cpu);
+	if (t->error == ENOMEM && RUNTIME_IS_COKERNEL)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "internal",
+			"%s has no memory or no name left for a task, lock or semaphore (RTAI registers 256 names by default): measure with fewer nodes or threads",
+			RUNTIME_NAME);
 	if (t->error)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "CPU %d cannot be measured: %s", t->cpu,
 				  strerror(t->error));

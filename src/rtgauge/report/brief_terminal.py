@@ -81,6 +81,13 @@ def _where(series: SeriesSummary) -> str:
     return f"CPU {cpu}" if cpu is not None else series_name(series) if series.labels else ""
 
 
+def _own_labels(series: SeriesSummary) -> list[str]:
+    """Return the values of the labels that do not say where the series was measured, such as its lock."""
+    return [
+        str(value).replace("-", " ") for label, value in series.labels.items() if label not in {"cpu", "task"}
+    ]
+
+
 def _by_maximum(series: Sequence[SeriesSummary]) -> list[SeriesSummary]:
     """Return the series that have a maximum, the largest maximum first."""
     known = [summary for summary in series if summary.max_ns is not None]
@@ -110,8 +117,15 @@ def _each(step: Step, name: str) -> list[_Row]:
     """
     known = _by_maximum(step.main_series)
     shown = known[: MOST_EACH if len(known) <= MOST_EACH else MOST_EACH - 1]
+    same_place = len({_where(summary) for summary in shown}) < len(shown)
     rows = [
-        _Row(name, summary, _where(summary), missed_cell(step, summary), marks=step.marks)
+        _Row(
+            ", ".join([name, *_own_labels(summary)]) if same_place else name,
+            summary,
+            _where(summary),
+            missed_cell(step, summary),
+            marks=step.marks,
+        )
         for summary in shown
     ]
     if len(shown) < len(known):

@@ -34,6 +34,8 @@ from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
 from rtgauge.units import plural
 
+DIED = "died"
+"""The end reason of a step whose engine ended without saying why."""
 FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
 """The most bytes of files that a target may send: per second and series of a step (a million timed samples),
 plus a fixed amount.
@@ -163,7 +165,7 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
         ended=now_utc(),
         start_ns=least(windows.start_ns[measuring]),
         end_ns=largest(windows.end_ns[measuring]),
-        end_reason=measured.end_reason or (result.end.reason if result.end is not None else "died"),
+        end_reason=measured.end_reason or (result.end.reason if result.end is not None else DIED),
         parameters=hello.parameters
         | {name: shown for name, shown in (("space", key.space), ("rt", key.rt)) if key.parameters.get(name)},
         cpus=hello.cpus,
@@ -183,7 +185,8 @@ def _put_together(ended: EndedStep, measured: Measured) -> Step:
         tasks=task_counts(summary.series, windows),
         segments=run_segments(result),
     )
-    step.marks += _nothing_marks(step, probes.get(key.probe)) + _program_marks(step)
+    step.marks += _nothing_marks(step, probes.get(key.probe))
+    step.marks += _early_marks(step) + _program_marks(step)
     step.marks += change_marks(ended.changes, step.cpus)
     if not context.facts.machine.emulated:
         # an emulator can cause a latency as long as the kernel's limits
@@ -235,13 +238,23 @@ def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
         or any(series.count or series.missed for series in step.series)
     ):
         return []
-    ended = step.end_reason == "program-ended"
-    cause = (
-        "the program ended before it could be measured"
-        if ended
-        else ("no activation came in the measured time")
-    )
-    return [MarkKind.NOTHING_MEASURED.mark(f"{cause}; {probe.when_nothing}")]
+    cause, remedy = "no activation came in the measured time", probe.when_nothing
+    if step.end_reason == "program-ended":
+        cause = "the program ended before it could be measured"
+    elif step.end_reason == DIED:
+        cause, remedy = "the engine ended before it measured anything", "find out what ended it"
+    return [MarkKind.NOTHING_MEASURED.mark(f"{cause}; {remedy}")]
+
+
+def _early_marks(step: Step) -> list[Mark]:
+    """Return a mark if nearly all latencies of a series on a co-kernel are negative."""
+    early = [series for series in step.series if series.p99_ns is not None and series.p99_ns < 0]
+    if not early or step.key.rt == "linux":
+        return []
+    which = "every latency" if all((series.max_ns or 0) < 0 for series in early) else "nearly every latency"
+    how = "rtai-latency" if step.key.rt == "rtai" else "autotune (rtgauge probe calibrate --rt cobalt)"
+    detail = f"{which} is negative, because the timers fire earlier than a wake-up takes; calibrate with {how}"
+    return [MarkKind.EARLY.mark(detail)]
 
 
 def _program_marks(step: Step) -> list[Mark]:

@@ -74,13 +74,16 @@ class Kernel:
     signed_only: bool
 
     @classmethod
-    def of(cls, target: Target) -> Kernel:
-        """Read the properties from the target. Raises NoModules if its kernel can load no module at all."""
+    def of(cls, target: Target, instead: str = "measure in user space over a path other than wire") -> Kernel:
+        """Read the properties from the target. Raises NoModules if its kernel can load no module at all.
+
+        `instead`: what the user can do without modules.
+        """
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
         if files.error(LIST) is not None:
             raise NoModules(
                 "this kernel loads no modules",
-                "measure in user space over a path other than wire, or boot a kernel with CONFIG_MODULES",
+                f"{instead}, or boot a kernel with CONFIG_MODULES",
             )
         if files.text(DISABLED) == "1":
             raise NoModules(
@@ -254,19 +257,23 @@ def _build_for_guest(
     """Build on this machine, with Debian's headers, into `folder`."""
     from rtgauge.lab.guest import find_guest
     from rtgauge.lab.headers import headers_tree
+    from rtgauge.lab.packages import DEBIAN
 
     name = target.name.removeprefix(LAB)
     architecture = find_guest(name).architecture
+    none = NoModules(
+        f"Debian has no headers for the kernel {kernel.release} of {target.name}",
+        f"rebuild the guest with Debian's newest kernel (rtgauge lab build {name} --fresh) or, for your own "
+        f"kernel, name the folder of the modules ({OWN}=DIR)",
+    )
+    if not kernel.release.endswith(f"-{DEBIAN[architecture]}"):
+        raise none  # not a kernel of Debian: to fetch its headers would take minutes, for nothing
     try:
         tree = headers_tree(architecture, say)
         if kernel.release not in tree.releases():
             tree = headers_tree(architecture, say, fresh=True)
         if kernel.release not in tree.releases():
-            raise NoModules(
-                f"Debian has no headers for the kernel {kernel.release} of {target.name}",
-                f"rebuild the guest with Debian's newest kernel (rtgauge lab build {name} --fresh) or, for "
-                f"your own kernel, name the folder of the modules ({OWN}=DIR)",
-            )
+            raise none
         tree.make(kernel.release, sources, folder)
     except NoModules:
         raise

@@ -57,12 +57,12 @@ def rtai_modules(
     loaded = {line.split(" ")[0] for line in (target.read([LIST]).text(LIST) or "").splitlines()}
     if loaded.issuperset((*NEEDED, *more)):
         return []
-    Kernel.of(target)
     if not target.read([PIPELINE]).exists(PIPELINE):
         raise NoModules(
             f"this is not an RTAI kernel, because it has no I-pipe ({PIPELINE})",
             "boot the kernel that RTAI was built for, or leave out rt rtai",
         )
+    Kernel.of(target, "leave out rt rtai")
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
     folder, present = _folder(target)
     missing = [name for name in ORDER if name in wanted and f"{name}.ko" in present and name not in loaded]

@@ -12,9 +12,12 @@ from rich.console import Console
 
 from rtgauge.record.model import ExplainCost, ExplainReport, LeftOut, Mark, Result, Severity, VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.report.brief_terminal import MOST_LINES
+from rtgauge.record.summary import summarise_step
+from rtgauge.report.brief_terminal import MOST_LINES, _each
 from rtgauge.report.terminal import print_conclusion, print_summary
 from tests.support.records import Shape, write_record
+from tests.unit.records import step as one_step
+from tests.unit.windows import info, row, windows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,3 +239,15 @@ def test_a_verdict_does_not_change_the_size(tmp_path: Path) -> None:
     for word in VerdictWord:
         record = Record.open(write_record(tmp_path / word.name, Shape(loads=FIVE, seconds=1, verdict=word)))
         assert len(after_the_answer(record, 80)) <= MOST_LINES
+
+
+def test_series_of_one_cpu_are_told_apart_by_their_other_labels() -> None:
+    """inversion measures four kinds of lock on one CPU."""
+    locks = ("mutex", "inherit-mutex")
+    summary = summarise_step(
+        windows_of(*(row([5_000 + at], series=at) for at in range(2))),
+        [info(at, "wait", cpu=1, lock=lock) for at, lock in enumerate(locks)],
+    )
+    measured, _ = one_step([[1_000]])
+    rows = _each(measured.model_copy(update={"series": summary.series, "total": summary.total}), "idle")
+    assert [row.name for row in rows] == ["idle, inherit mutex", "idle, mutex"]

@@ -74,7 +74,11 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"/proc/modules": None}, "loads no modules"),
+        (
+            {"/proc/modules": None},
+            "loads no modules; leave out rt rtai, or boot a kernel with CONFIG_MODULES",
+        ),
+        ({"/proc/modules": None, "/proc/ipipe/version": None}, "this is not an RTAI kernel"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
         ({"/proc/ipipe/version": None}, "this is not an RTAI kernel, because it has no I-pipe"),
         (

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What is said of a step without a value, and of latencies below zero."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from rtgauge.probe import registry
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import Step
+from rtgauge.runner.put_together import _early_marks, _nothing_marks
+
+
+def series(**figures: int | None) -> SimpleNamespace:
+    return SimpleNamespace(**{"count": 1, "missed": 0, "p99_ns": 5, "max_ns": 9, **figures})
+
+
+def step(rt: str, *measured: SimpleNamespace, end_reason: str = "duration") -> Step:
+    made = SimpleNamespace(series=list(measured), end_reason=end_reason, key=SimpleNamespace(rt=rt))
+    return cast("Step", cast("Any", made))
+
+
+@pytest.mark.parametrize(
+    ("end_reason", "said", "unsaid"),
+    [
+        ("duration", "no activation came in the measured time; measure for longer", "engine"),
+        ("died", "the engine ended before it measured anything", "measure for longer"),
+        ("program-ended", "the program ended before it could be measured", "the engine"),
+    ],
+)
+def test_the_remedy_fits_what_ended_the_step(end_reason: str, said: str, unsaid: str) -> None:
+    (mark,) = _nothing_marks(step("linux", series(count=0), end_reason=end_reason), registry.get("wakeup"))
+    assert mark.kind is MarkKind.NOTHING_MEASURED
+    assert said in mark.detail
+    assert unsaid not in mark.detail
+
+
+@pytest.mark.parametrize(
+    ("rt", "p99_ns", "max_ns", "said"),
+    [
+        ("rtai", -40_000, -12, "every latency is negative, .* calibrate with rtai-latency"),
+        ("cobalt", -3, 200, "nearly every latency is negative, .* with autotune"),
+    ],
+)
+def test_latencies_below_zero_are_said(rt: str, p99_ns: int, max_ns: int, said: str) -> None:
+    (mark,) = _early_marks(step(rt, series(p99_ns=p99_ns, max_ns=max_ns)))
+    assert mark.kind is MarkKind.EARLY
+    assert re.search(said, mark.detail)
+
+
+def test_some_early_latencies_are_usual_on_a_cokernel() -> None:
+    assert _early_marks(step("rtai", series(p99_ns=300), series(count=0, p99_ns=None))) == []
+    assert _early_marks(step("linux", series(p99_ns=-5, max_ns=-1))) == []
