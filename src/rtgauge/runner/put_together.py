@@ -253,7 +253,9 @@ def _early_marks(step: Step) -> list[Mark]:
         return []
     which = "every latency" if all((series.max_ns or 0) < 0 for series in early) else "nearly every latency"
     how = "rtai-latency" if step.key.rt == "rtai" else "autotune (rtgauge probe calibrate --rt cobalt)"
-    detail = f"{which} is negative, because the timers fire earlier than a wake-up takes; calibrate with {how}"
+    detail = (
+        f"{which} is negative, because the timers fire earlier than a wake-up takes; calibrate with {how}"
+    )
     return [MarkKind.EARLY.mark(detail)]
 
 
