@@ -53,7 +53,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path
     assert (whole / "tune.html").is_file()
     shown = invoke("tune", "--resume", whole, "--json", "--files", tmp_path / "keep")
     assert document(shown.stdout) == {**result, "record": str(whole)}
-    assert (tmp_path / "keep").is_dir()
+    assert (tmp_path / "keep").is_dir() == (result["outcome"] == "better")
 
 
 @pytest.mark.engine

@@ -487,13 +487,18 @@ def _finish(record: Record, files: Path | None, *, json: bool) -> None:
 
 
 def _keep(result: TuneResult, record: Record, folder: Path) -> None:
-    from rtgauge.record.files import clear_errors, write_whole
+    from rtgauge.record.files import clear_errors
+    from rtgauge.record.own_folder import OwnFolder
     from rtgauge.tune.keep_files import keep_files
 
+    files = keep_files(result, record)
+    if not files:
+        typer.echo(f"{folder} was not written, because the tuning kept no setting", err=True)
+        return
     with clear_errors(folder, option="--files"):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in keep_files(result, record).items():
-            write_whole(folder / name, text.encode())
+        own = OwnFolder.made(folder)
+        for name, text in files.items():
+            own.write(name, text.encode())
 
 
 def _print(result: TuneResult, record: Record) -> None:
