@@ -81,9 +81,12 @@ class OwnFolder(RecordFolder):
             for name in (*folders, *files):
                 path = str(self.path / inside / name)
                 about = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+                if stat.S_ISDIR(about.st_mode):
+                    self._check(about, path)
+                elif stat.S_ISREG(about.st_mode):
+                    self._check_file(about, path)
+                else:
                     raise OSError(errno.EINVAL, "it is not a regular file", path)
-                self._check(about, path)
 
     def _check(self, about: os.stat_result, path: str) -> None:
         if about.st_uid != os.fstat(self.descriptor).st_uid:
