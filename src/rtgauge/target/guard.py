@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from rtgauge.errors import LockedError, MeasureError
+from rtgauge.errors import LockedError, MeasureError, SilentError
 from rtgauge.input_file import json_object, json_objects
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.units import NS_PER_S, format_span
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 LABEL_BYTES = 256
 """The longest label that the guard accepts, in bytes."""
 MOST_RESTORED = 100_000
+NOTICE_S, ANSWER_S = 5.0, 60.0
+"""How long (s) a guard may be silent before rtgauge says so, and before it gives up. A guard that restores
+settings of dead runs prints a line for each.
+"""
 
 
 def plain_label(text: str) -> str:
@@ -82,8 +87,47 @@ def agent_answers(
     return answers
 
 
+class Lines(Protocol):
+    """Reads a guard's output."""
+
+    def __call__(self, silence_s: float, /) -> Iterator[bytes]:
+        """Yield the lines from here on. Raises SilentError or ConnectionBroken after so long a silence."""
+        ...
+
+
+def _answers(lines: Lines, wait_s: float, name: str | None) -> Iterator[bytes]:
+    """Yield a guard's lines. The first one comes at once, even if another run holds the target."""
+    notice = threading.Timer(NOTICE_S, _say_waits, [name])
+    notice.daemon = True
+    notice.start()
+    try:
+        first = next(lines(ANSWER_S), None)
+    except SilentError:
+        raise SilentError(
+            f"the guard of this run has not answered for {ANSWER_S:g} s, because the machine is overloaded "
+            f"or the engine hangs; try again",
+            on=name,
+        ) from None
+    finally:
+        notice.cancel()
+    if first is not None:
+        yield first
+        yield from lines(ANSWER_S + wait_s)
+
+
+def _say_waits(name: str | None) -> None:
+    """Say on standard error that the target has not answered yet."""
+    print(
+        f"waiting: {name or 'this machine'} has not answered for {NOTICE_S:g} s; rtgauge gives up after "
+        f"{ANSWER_S:g} s",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
 def wait_until_held(
-    answers: Iterable[bytes],
+    lines: Lines,
+    wait_s: float,
     target: Target,
     at_held: AtHeld | None,
     name: str | None = None,
@@ -92,10 +136,11 @@ def wait_until_held(
     """Read the output of a run's guard until the run holds its target and the guard has restored earlier
     runs' settings. `target.restored_before` then lists these.
 
-    `name`: the target, if messages must name it. `engine`: the engine's name in messages. Raises MeasureError
-    if another run holds the target, or the output is not a guard's.
+    `wait_s`: how long the guard waits for another run. `name`: the target, if messages must name it.
+    `engine`: the engine's name in messages. Raises MeasureError if another run holds the target, or the
+    output is not a guard's; SilentError on this machine and ConnectionBroken on another if it is silent.
     """
-    for text in answers:
+    for text in _answers(lines, wait_s, name):
         line = json_object(text)
         if line is None or len(target.restored_before) > MOST_RESTORED:
             break

@@ -98,29 +98,8 @@ class LocalGuarded:
         Raises MeasureError if the run's own guard is gone and the program does not stop, SilentError if the
         program prints nothing for `silence_s`.
         """
-        if self._process.stdout is None:
-            return
-        descriptor = self._process.stdout.fileno()
-        ready = select.poll()
-        ready.register(descriptor, select.POLLIN)
-        rest, heard_s = b"", time.monotonic()
-        while True:
-            self._watch.look()
-            if not ready.poll(LOOK_EVERY_S * 1000):
-                if silence_s is not None and time.monotonic() - heard_s > silence_s:
-                    raise SilentError(f"the program sent nothing for {silence_s:.0f} s, so rtgauge gave up")
-                continue
-            piece = os.read(descriptor, PIPE_BYTES)
-            if not piece:
-                break
-            *whole, rest = (rest + piece).split(b"\n")
-            for line in whole:
-                yield line + b"\n"
-            heard_s = (
-                time.monotonic()
-            )  # after the caller's work, which may start a load before the program continues
-        if rest:
-            yield rest
+        if self._process.stdout is not None:
+            yield from _lines(self._process.stdout.fileno(), silence_s, self._watch.look)
 
     def say(self, word: str) -> None:
         """Send one line; do nothing if the program has ended. A signal handler may call this."""
@@ -166,6 +145,33 @@ class LocalGuarded:
             self._stdin.close()
 
 
+def _lines(descriptor: int, silence_s: float | None, look: Callable[[], None]) -> Iterator[bytes]:
+    """Yield a program's output, line by line, until it ends. `look` is called at least every LOOK_EVERY_S.
+
+    Raises SilentError if the program prints nothing for `silence_s`.
+    """
+    ready = select.poll()
+    ready.register(descriptor, select.POLLIN)
+    rest, heard_s = b"", time.monotonic()
+    while True:
+        look()
+        if not ready.poll(LOOK_EVERY_S * 1000):
+            if silence_s is not None and time.monotonic() - heard_s > silence_s:
+                raise SilentError(f"the program sent nothing for {silence_s:.0f} s, so rtgauge gave up")
+            continue
+        piece = os.read(descriptor, PIPE_BYTES)
+        if not piece:
+            break
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line + b"\n"
+        heard_s = (
+            time.monotonic()
+        )  # after the caller's work, which may start a load before the program continues
+    if rest:
+        yield rest
+
+
 class LocalTarget:
     """This machine as a target. It is locked while it is open, so that a second run is refused."""
 
@@ -194,7 +200,16 @@ class LocalTarget:
             raise MeasureError("the engine's guard has no pipes")
         self._keeper.add(self._session.stdin.fileno())
         try:
-            wait_until_held(self._session.stdout, self, at_held, engine=str(engine_path()))
+            output = self._session.stdout.fileno()
+
+            def lines(silence_s: float) -> Iterator[bytes]:
+                return _lines(output, silence_s, lambda: None)
+
+            wait_until_held(lines, wait_s, self, at_held, engine=str(engine_path()))
+        except SilentError:
+            self._session.kill()  # it hangs, so it would not end by itself
+            self.close()
+            raise
         except BaseException:
             self.close()
             raise

@@ -26,6 +26,7 @@ from rtgauge.lab.image import ENGINES
 from rtgauge.target.address import SshAddress
 from rtgauge.target.file_batch import Files, FilesRead, files_of
 from rtgauge.target.guard import (
+    ANSWER_S,
     LEASE_NS,
     GuardWatch,
     LeaseKeeper,
@@ -71,8 +72,6 @@ KEEP = 'umask 077; cat >"$1"'
 SESSION, ABOUT = "session", "about"
 PROGRAM, FILES = "program", "files"
 LEAVE_S = 15.0
-SESSION_S = 300.0
-"""How long (s) a guard may be silent while it restores the settings of dead runs."""
 MOST_FILES = 10_000
 OTHERS_END_S = 20.0
 """How long (s) to wait for the other end of a broken connection, which gives up after 15 s of silence."""
@@ -192,7 +191,7 @@ class SshTarget:
             log=None,
             home=installed.folder,
         )
-        wait_until_held(self._guard.lines(SESSION_S + self._wait_s), self, self._at_held, self.name)
+        wait_until_held(self._guard.lines, self._wait_s, self, self._at_held, self.name)
         self._boot_id = self._read_boot_id(installed)
         about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))
         self._checked(self._connection.run(KEEP, [f"{installed.folder}/{SESSION}/{ABOUT}"], about.encode()))
@@ -507,7 +506,7 @@ class SshTarget:
 
 def _lives(guard: SshGuarded) -> bool:
     """Return whether the attached session still holds its target: its output has not ended."""
-    for text in guard.lines(SESSION_S):
+    for text in guard.lines(ANSWER_S):
         if b'"event":"ended"' in text:
             guard.let_go()
             return False

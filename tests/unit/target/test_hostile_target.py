@@ -164,7 +164,7 @@ def test_a_target_that_falls_silent(connection, monkeypatch):
 def test_a_guards_line_that_is_none(line):
     target = SimpleNamespace(restored_before=[])
     with pytest.raises(MeasureError, match=r"^ssh://board: ") as error:
-        wait_until_held([line.encode() + b"\n"], target, None, "ssh://board")
+        wait_until_held(lambda _silence_s: iter([line.encode() + b"\n"]), 0, target, None, "ssh://board")
     assert "\n" not in str(error.value)
 
 

@@ -47,6 +47,32 @@ def test_a_verb_that_hangs_is_killed_and_named(
             target.read(["/proc/version"])
 
 
+def test_a_guard_that_never_answers_is_named(
+    engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The run says soon that it waits, and ends in a time that fits; a hung guard does not outlive it."""
+    engine("exec sleep 1000")
+    monkeypatch.setattr(guard, "NOTICE_S", 0.01)
+    monkeypatch.setattr(guard, "ANSWER_S", 0.1)
+    with pytest.raises(SilentError, match=r"^the guard of this run has not answered for 0\.1 s, because "):
+        LocalTarget("test", "a test", wait_s=1000)
+    assert capfd.readouterr().err == (
+        "waiting: this machine has not answered for 0.01 s; rtgauge gives up after 0.1 s\n"
+    )
+
+
+def test_a_guard_that_waits_may_be_silent(
+    engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine(
+        f"""echo '{{"type":"guard","event":"waiting","run":null}}'
+        until [ -e {tmp_path}/go ]; do sleep 0.05; done
+        echo '{{"type":"guard"}}'; exec cat"""
+    )
+    monkeypatch.setattr(guard, "ANSWER_S", 1.0)
+    LocalTarget("test", "a test", wait_s=1000, at_held=lambda *_: (tmp_path / "go").touch()).close()
+
+
 def test_a_guard_that_takes_its_time_to_put_settings_back_is_left_to_it(
     engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
