@@ -25,7 +25,7 @@ def us(ns: float | None, *, lower_bound: bool = False, digits: int = 1) -> str:
 
 
 LONGER_WORDS = (
-    f"5x longer: {LEAST_BEYOND} samples lie above this quantile only in a measurement 5 times as long"
+    f"Nx longer: {LEAST_BEYOND} samples lie above this quantile only in a measurement N times as long"
 )
 """Explains the cell of a quantile that too few samples exceed."""
 
