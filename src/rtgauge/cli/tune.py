@@ -430,6 +430,7 @@ def _after_boot(record: Record, options: RunOptions) -> Record:
     machine has not been rebooted, return the record unchanged.
     """
     from rtgauge.cli.gate import measured_record
+    from rtgauge.record.writer import RecordWriter
     from rtgauge.runner.run import resume_run
     from rtgauge.target.open_target import reader
     from rtgauge.target.target import BOOT_ID
@@ -438,6 +439,7 @@ def _after_boot(record: Record, options: RunOptions) -> Record:
     (target,) = record.run.targets
     if not play(record).awaits_boot or record.run.state != "complete":
         return record
+    RecordWriter(record.path, record.run.id).check_folders()
     if target.startswith(LAB):
         _boot_guest(target)
     else:

@@ -158,9 +158,9 @@ class RecordWriter:
             if run.state == "complete" and not complete:
                 raise InputError(f"{path} is complete, so there is nothing to resume")
             for name in FOLDERS:
-                with suppress(FileExistsError):  # `_check_folders` reports a link
+                with suppress(FileExistsError):  # `check_folders` reports a link
                     folder.make_folder(name, FOLDER_MODE)
-            writer._check_folders()
+            writer.check_folders()
             if not path.name.endswith(PARTIAL):
                 folder.path = path.rename(path.with_name(path.name + PARTIAL))
             leftovers = [*(f"steps/{name}" for name in folder.names("steps")), *folder.names()]
@@ -182,14 +182,14 @@ class RecordWriter:
         )
         return writer
 
-    def _check_folders(self) -> None:
+    def check_folders(self) -> None:
         """Check that this user owns all folders, and that only this user or the group can write. Raises
-        InputError.
+        InputError. A record that another user could change must not even choose the targets to connect to.
         """
         about = os.fstat(self._folder.descriptor)
         owner, owners = about.st_uid, about.st_uid == os.geteuid()
         found = {str(self.path): about}
-        for name in FOLDERS:
+        for name in filter(self._folder.has, FOLDERS):
             found[str(self.path / name)] = self._folder.about(name)
             if stat.S_ISDIR(found[str(self.path / name)].st_mode):
                 found |= {

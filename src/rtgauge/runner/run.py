@@ -142,6 +142,8 @@ def resume_run(
     folder = folder.resolve() if folder.is_symlink() else folder
     record = Record.open(folder)
     unfinished = record.run
+    locked = RecordWriter(folder, unfinished.id)
+    locked.check_folders()
     if unfinished.state == "complete" and folder.name.endswith(PARTIAL):
         # The run ended after writing its state, but before the folder got its new name.
         path = RecordWriter(folder, unfinished.id, unfinished).finish("complete")
@@ -155,7 +157,6 @@ def resume_run(
         return start_run(plan, options, progress, interrupt, more, into=folder)
     lease_ns = lease_of(unfinished.planned, plan.load_warm_up_ns, options)
     label = shlex.join(options.command)
-    locked = RecordWriter(folder, unfinished.id)
     opener = TargetOpener(options.wait_s, stoppable(progress.waits, interrupt))
     with ExitStack() as stack:
         # Hold the machine before touching the record, because the run may still be active.
