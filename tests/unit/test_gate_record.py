@@ -323,7 +323,13 @@ def test_if_none_of_the_first_pairs_counts_no_more_are_measured(tmp_path: Path) 
             step.marks.append(MarkKind.SWAPPING.mark("it swapped"))
         planned.append(sorted({pair_of(key.repeat) for key in next_pairs(record)}))
     assert planned == [[2, 3], []]
-    assert GateResult.of(record).status == 3
+    record.run.command = ["rtgauge", "gate", "--baseline", "M", "--candidate", "MI"]
+    result = GateResult.of(record)
+    assert result.status == 3
+    assert "count such runs (--allow-mark swapping)" in result.conclusion
+    assert result.next == "rtgauge gate --baseline M --candidate MI --allow-mark swapping"
+    step_of(record, 1).marks.append(MarkKind.CLOCK_CHANGED.mark("it was suspended"))
+    assert GateResult.of(record).next is None, "an invalid run never counts"
 
 
 def refused(record: Record) -> str:
