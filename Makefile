@@ -122,7 +122,7 @@ wheel: $(VENV)/.release cross
 # The Debian packages for one release, built in a clean root of it: make deb SUITE=trixie
 SUITE ?= trixie
 deb: wheel
-	@sh tools/packages.sh lab
+	@sh tools/packages.sh deb
 	@$(PART) 'Debian packages for $(SUITE)' sh tools/deb.sh $(SUITE) dist
 
 # Removes dist/ first, so that it holds one release.

@@ -10,13 +10,16 @@ python=${PYTHON:-python3}
 mkdir -p "$usr/share/man/man1"
 manual() { # the page's name, the arguments of rtgauge, what it does
 	help2man --no-info --no-discard-stderr --section=1 --name="$3" --source=rtgauge --manual='User commands' \
-		--version-option='--version' --output="$usr/share/man/man1/$1.1" "$rtgauge $2"
+		--version-string="$version" --output="$usr/share/man/man1/$1.1" "$rtgauge $2"
+	# help2man takes the words of the command for the page's name.
+	sed -i "/^\.TH /s/^\.TH .* \"1\"/.TH $1 \"1\"/; /^\.SH NAME\$/{n;s/^.* \\\\- /$1 \\\\- /}" "$usr/share/man/man1/$1.1"
 }
+version=$($rtgauge --version | head -n 1)
 manual rtgauge '' 'tells whether this Linux machine keeps its deadlines'
 $python -c '
 from rtgauge.cli.main import COMMANDS
 print(*COMMANDS)' | tr ' ' '\n' | while read -r command; do
-	manual "rtgauge-$command" "$command" "$(COLUMNS=200 $rtgauge "$command" --help | sed -n '3{s/^ *//;s/\.$//;p}')"
+	manual "rtgauge-$command" "$command" "$(COLUMNS=200 $rtgauge "$command" --help | sed -n '3{s/^ *//;s/\. .*//;s/[.,]$//;s/^./\l&/;p}')"
 done
 for shell in bash zsh fish; do
 	case $shell in

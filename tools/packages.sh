@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the Debian packages that `run`, `test`, `firmware`, `lab`, `release`, `packages` or `bench` want; where it may not, prints the command and goes on.
+# Installs the Debian packages that `run`, `test`, `firmware`, `lab`, `release`, `deb`, `packages` or `bench` want; where it may not, prints the command and goes on.
 set -eu
 
 run="python3-venv gcc libc6-dev stress-ng iperf3 rt-tests iproute2 openssh-client"
@@ -8,6 +8,7 @@ test="$run clang clang-format clang-tidy libcmocka-dev libclang-rt-dev valgrind 
 lab="$test qemu-system-x86 qemu-system-arm mmdebstrap debian-archive-keyring curl e2fsprogs zstd"
 firmware="gcc-arm-none-eabi make nodejs npm"
 release="$run gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross libc6-dev-armhf-cross"
+deb="mmdebstrap debian-archive-keyring ca-certificates curl"
 packages="$lab buildah"
 bench="$run valgrind jitterdebugger"
 
@@ -17,9 +18,10 @@ test) wanted=$test ;;
 firmware) wanted=$firmware ;;
 lab) wanted=$lab ;;
 release) wanted=$release ;;
+deb) wanted=$deb ;;
 packages) wanted=$packages ;;
 bench) wanted=$bench ;;
-*) echo "usage: $0 run|test|firmware|lab|release|packages|bench" >&2; exit 2 ;;
+*) echo "usage: $0 run|test|firmware|lab|release|deb|packages|bench" >&2; exit 2 ;;
 esac
 
 command -v dpkg-query >/dev/null 2>&1 || {

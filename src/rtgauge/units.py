@@ -123,6 +123,11 @@ def format_factor(factor: float) -> str:
     return f"{factor:.1f}" if factor < 9.95 else f"{factor:,.0f}"
 
 
+def format_multiple(factor: float) -> str:
+    """Return a factor with three digits, or all digits before the point: 7.854 is "7.85", 4920.3 "4,920"."""
+    return f"{factor:.3g}" if factor < 999.5 else f"{factor:,.0f}"
+
+
 def round_up(value: float, digits: int = 3) -> float:
     """Round a positive number up to this many significant digits, as an upper bound."""
     unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)

@@ -27,7 +27,7 @@ from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import StepSummary, summarise_step
 from rtgauge.record.windows import Windows, add_bins
 from rtgauge.record.windows_file import check_windows
-from rtgauge.units import format_duration, format_time, plural
+from rtgauge.units import NS_PER_S, format_duration, format_span, format_time, plural
 
 RELEASED = {"wakeup", "periodic", "response"}
 """Probes whose missed activations are shown."""
@@ -317,7 +317,9 @@ def _marks(
     marks += scheduling_marks(tool, policy, priority)
     duration = _duration_ns(measurement, intervals)
     if 0 < duration < SHORT_NS:
-        detail = f"{tool} measured for only {format_duration(duration)}, so it may have missed rarer events"
+        detail = (
+            f"{tool} measured for only {format_span(duration / NS_PER_S)}, so it may have missed rarer events"
+        )
         marks.append(MarkKind.SHORT_MEASUREMENT.mark(detail))
     return marks
 

@@ -8,6 +8,7 @@ import secrets
 import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +33,9 @@ from rtgauge.suggest import nearest
 from rtgauge.system.priorities import Controller
 from rtgauge.target.address import LAB, target_name
 from rtgauge.validation import explain
+
+STUDIES = "rtgauge.studies"
+"""The entry points of studies, which have names like presets."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +107,10 @@ def _written(source: str) -> tuple[dict[str, Any], str]:
     if not path.exists():
         if source.endswith(".toml") or "/" in source:
             raise InputError(f"there is no plan file {source}")
+        known = [*presets(), *(study.name for study in entry_points(group=STUDIES))]
         raise InputError(
-            f"unknown plan '{source}'{nearest(source, presets())}; give a preset or the path of a TOML file"
+            f"unknown plan '{source}'{nearest(source, known)}; "
+            f"give a preset, a study or the path of a TOML file"
         )
     return read_toml(path, f"plan {source}"), f"plan {source}"
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rtgauge.report.terminal_table import print_text
 from rtgauge.report.text import printable
-from rtgauge.units import plural
+from rtgauge.units import format_multiple, plural
 from rtgauge.verdict.flowchart import Advice, Stage
 from rtgauge.verdict.margin import Evidence, Margin
 
@@ -43,7 +43,7 @@ def _evidence(evidence: Evidence) -> Text:
     text = Text(f"{evidence.step} ", style="")
     text.append(str(evidence.margin), style=STYLE[evidence.margin])
     if evidence.times_the_bound is not None:
-        text.append(f", {evidence.times_the_bound:.3g} times the bound")
+        text.append(f", {format_multiple(evidence.times_the_bound)} times the bound")
     text.append(printable(f"  {evidence.record}"), style="dim")
     return text
 

@@ -22,6 +22,7 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, us, whole
+from rtgauge.units import format_time
 
 PARTS = {
     "interrupt-latency": "interrupt latency",
@@ -54,13 +55,12 @@ PARTS_NOTES = (
 MOST = 24
 """The most rows of a table. A search over the period has more steps."""
 
-
 ALWAYS = ("stimuli", "answers", "edges", "lost", "compared")
 """Counts that are shown even if they are 0."""
 NEVER = ("abi",)
+LATE = "late-by-max-ns"
 WORDS = {
     "not-made": "not made because the master was late",
-    "late-by-max-ns": "ns at most that the master was late",
     "early-answer": "before their stimulus",
     "double-edge": "more than one edge at once",
     "late-answer": "after their timeout",
@@ -149,7 +149,9 @@ def parts_grid(records: Sequence[Record]) -> Table | None:
 
 def _counts(result: Result) -> str:
     counts = [
-        f"{value} {WORDS.get(name, name)}"
+        f"the master was late by up to {format_time(value)}"
+        if name == LATE
+        else f"{value} {WORDS.get(name, name)}"
         for name, value in result.values.items()
         if isinstance(value, int) and name not in NEVER and (value or name in ALWAYS)
     ]

@@ -13,6 +13,7 @@ from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Model, Step
 from rtgauge.record.reader import Record
+from rtgauge.units import format_multiple
 from rtgauge.verdict.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
 from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
 from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions
@@ -169,7 +170,9 @@ def _sorted_out(
 
 
 def _says(worst: Evidence) -> str:
-    times = "" if worst.times_the_bound is None else f", {worst.times_the_bound:.3g} times the bound"
+    times = (
+        "" if worst.times_the_bound is None else f", {format_multiple(worst.times_the_bound)} times the bound"
+    )
     return f"{worst.step} decides{times}: {worst.reason}"
 
 

@@ -16,6 +16,7 @@ from rtgauge.units import (
     NS_PER_S,
     format_count,
     format_duration,
+    format_multiple,
     format_span,
     format_time,
     plural,
@@ -108,8 +109,9 @@ def judge_gaps(
         reason = f"too short: {seen}; at least {LEAST_OBSERVED_S} s are needed"
         return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
     evidence["per_hour_at_most"] = rate = -math.log1p(-float(requirement.confidence)) * NS_PER_HOUR / observed
+    most = format_multiple(round_up(rate))
     reason = (
-        f"{seen}; at {format_percent(requirement.confidence)} confidence at most {round_up(rate):.3g} "
+        f"{seen}; at {format_percent(requirement.confidence)} confidence at most {most} "
         f"longer ones in an hour of a CPU if gaps are independent"
     )
     if close.possible:

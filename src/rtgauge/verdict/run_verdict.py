@@ -18,6 +18,7 @@ from rtgauge.units import (
     NS_PER_S,
     format_count,
     format_duration,
+    format_multiple,
     format_share,
     format_time,
     plural,
@@ -93,8 +94,9 @@ def _figures(requirement: Requirement, verdict: Verdict) -> str:
     if requirement.allowed and certain:
         parts.append(f"{format_share(float(requirement.allowed))} allowed")
     if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL} and "per_hour_at_most" in evidence:
+        most = format_multiple(round_up(float(evidence["per_hour_at_most"])))
         parts.append(
-            f"at most {round_up(float(evidence['per_hour_at_most'])):.3g} longer in an hour of a CPU, at "
+            f"at most {most} longer in an hour of a CPU, at "
             f"{format_percent(requirement.confidence)} confidence if independent"
         )
     elif verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:

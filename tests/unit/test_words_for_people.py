@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""Numbers in sentences have the units and the digits that people read, and a mistyped study is proposed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from rtgauge.errors import InputError
+from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.record.model import Result
+from rtgauge.report.signal_path import _counts
+from rtgauge.units import format_multiple
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"), [(1.0, "1"), (7.854, "7.85"), (99.96, "100"), (999.4, "999"), (4_923.0, "4,923")]
+)
+def test_a_factor_has_no_power_of_ten(factor: float, text: str) -> None:
+    assert format_multiple(factor) == text
+
+
+def test_the_lateness_of_a_master_is_a_time() -> None:
+    result = Result(name="counts", labels={}, values={"stimuli": 9, "late-by-max-ns": 33_585_411})
+    assert _counts(result) == "9 stimuli, the master was late by up to 33.6 ms"
+
+
+def test_a_study_is_proposed_like_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = cast(
+        "Any", lambda group: [SimpleNamespace(name="delgado2020")] if group == "rtgauge.studies" else []
+    )
+    monkeypatch.setattr("rtgauge.plan.plan.entry_points", named)
+    with pytest.raises(InputError, match=r"unknown plan 'delgado2002'.*delgado2020"):
+        load_plan("delgado2002", Overrides())
