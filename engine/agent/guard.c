@@ -148,6 +148,11 @@ static int say_locked(const struct guard *guard, int error)
 	struct holder holder;
 	struct json j;
 
+	if (geteuid() && error == EPERM && !strncmp(guard->lock.path, "/tmp/", 5))
+		return error_line(
+			STATUS_CANNOT_MEASURE, "lock",
+			"the folder of %.300s belongs to another user, or others can write to it: let root remove it, or make /run/user/%u for this user",
+			guard->lock.path, geteuid());
 	if (error == EPERM || error == ELOOP || error == ENXIO || error == EISDIR)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "lock",

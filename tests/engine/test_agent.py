@@ -1473,6 +1473,37 @@ def test_another_user_respects_the_lock_of_root_and_a_group_may_hold_it(engine: 
     assert [line["detail"]["run"] for line in (said[0], said[-1])] == [None, "of-group"]
 
 
+FOREIGN_PLACE = """
+set -eu
+engine=$1 folder=$2
+mount -t tmpfs -o mode=1777 tmpfs /tmp
+mount -t tmpfs -o mode=755 tmpfs /run
+setpriv --reuid=1000 --clear-groups mkdir /tmp/rtgauge-65534
+setpriv --reuid=65534 --regid=100 --clear-groups "$engine" guard --run a --lock --journal "$folder" </dev/null || true
+"""
+
+
+@pytest.mark.root
+def test_a_place_of_the_lock_that_another_user_made_first_is_explained(engine: Path) -> None:
+    """A folder below /var/tmp, because the test hides /tmp and /run."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        copy = Path(shutil.copy(engine, folder))
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", FOREIGN_PLACE, "sh", copy, folder / "journal"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=True,
+        )
+    (said,) = lines(done.stdout)
+    assert said["message"] == (
+        "the folder of /tmp/rtgauge-65534/lock belongs to another user, or others can write to it: let root "
+        "remove it, or make /run/user/65534 for this user"
+    )
+
+
 def test_a_holder_that_writes_nonsense_is_not_named(agent: Agent) -> None:
     first = session(agent)
     begun(first)
