@@ -17,12 +17,15 @@ static int64_t ns(steady_clock::time_point time)
 	return duration_cast<nanoseconds>(time.time_since_epoch()).count();
 }
 
+/* The library calls the kernel only if time is left. */
 static void loop_sleep_until()
 {
 	for (auto due = steady_clock::now();;) {
 		due += nanoseconds(options.period_ns);
+		bool late = steady_clock::now() >= due;
+
 		std::this_thread::sleep_until(due);
-		begins(ns(due), RUN);
+		begins(ns(due), late ? CAUGHT_UP : RUN);
 		work();
 		ends();
 	}
@@ -67,8 +70,10 @@ static void loop_atomic_wait()
 	std::thread(hold).detach();
 	for (auto due = steady_clock::now();;) {
 		due += nanoseconds(options.period_ns);
+		bool late = steady_clock::now() >= due;
+
 		std::this_thread::sleep_until(due);
-		begins(ns(due), RUN);
+		begins(ns(due), late ? CAUGHT_UP : RUN);
 		work();
 		held.wait(1);
 		ends();

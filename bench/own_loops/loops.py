@@ -81,8 +81,11 @@ def event_loop() -> None:
     be_real_time(OPTIONS.kind)
     stop = threading.Event()
     due_ns = time.monotonic_ns() + PERIOD_NS
-    while not stop.wait(max(0, due_ns - time.monotonic_ns()) / 1e9):
-        cycle(due_ns, RUN)
+    while True:
+        left_ns = due_ns - time.monotonic_ns()
+        if stop.wait(max(0, left_ns) / 1e9):
+            break
+        cycle(due_ns, RUN if left_ns > 0 else CAUGHT_UP)
         due_ns += PERIOD_NS
 
 
@@ -90,8 +93,9 @@ async def coroutine() -> None:
     due_ns = time.monotonic_ns()
     while True:
         due_ns += PERIOD_NS
-        await asyncio.sleep(max(0, due_ns - time.monotonic_ns()) / 1e9)
-        cycle(due_ns, RUN)
+        left_ns = due_ns - time.monotonic_ns()
+        await asyncio.sleep(max(0, left_ns) / 1e9)
+        cycle(due_ns, RUN if left_ns > 0 else CAUGHT_UP)
 
 
 def write_log(*_: object) -> None:
