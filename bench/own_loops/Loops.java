@@ -5,6 +5,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -15,19 +16,25 @@ import java.util.concurrent.TimeUnit;
  */
 public final class Loops {
 	private static final int CYCLES_MAX = 400_000;
+	private static final long CAUGHT_UP = 1;
 	private static final long[] LOG = new long[CYCLES_MAX * 4];
 	private static int count;
-	private static long dueNs, periodNs, workNs;
+	private static long periodNs, workNs;
+	private static volatile ScheduledFuture<?> future;
 
 	private static void cycle() {
 		long startNs = System.nanoTime();
+		if (future == null) {
+			return; // the executor's own release is not known yet
+		}
+		long dueNs = startNs + future.getDelay(TimeUnit.NANOSECONDS);
 		while (System.nanoTime() < startNs + workNs) {
 		}
 		LOG[count] = dueNs;
 		LOG[count + 1] = startNs;
 		LOG[count + 2] = System.nanoTime();
+		LOG[count + 3] = count > 0 && LOG[count - 2] >= dueNs ? CAUGHT_UP : 0;
 		count += 4;
-		dueNs += periodNs;
 	}
 
 	private static void write(Path path) {
@@ -58,8 +65,7 @@ public final class Loops {
 		final Path path = log;
 		Runtime.getRuntime().addShutdownHook(new Thread(() -> write(path)));
 		var executor = Executors.newSingleThreadScheduledExecutor(task -> new Thread(task, "java-executor"));
-		dueNs = System.nanoTime() + periodNs;
-		executor.scheduleAtFixedRate(Loops::cycle, periodNs, periodNs, TimeUnit.NANOSECONDS);
+		future = executor.scheduleAtFixedRate(Loops::cycle, periodNs, periodNs, TimeUnit.NANOSECONDS);
 		System.out.println("ready");
 		Thread.sleep(Long.MAX_VALUE);
 	}
