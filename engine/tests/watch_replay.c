@@ -114,6 +114,9 @@ static void use(struct cycles *cycles, struct waits *waits, const struct sched_e
 	case NEWS_RETURNED:
 		cycles_return(cycles, waits, &waits->now);
 		break;
+	case NEWS_FIRED:
+		cycles_return(cycles, waits, &waits->any);
+		break;
 	default:
 		break;
 	}

@@ -11,8 +11,11 @@
 #define PLACES_MAX 4	     /* more places are no property of the program's loop */
 #define PLACE_SHARE 5	     /* each place has at least 1/PLACE_SHARE of the waits */
 #define LEAST_WAITS 2
-#define PASSED_NS 5000	/* a sleep for no time */
-#define PAUSE_NS 2000.0 /* sleeps for a fixed time differ by less */
+#define LEAST_SHARED 16
+#define TWIN_SHARE 0.6	 /* ... or that another wait of the same period has */
+#define POINTS_SHARE 0.8 /* of the points of a grid that a call shares with other times */
+#define PASSED_NS 5000	 /* a sleep for no time */
+#define PAUSE_NS 2000.0	 /* sleeps for a fixed time differ by less */
 
 bool cycle_waits_at(const struct cycle_candidate *candidate, const struct wait *wait)
 {
@@ -348,6 +351,66 @@ static bool has_period(const struct cycle_candidate *candidate, int64_t wanted_n
 	return fabs(period_ns(candidate) - (double)wanted_ns) <= SAME_PERIOD * (double)wanted_ns;
 }
 
+/* Returns how many of these phases, in ascending order and cyclic with the period, lie within twice the
+ * tolerance after the phase at `from`. */
+static size_t in_cluster(const double *phases, size_t count, size_t from, double period_ns, double width_ns)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double after_ns = phases[(from + i) % count] - phases[from];
+
+		after_ns += after_ns < 0 ? period_ns : 0;
+		if (after_ns > width_ns)
+			break;
+		found++;
+	}
+	return found;
+}
+
+/* A call may wait for the points of several grids, as in an executor with several timers. Returns whether the
+ * expiries have all points of a grid with this period; the candidate is then only what lies on it. */
+static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns, const struct wait *waits,
+			     size_t count, const struct room *room)
+{
+	size_t found = read_releases(candidate, waits, count, true, room), most = 0, at = 0, second = 0;
+	double width_ns = fmin(2 * (double)grid_tolerance_ns(wanted_ns), wanted_ns / 8), points;
+
+	if (candidate->source == SOURCE_DATA || found < LEAST_SHARED)
+		return false;
+	points = (double)(room->times_ns[found - 1] - room->times_ns[0]) / wanted_ns;
+	for (size_t i = 0; i < found; i++)
+		room->values[i] = fmod((double)(room->times_ns[i] - room->times_ns[0]), wanted_ns);
+	qsort(room->values, found, sizeof(*room->values), by_length);
+	for (size_t i = 0; i < found; i++) {
+		size_t cluster = in_cluster(room->values, found, i, wanted_ns, width_ns);
+
+		if (cluster > most) {
+			most = cluster;
+			at = i;
+		}
+	}
+	if ((double)most < POINTS_SHARE * points)
+		return false;
+	for (size_t i = 0; i < found; i++) {
+		double apart_ns = fabs(room->values[i] - room->values[at]);
+		size_t cluster = in_cluster(room->values, found, i, wanted_ns, width_ns);
+
+		apart_ns = fmin(apart_ns, wanted_ns - apart_ns);
+		if (apart_ns > width_ns && cluster > second)
+			second = cluster;
+	}
+	candidate->kind = CYCLE_PERIODIC;
+	candidate->shared = true;
+	candidate->twin = (double)second >= TWIN_SHARE * points;
+	candidate->count = most;
+	candidate->grid = (struct grid){
+		.origin_ns = room->times_ns[0] + (int64_t)room->values[(at + most / 2) % found],
+		.period_ns = wanted_ns,
+	};
+	return true;
+}
+
 typedef bool (*criterion)(const struct cycle_candidate *candidate, const struct cycle_wish *wish);
 
 static bool is_wished(const struct cycle_candidate *candidate, const struct cycle_wish *wish)
@@ -412,6 +475,12 @@ bool cycle_choose(const struct wait *waits, size_t count, const struct cycle_wis
 			find_kind(&choice->candidates[i], waits, count, &room);
 			leave_out_pause(&choice->candidates[i], waits, count, &room);
 			split_by_place(choice, i, waits, count, &room);
+		}
+		for (size_t i = 0; wish->period_ns && i < choice->count; i++) {
+			struct cycle_candidate *candidate = &choice->candidates[i];
+
+			if (!has_wished_grid(candidate, wish) || candidate->anew)
+				find_shared_grid(candidate, (double)wish->period_ns, waits, count, &room);
 		}
 		if (find_by(choice, wish, is_wished)) {
 			choice->unclear = false;

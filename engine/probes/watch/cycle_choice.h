@@ -40,6 +40,7 @@ struct cycle_candidate {
 	int64_t slept_ns;	  /* in these waits */
 	bool lock, storage, wall; /* a lock; a disk or memory; on the wall clock */
 	bool twin;		  /* another wait in the same call has a grid of the same period */
+	bool shared;		  /* the call also waits for other times, which are not on the grid */
 	bool anew;		  /* the grid sometimes begins anew, at another time */
 };
 

@@ -58,6 +58,10 @@ static void overrun(struct cycles *cycles, const struct waits *waits, int64_t re
 
 	if (!unknown)
 		missed.at_least_ns = waits_off_until(waits, release_ns, now_ns) - release_ns;
+	/* The thread learned of a surplus expiration only when it took the one before. */
+	if (!unknown && cycles->model.source == SOURCE_TIMER &&
+	    cycles->now.start_ns - release_ns > missed.at_least_ns)
+		missed.at_least_ns = cycles->now.start_ns - release_ns;
 	cycles->take(cycles->user, unknown ? CYCLE_UNKNOWN_RELEASE : CYCLE_OVERRUN, &missed);
 }
 
@@ -89,6 +93,8 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 	/* A program that sleeps for no time because it is late takes one point after the other. */
 	if (passed)
 		return from_ns >= grid->period_ns ? 1 : 0;
+	if (cycles->model.shared)
+		return 0;
 	cycles->off_grid_in_row++;
 	return floor((from_ns + tolerance_ns) / grid->period_ns);
 }
@@ -371,8 +377,8 @@ bool cycles_learn(struct cycles *cycles, const struct waits *waits, bool at_end)
 	return true;
 }
 
-/* Returns the release for which the thread still waits although its time has come; 0: none. */
-static int64_t late_release(const struct cycles *cycles, const struct waits *waits, int64_t now_ns)
+/* Returns the release for which the thread waits; 0: it is unknown, or the thread does not wait. */
+static int64_t next_release(const struct cycles *cycles, const struct waits *waits, int64_t now_ns)
 {
 	const struct wait *wait = waits->waiting ? &waits->now : &waits->interrupted;
 	int64_t release_ns = 0;
@@ -385,7 +391,15 @@ static int64_t late_release(const struct cycles *cycles, const struct waits *wai
 		if (waits->timers[i].timer == cycles->model.timer && !waits->expired[i])
 			release_ns = waits->timers[i].expiry_ns;
 	}
-	return release_ns && release_ns < now_ns ? release_ns : 0;
+	return release_ns;
+}
+
+/* The same, if its time has come. */
+static int64_t late_release(const struct cycles *cycles, const struct waits *waits, int64_t now_ns)
+{
+	int64_t release_ns = next_release(cycles, waits, now_ns);
+
+	return release_ns < now_ns ? release_ns : 0;
 }
 
 /* Counts the points of the grid from this release on for which the thread did not come back. unknown: events
@@ -405,6 +419,20 @@ static void count_rest(struct cycles *cycles, const struct waits *waits, int64_t
 static bool is_away(const struct cycles *cycles, const struct waits *waits)
 {
 	return !waits->waiting || !cycle_waits_at(&cycles->model, &waits->now);
+}
+
+/* Counts the points between the last release and the one for which the thread waits, which is to come. */
+static bool count_passed(struct cycles *cycles, const struct waits *waits, int64_t now_ns)
+{
+	int64_t next_ns = next_release(cycles, waits, now_ns);
+	double from_ns = cycles->point_ns - (double)cycles->ahead_ns, until_ns;
+
+	if (cycles->model.kind != CYCLE_PERIODIC || cycles->model.wall || !next_ns)
+		return false;
+	until_ns = fmin((double)next_ns - cycles->model.grid.period_ns / 2, (double)now_ns);
+	count_points(cycles, waits, cycles->point_ns,
+		     floor((until_ns - from_ns) / cycles->model.grid.period_ns) + 1, now_ns);
+	return false;
 }
 
 bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns, bool gone)
@@ -427,7 +455,7 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 	else if (late_ns || is_away(cycles, waits))
 		unfinished.release_ns = late_ns ? late_ns : (int64_t)cycles->point_ns - cycles->ahead_ns;
 	else
-		return false; /* it waits for its next release */
+		return count_passed(cycles, waits, now_ns); /* it waits for its next release */
 	unfinished.at_least_ns = now_ns - unfinished.release_ns;
 	if (cycles->active || late_ns)
 		cycles->take(cycles->user, CYCLE_CUT, &unfinished);

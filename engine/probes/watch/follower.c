@@ -238,6 +238,9 @@ void follower_take(struct follower *f, const struct sched_event *event, const st
 		f->outside_call = !f->waits.now.interrupted;
 		cycles_return(&f->cycles, &f->waits, &f->waits.now);
 		break;
+	case NEWS_FIRED:
+		cycles_return(&f->cycles, &f->waits, &f->waits.any);
+		break;
 	case NEWS_PREEMPTED:
 		count_preemption(f, event);
 		break;

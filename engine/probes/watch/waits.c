@@ -88,21 +88,38 @@ static struct wait_expiry *find_timer(struct waits *waits, uint64_t timer)
 	return NULL;
 }
 
-/* The timer has expired, and ends the call that waits. */
-static void fire(struct waits *waits, struct wait_expiry *timer)
+/* The timer has expired, and ended this wait. */
+static void fire(struct waits *waits, struct wait_expiry *timer, struct wait *wait)
 {
 	waits->expired[timer - waits->timers] = true;
-	if (waits->now.fired_count < WAIT_FIRED)
-		waits->now.fired[waits->now.fired_count++] = *timer;
+	if (wait->fired_count < WAIT_FIRED)
+		wait->fired[wait->fired_count++] = *timer;
+}
+
+/* A thread sets an expired timer anew when it takes its expirations: in the call that waits for it, or after
+ * a wait for any of several objects. */
+static enum wait_news take_expiration(struct waits *waits, struct wait_expiry *timer, int64_t now_ns)
+{
+	bool by_any = waits->any.exit_ns >= timer->expiry_ns && !(waits->waiting && waits->now.slept);
+
+	if (timer->expiry_ns > now_ns || waits->expired[timer - waits->timers])
+		return NEWS_NOTHING;
+	if (by_any) {
+		waits->any.fired_count = 0;
+		fire(waits, timer, &waits->any);
+		return NEWS_FIRED;
+	}
+	if (waits->waiting)
+		fire(waits, timer, &waits->now);
+	return NEWS_NOTHING;
 }
 
 /* Keeps the newest timers. */
-static void arm(struct waits *waits, const struct wait_expiry *expiry, int64_t now_ns)
+static enum wait_news arm(struct waits *waits, const struct wait_expiry *expiry, int64_t now_ns)
 {
 	struct wait_expiry *timer = find_timer(waits, expiry->timer);
+	enum wait_news news = timer ? take_expiration(waits, timer, now_ns) : NEWS_NOTHING;
 
-	if (timer && timer->expiry_ns <= now_ns && !waits->expired[timer - waits->timers] && waits->waiting)
-		fire(waits, timer);
 	if (!timer)
 		timer = find_timer(waits, 0);
 	if (!timer) {
@@ -114,10 +131,11 @@ static void arm(struct waits *waits, const struct wait_expiry *expiry, int64_t n
 	}
 	*timer = *expiry;
 	waits->expired[timer - waits->timers] = false;
+	return news;
 }
 
-static void take_timer(struct waits *waits, const struct sched_event *event,
-		       const struct clock_offsets *offsets)
+static enum wait_news take_timer(struct waits *waits, const struct sched_event *event,
+				 const struct clock_offsets *offsets)
 {
 	struct wait_expiry expiry = {
 		.timer = event->timer, .armed_ns = event->time_ns, .there_ns = event->expiry_ns};
@@ -129,7 +147,7 @@ static void take_timer(struct waits *waits, const struct sched_event *event,
 	if (!waits->has_calls && !waits->waiting) {
 		*now = (struct wait){.call.number = -1, .enter_ns = event->time_ns, .own = expiry};
 		waits->waiting = true;
-		return;
+		return NEWS_NOTHING;
 	}
 	if (event->use == USE_UNKNOWN) /* a call arms its time-out before it sleeps, and perhaps again */
 		own = waits->waiting &&
@@ -138,10 +156,11 @@ static void take_timer(struct waits *waits, const struct sched_event *event,
 	else
 		own = event->use == USE_TIME_OUT ||
 		      (waits->waiting && blocking_call_has_special_timer(&now->call));
-	if (own && waits->waiting)
+	if (!own)
+		return arm(waits, &expiry, event->time_ns);
+	if (waits->waiting)
 		now->own = expiry;
-	else if (!own)
-		arm(waits, &expiry, event->time_ns);
+	return NEWS_NOTHING;
 }
 
 static enum wait_news enter(struct waits *waits, const struct sched_event *event)
@@ -173,13 +192,6 @@ static enum wait_news leave(struct waits *waits, const struct sched_event *event
 		now->own.expiry_ns =
 			clock_offsets_monotonic(offsets, now->own.there_ns, event->time_ns, &now->own.wall);
 
-	if (waits->waiting && (blocking_call_waits_for_any(&now->call) || now->call.number < 0)) {
-		for (unsigned int i = 0; i < WAIT_TIMERS; i++) {
-			if (waits->timers[i].timer && !waits->expired[i] &&
-			    waits->timers[i].expiry_ns <= event->time_ns)
-				fire(waits, &waits->timers[i]);
-		}
-	}
 	now->exit_ns = event->time_ns;
 	now->result = result;
 	now->interrupted = result == -EINTR || (result >= RESTART_FIRST && result <= RESTART_LAST);
@@ -191,6 +203,8 @@ static enum wait_news leave(struct waits *waits, const struct sched_event *event
 	waits->waiting = false;
 	if (now->interrupted)
 		waits->interrupted = *now;
+	if (blocking_call_waits_for_any(&now->call) || now->call.number < 0)
+		waits->any = *now;
 	return NEWS_RETURNED;
 }
 
@@ -268,8 +282,7 @@ enum wait_news waits_take(struct waits *waits, const struct sched_event *event,
 		runs(waits, event);
 		return leave(waits, event, event->result, offsets);
 	case SCHED_TIMER:
-		take_timer(waits, event, offsets);
-		break;
+		return take_timer(waits, event, offsets);
 	case SCHED_SIGNAL:
 	case SCHED_FORK:
 	case SCHED_LOST:
@@ -282,6 +295,7 @@ void waits_lost(struct waits *waits)
 {
 	waits->state = WAIT_UNKNOWN;
 	waits->waiting = false;
+	waits->any.exit_ns = 0;
 	waits->doubts++;
 	waits->interrupted.call.number = GAP_CALL;
 	for (unsigned int i = 0; i < WAIT_TIMERS; i++)

@@ -65,7 +65,8 @@ struct waits {
 	unsigned int doubts;	 /* switches that the kernel did not trace */
 	bool waiting;		 /* it is in a call that can wait */
 	struct wait now;	 /* this call, or the last one */
-	struct wait interrupted; /* the call that a signal interrupted; number -1: none */
+	struct wait interrupted; /* the call that a signal interrupted; number GAP_CALL: none */
+	struct wait any;	 /* the last wait for any of several objects that has returned */
 	struct wait_expiry timers[WAIT_TIMERS];
 	bool expired[WAIT_TIMERS]; /* its expiry has ended a wait */
 	struct wait_pause pauses[WAIT_PAUSES];
@@ -78,6 +79,7 @@ enum wait_news {
 	NEWS_NOTHING,
 	NEWS_ENTERED,	/* it entered a call that can wait: waits.now */
 	NEWS_RETURNED,	/* it returned from it */
+	NEWS_FIRED,	/* an expired timer had ended waits.any: the thread has set it anew */
 	NEWS_PREEMPTED, /* another task took its CPU */
 	NEWS_SLEEPS,	/* it went to sleep, in a call or not */
 	NEWS_WOKEN,	/* something ended its sleep */
