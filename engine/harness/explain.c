@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/pid_namespace.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "harness/explain_cost.h"
@@ -124,7 +125,7 @@ struct candidate {
 
 static struct {
 	bool on, steals;
-	char failure[200];
+	char failure[300];
 	int instance;
 	char *events[TRACE_EVENTS_MAX];
 	unsigned int event_count;
@@ -322,9 +323,14 @@ static bool get_memory(void)
 
 static bool begin_tracing(void)
 {
-	int root = tracefs_open();
+	int root;
 	bool ok;
 
+	if (!pids_are_the_kernels()) {
+		snprintf(explain.failure, sizeof(explain.failure), "%s", PIDS_ARE_OTHERS);
+		return false;
+	}
+	root = tracefs_open();
 	if (root < 0)
 		return failed("tracefs");
 	explain.instance = trace_instance_open(root, explain_options.instance);
