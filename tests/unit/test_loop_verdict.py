@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from rtgauge.analysis.sides import check_comparable
+from rtgauge.errors import InputError
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Result, Step, StepKey, Verdict, VerdictWord
 from rtgauge.record.summary import summarise_step
+from rtgauge.record.windows import Windows
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 
@@ -35,7 +38,7 @@ class Thread:
     marks: list[Mark] = field(default_factory=list[Mark])
 
 
-def watched(*threads: Thread, marks: tuple[Mark, ...] = (), text: str) -> Verdict:
+def step_of(*threads: Thread, marks: tuple[Mark, ...] = ()) -> tuple[Step, Windows]:
     rows, infos, results, all_marks = [], [], [], list(marks)
     for number, thread in enumerate(threads):
         figures = {
@@ -70,7 +73,11 @@ def watched(*threads: Thread, marks: tuple[Mark, ...] = (), text: str) -> Verdic
         load=LoadReport(name="idle"), series=summarise_step(windows, infos).series, total=None,
         outliers=[], marks=all_marks, results=results,
     )  # fmt: skip
-    return judge(parse_requirement(text), step, windows)
+    return step, windows
+
+
+def watched(*threads: Thread, marks: tuple[Mark, ...] = (), text: str) -> Verdict:
+    return judge(parse_requirement(text), *step_of(*threads, marks=marks))
 
 
 def test_a_thread_that_keeps_its_bound_holds() -> None:
@@ -163,3 +170,9 @@ def test_a_poller_is_judged_by_its_gaps() -> None:
     judged = watched(poller, text="latency<=1ms hardness=99%")
     assert judged.word == CANNOT_TELL
     assert "gap<=" in judged.next
+
+
+def test_steps_with_other_definitions_are_not_compared() -> None:
+    now, before = (step_of(Thread(values={"definitions": version}))[0] for version in (2, 1))
+    with pytest.raises(InputError, match="version of what a release is"):
+        check_comparable([("now", now), ("before", before)])

@@ -22,6 +22,7 @@ from rtgauge.record.model import SEGMENT, Distribution, SeriesSummary, Severity,
 from rtgauge.record.parameters import LIMITS
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import distribution, filled_distribution
+from rtgauge.record.watched_loop import definitions_of
 from rtgauge.record.windows import UNKNOWN, Histogram, Integers, Merged, Windows, add_bins, merge
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration
@@ -474,6 +475,7 @@ def _measured(step: Step) -> dict[str, str]:
         "quantity": "none" if total is None else total.metric,
         "unit": "none" if total is None else total.unit,
         "interval": format_duration(interval) if isinstance(interval, int) else "unknown",
+        "version of what a release is": str(definitions_of(step)),
     }
 
 

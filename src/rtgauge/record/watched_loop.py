@@ -162,3 +162,11 @@ def loops_of(step: Step) -> list[WatchedLoop]:
         for result in step.results
         if result.name == "thread" and result.values.get("definitions") == DEFINITIONS
     ]
+
+
+def definitions_of(step: Step) -> int | None:
+    """Return the version of the definitions of release, start and end; None for other probes than `watch`."""
+    if step.key.probe != "watch":
+        return None
+    versions = [result.values.get("definitions") for result in step.results if result.name == "thread"]
+    return next((version for version in versions if isinstance(version, int)), 1)

@@ -16,6 +16,7 @@ from rtgauge.record.labels import LABELS, Labels, read_labels
 from rtgauge.record.model import Distribution, SeriesSummary, Step
 from rtgauge.record.reader import Record, described_in
 from rtgauge.record.record_folder import RecordFolder
+from rtgauge.record.watched_loop import definitions_of
 from rtgauge.store.tables import FIGURES
 from rtgauge.system.hardware import SHARED
 
@@ -188,6 +189,8 @@ def series_of(step: Step, summary: SeriesSummary, *, whole: bool) -> Row:
         for name, value in key.parameters.values.items()
         if value is not None and name not in NOT_OF_THE_SERIES
     }
+    if (definitions := definitions_of(step)) is not None and definitions > 1:
+        parameters["definitions"] = definitions  # values by other definitions are another series
     labels = {} if whole else dict(summary.labels)
     parts = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
     name = f"{key.probe}/{summary.metric}/{key.load}/{key.deployment}"
