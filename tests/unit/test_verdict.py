@@ -398,7 +398,10 @@ def test_a_run_that_left_a_load_out_cannot_tell_where_the_rest_holds(tmp_path):
         "load network was not available (iperf3 is not installed); without it: all 2 loads hold; "
         "nearest to the bound: "
     )
-    assert verdicts[0].next == "apt-get install iperf3; or judge without it: --allow-left-out"
+    assert (
+        verdicts[0].next
+        == "apt-get install iperf3, then run this again; or judge without it: --allow-left-out"
+    )
     assert exit_status(verdicts, record.steps) == 4
     marginal = make(tmp_path / "marginal", *steps_of(60_000, 190_000))
     marginal.run.left_out = [NETWORK]

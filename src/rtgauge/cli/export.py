@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rtgauge.cli import completion
 from rtgauge.cli.options import AllowLeftOut, Require
 from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def export(
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="A record's folder.")],
+    record: Annotated[
+        Path, typer.Argument(metavar="RECORD", autocompletion=completion.records, help="A record's folder.")
+    ],
     form: Annotated[
         str,
         typer.Option(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.cli import completion
 from rtgauge.errors import InputError
 from rtgauge.record.marks import KIND_OF_NAME
 from rtgauge.suggest import nearest
@@ -14,7 +15,13 @@ from rtgauge.suggest import nearest
 
 def marks(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these marks.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            autocompletion=completion.marks,
+            help="Only these marks.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Explain marks: what each one means, and what to do about it.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import typer
 
+from rtgauge.cli import completion
 from rtgauge.errors import InputError
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percent
 
@@ -33,6 +34,7 @@ RecordArgument = Annotated[
     Path,
     typer.Argument(
         metavar="RECORD",
+        autocompletion=completion.records,
         help="A record: its folder, its name in rtgauge-runs as `rtgauge list` prints it, or latest.",
     ),
 ]
@@ -172,7 +174,12 @@ class Measured:
         str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s.")
     ] = None
     load: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu.")
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            autocompletion=completion.loads,
+            help="Loads to use instead of the plan's, e.g. idle,cpu.",
+        ),
     ] = None
     settings: SettingsOption = None
     seed: Annotated[
@@ -283,6 +290,7 @@ class ComparedSides:
         list[Path] | None,
         typer.Argument(
             metavar="RECORD",
+            autocompletion=completion.records,
             help="Record folders, or latest; one record is enough if it has several loads or deployments.",
         ),
     ] = None

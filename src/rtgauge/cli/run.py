@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rtgauge.cli import completion
 from rtgauge.cli.live import Live, LiveAt, listening, where_live
 from rtgauge.cli.options import (
     LONGEST_WAIT_NS,
@@ -65,7 +66,11 @@ class OverPlan:
     ] = None
     load: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Loads to use instead of the plan's, e.g. idle,cpu,network."),
+        typer.Option(
+            metavar="NAMES",
+            autocompletion=completion.loads,
+            help="Loads to use instead of the plan's, e.g. idle,cpu,network.",
+        ),
     ] = None
     deployment: Annotated[
         str | None,
@@ -308,7 +313,9 @@ def run(
     plan: Annotated[
         str,
         typer.Argument(
-            metavar="PLAN", help="A preset or a study (see above), or a TOML file; with --resume, a record."
+            metavar="PLAN",
+            autocompletion=completion.plans,
+            help="A preset or a study (see above), or a TOML file; with --resume, a record.",
         ),
     ] = DEFAULT_PLAN,
     over: OverPlan,

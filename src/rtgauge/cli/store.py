@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import BaseModel
 
+from rtgauge.cli import completion
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError, RecordError, RtgaugeError
 from rtgauge.units import format_count, format_duration, plural
@@ -95,7 +96,11 @@ def _said(commit: str | None, labels: list[str] | None, machines: list[str] | No
 def add(
     records: Annotated[
         list[Path],
-        typer.Argument(metavar="RECORD", help="Records, latest, or a folder: every record in it."),
+        typer.Argument(
+            metavar="RECORD",
+            autocompletion=completion.records,
+            help="Records, latest, or a folder: every record in it.",
+        ),
     ],
     store: StorePath = DEFAULT,
     commit: Annotated[str | None, typer.Option(metavar="ID", help="Commit that was tested.")] = None,

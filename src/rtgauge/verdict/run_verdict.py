@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -32,6 +33,8 @@ from rtgauge.verdict.worst import ORDER, worst
 
 MOST_LEFT_OUT = 3
 """How many left-out parts of the plan are named."""
+INSTALL = re.compile(r"apt-get install ([a-z0-9.+ -]+)")
+"""The remedy of a load whose programs are missing."""
 _OTHERS = {
     VerdictWord.HOLDS: "hold",
     VerdictWord.MARGINAL: "marginal",
@@ -241,12 +244,24 @@ def _with_left_out(whole: Verdict, run: Run) -> Verdict:
     evidence = {**whole.evidence, "left_out": missing, "left_out_allowed": run.allow_left_out}
     if run.allow_left_out or whole.word in {VerdictWord.FAILS, VerdictWord.CANNOT_TELL}:
         return whole.model_copy(update={"reason": f"{whole.reason}; {words}", "evidence": evidence})
-    remedy = run.left_out[0].remedy if run.left_out else "measure the rest with: rtgauge run --resume"
-    following = f"{remedy}; or judge without it: --allow-left-out"
+    following = f"{_remedy(run)}; or judge without it: --allow-left-out"
     reason = f"{words}; without it: {whole.reason}"
     return whole.model_copy(
         update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": following, "evidence": evidence}
     )
+
+
+def _remedy(run: Run) -> str | None:
+    """Return what to do about the parts left out: one command with all missing packages, or else the remedy
+    of the first part.
+    """
+    if not run.left_out:
+        return "measure the rest with: rtgauge run --resume"
+    found = [match for item in run.left_out if (match := INSTALL.fullmatch(item.remedy or ""))]
+    if not found or INSTALL.fullmatch(run.left_out[0].remedy or "") is None:
+        return run.left_out[0].remedy
+    packages = dict.fromkeys(package for match in found for package in match[1].split())
+    return f"apt-get install {' '.join(packages)}, then run this again"
 
 
 def measuring_command(requirement: Requirement) -> str:
