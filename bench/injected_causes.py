@@ -70,6 +70,7 @@ PR_SET_TIMERSLACK = 29
 LONGEST_LEAVE_NS = 50_000
 """From a program's last reading of the clock, or the end of its sleep, until it may be throttled."""
 PTRACE_CONT, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 7, 0x4206, 0x4207, 0x40000000
+PRIO_INHERIT = 1
 FILES = 15_000
 SOCKETS = 2_000
 TIMERS = 6_000
@@ -509,12 +510,13 @@ def producer() -> Callable[[int], None]:
 class Mutex:
     """A mutex of glibc in memory that processes share."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, inherits: bool = False) -> None:
         self._memory = mmap.mmap(-1, mmap.PAGESIZE)
         self._address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(self._memory)))
         attributes = ctypes.create_string_buffer(16)
         LIBC.pthread_mutexattr_init(attributes)
         LIBC.pthread_mutexattr_setpshared(attributes, 1)
+        LIBC.pthread_mutexattr_setprotocol(attributes, PRIO_INHERIT if inherits else 0)
         LIBC.pthread_mutex_init(self._address, attributes)
 
     def __enter__(self) -> None:
@@ -524,15 +526,44 @@ class Mutex:
         LIBC.pthread_mutex_unlock(self._address)
 
 
-def lock() -> Callable[[int], None]:
+def lock(*, inherits: bool = False) -> Callable[[int], None]:
     """A task of a lower priority on another CPU holds the program's lock while it computes."""
-    mutex = Mutex()
+    mutex = Mutex(inherits=inherits)
 
     def own() -> None:
         become("cause-owner", LOWER, OTHER_CPU)
         for _ in pauses():
             with mutex:
                 begin, _ = compute(size_ns() + 1_000_000)
+                end = now_ns()
+            tell(begin, end)
+
+    beside(own)
+
+    def work(_number: int) -> None:
+        with mutex:
+            compute(WORK_NS)
+
+    return work
+
+
+def lock_that_inherits() -> Callable[[int], None]:
+    """The same, but the lock has priority inheritance, so the kernel lets the program spin."""
+    return lock(inherits=True)
+
+
+def lock_in_disk() -> Callable[[int], None]:
+    """The lock's owner writes to a disk with the lock."""
+    mutex = Mutex()
+    file = os.open(FOLDER / "data", os.O_RDWR | os.O_CREAT)
+
+    def own() -> None:
+        become("cause-owner", LOWER, OTHER_CPU)
+        for _ in pauses():
+            os.pwrite(file, b"x" * 100_000, 0)
+            with mutex:
+                begin = now_ns()
+                os.fdatasync(file)
                 end = now_ns()
             tell(begin, end)
 
@@ -621,6 +652,56 @@ def faults() -> Callable[[int], None]:
     return work
 
 
+def copies() -> Callable[[int], None]:
+    """It writes to memory that a child has got from it by fork."""
+    pages = 1_000
+    memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    of_pages = memoryview(memory)[:: mmap.PAGESIZE]
+    of_pages[:] = b"\1" * pages
+    child = 0
+
+    def work(number: int) -> None:
+        nonlocal child
+        if number % 24 == 0:
+            child = os.fork()
+            if not child:
+                os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                signal.pause()
+        elif number % 24 == 8:
+            begin = now_ns()
+            of_pages[:] = b"\2" * pages
+            tell(begin, now_ns())
+            compute(50_000)
+        elif number % 24 == 16:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    return work
+
+
+def faults_and_work() -> Callable[[int], None]:
+    """It works for much longer than the page faults between which it works take."""
+    pages = 50
+    memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+
+    def work(number: int) -> None:
+        if number % 12 == 0:
+            begin = now_ns()
+            for page in range(0, pages * mmap.PAGESIZE, mmap.PAGESIZE):
+                memory[page] = 1
+                end = now_ns() + 16_000
+                while now_ns() < end:
+                    pass
+            tell(begin, now_ns())
+        elif number % 12 == 6:
+            memory.madvise(mmap.MADV_DONTNEED)
+
+    return work
+
+
 def disk() -> Callable[[int], None]:
     """It waits for the disk."""
     file = os.open(FOLDER / "data", os.O_RDWR | os.O_CREAT)
@@ -695,8 +776,8 @@ class Cause:
 OWN = ("own work",)
 OWN_OR_FAULT = {*OWN, "page fault or own work"}
 """As the ranking has it."""
-QUOTA_DOUBT = "was throttled"
-"""In the doubt that says how much of a latency is called the quota's and may be something else."""
+SIZE_DOUBTS = ("was throttled", "the end of a page fault", "the host of this virtual machine")
+"""Words of the doubts that say how much of a latency may be something else."""
 UNKNOWN = {"unattributed", "one or the other", "page fault or own work"}
 """Kinds of parts that are a doubt by their name."""
 SLEEPS = (
@@ -761,6 +842,20 @@ CAUSES = (
         runs=5,
     ),
     Cause(
+        "lock with inheritance, owner on another CPU",
+        r"spin for a lock of cause-owner|cause-owner with the lock",
+        within=lock_that_inherits,
+        inside=SLEEPS,
+        options=("--threads", "victim"),
+    ),
+    Cause(
+        "lock whose owner is in fdatasync",
+        r"cause-owner asleep in fdatasync with the lock",
+        within=lock_in_disk,
+        inside=SLEEPS,
+        options=("--threads", "victim"),
+    ),
+    Cause(
         "priority inversion, third task",
         r"\bcause-third\b",
         within=inversion,
@@ -775,6 +870,13 @@ CAUSES = (
         options=("--threads", "victim"),
     ),
     Cause("page faults", r"page fault", within=faults, inside=OWN),
+    Cause("copies on write", r"copy on write", within=copies, inside=OWN),
+    Cause(
+        "own work between page faults",
+        r"thread victim itself",
+        within=faults_and_work,
+        inside=("page fault", "page fault or own work"),
+    ),
     Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
     Cause("its own long work", r"thread victim itself", within=own_work, inside=("page fault",)),
     Cause("hog next to the program's children", r"\bcause-hog\b", hog, program=children),
@@ -817,7 +919,7 @@ class Row:
     @property
     def is_wrong(self) -> bool:
         """Whether it is wrong without a doubt by more than the larger of 5 us and 1 %."""
-        return self.is_off and not any(QUOTA_DOUBT in doubt for doubt in self.doubts)
+        return self.is_off and not any(words in doubt for doubt in self.doubts for words in SIZE_DOUBTS)
 
     @property
     def is_off(self) -> bool:
