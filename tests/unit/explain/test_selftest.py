@@ -22,6 +22,7 @@ from rtgauge.explain.analysis.selftest import (
     Injected,
     KindResult,
     SelfTest,
+    end_known,
     injected_stalls,
     judge_stall,
     self_test,
@@ -146,7 +147,12 @@ def kind_of(*, injected: int = 73, named: int = 73, sizes_right: int = 73, busy:
 def test_each_kind_must_come_be_named_and_be_sized() -> None:
     right = kind_of()
     assert SelfTest([right], 0).passed
-    for wrong in (kind_of(injected=0, named=0, sizes_right=0), kind_of(named=0), kind_of(sizes_right=36)):
+    for wrong in (
+        kind_of(injected=0, named=0, sizes_right=0),
+        kind_of(named=0),
+        kind_of(sizes_right=36),
+        replace(right, ends=100, ends_right=3),
+    ):
         result = SelfTest([right, wrong], 0)
         assert (result.passed, result.too_busy) == (False, False)
     never = SelfTest([right, replace(kind_of(injected=0, named=0, sizes_right=0), kind="throttle")], 0)
@@ -189,6 +195,16 @@ def test_an_invalid_step_and_what_was_not_kept_are_part_of_the_result(
     assert result is not None
     assert result.invalid == {"hog": "clock-changed: tsc to hpet"}
     assert result.kinds[0].busy == "3 latencies were not kept"
+
+
+def test_the_end_of_a_watched_cycle_must_be_known() -> None:
+    wake = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
+    unseen = explain(wake.moment(40), Symbols((), ()))  # no switch to the thread that was measured
+    assert not end_known(unseen, [])
+    assert end_known(explained(500), [])
+    own = replace(stall("catch-up", 10, 440), after_ns=20_000)
+    assert not end_known(explained(500), [own])
+    assert end_known(explained(500), [replace(own, after_ns=60_000)])
 
 
 @pytest.mark.parametrize(("off_us", "right"), [(0, True), (25, True), (40, False), (-4, True)])

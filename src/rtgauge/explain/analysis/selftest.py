@@ -18,6 +18,7 @@ from rtgauge.explain.analysis.culprits import explained_steps, general
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
+from rtgauge.probe.registry import probe_of
 from rtgauge.record.marks import MarkKind, is_doubt
 from rtgauge.record.model import Severity, Step
 from rtgauge.record.reader import Record
@@ -107,7 +108,9 @@ class KindResult:
     """The results of all stalls of one kind. The sizes are None if no stall was named correctly, and the
     unattributed time is None if no stall was found.
 
-    `busy`: why the machine may have been too busy for a right result; empty if it was not.
+    `busy`: why the machine may have been too busy for a right result; empty if it was not. `ends`,
+    `ends_right`: how many latencies and responses of a watched program were explained, and for how many of
+    them the explanation knows what the thread did at the end; 0 if no program was watched.
     """
 
     kind: str
@@ -120,17 +123,20 @@ class KindResult:
     unattributed_median_ns: int | None
     answers: dict[str, int]
     busy: str = ""
+    ends: int = 0
+    ends_right: int = 0
 
     @property
     def is_right(self) -> bool:
-        """Whether stalls came, all were found, 95 % are named, 95 % of these have the right size, and the
-        median unattributed time is at most 5 us.
+        """Whether stalls came, all were found, 95 % are named, 95 % of these have the right size, the median
+        unattributed time is at most 5 us, and 95 % of the ends of a watched program's cycles are known.
         """
         return (
             0 < self.injected == self.found
             and self.named >= NAMED_GOAL * self.injected
             and self.sizes_right >= SIZED_GOAL * self.named
             and (self.unattributed_median_ns or 0) <= UNATTRIBUTED_GOAL_NS
+            and self.ends_right >= NAMED_GOAL * self.ends
         )
 
 
@@ -202,6 +208,7 @@ def self_test(record: Record) -> SelfTest | None:
     judged: dict[str, list[JudgedStall]] = {}
     own: dict[str, int] = defaultdict(int)
     busy: dict[str, list[str]] = defaultdict(list)
+    ends: dict[str, list[bool]] = defaultdict(list)
     outside = record.folder.file(OUTSIDE_LOG)
     all_steps = record.folder.has(OUTSIDE_LOG)
     steps = [step for step in record.steps if all_steps or stall_kind(step) is not None]
@@ -236,6 +243,8 @@ def self_test(record: Record) -> SelfTest | None:
             not any(_overlap(known, stall) for stall in stalls) for known in explained.explanations
         )
         busy[kind] += _busy(explained.step)
+        if probe_of(explained.step).watches:
+            ends[kind] += [end_known(known, stalls) for known in explained.explanations]
     not_tried = {
         missing.what.partition(LOAD)[2].partition(" ")[0]: missing.reason
         for missing in record.run.left_out
@@ -247,9 +256,31 @@ def self_test(record: Record) -> SelfTest | None:
         if own[kind] > OWN_SHARE * max(len(stalls), 1):
             busy[kind].append(f"it had {own[kind]} latencies of its own")
     results = [
-        _result(kind, judged.get(kind, []), "; ".join(busy[kind])) for kind in dict.fromkeys(kinds.values())
+        _result(kind, judged.get(kind, []), "; ".join(busy[kind]), ends[kind])
+        for kind in dict.fromkeys(kinds.values())
     ]
     return SelfTest(results, sum(own.values()), not_tried, invalid)
+
+
+def end_known(known: Explanation, stalls: Sequence[Injected]) -> bool:
+    """Return whether the explanation knows what the thread did at the end of a latency or response, and
+    whether a response with a whole stall by the program itself ends when the program went to sleep.
+    """
+    end_ns = known.moment.end_ns
+    unknown = sum(
+        end - start
+        for part in known.parts
+        if part.culprit.kind in {Kind.EITHER, Kind.UNATTRIBUTED}
+        for start, end, _ in part.spans
+        if end == end_ns
+    )
+    own = [
+        stall
+        for stall in stalls
+        if stall.after_ns and known.moment.release_ns <= stall.start_ns < stall.end_ns <= end_ns
+    ]
+    late_ns = max((end_ns - stall.end_ns - stall.after_ns for stall in own), default=0)
+    return unknown <= LEAST_SIZE_NS and late_ns <= LEAST_SIZE_NS
 
 
 def _busy(step: Step) -> list[str]:
@@ -312,7 +343,7 @@ def _middle(values: list[int], share: float) -> int | None:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
 
 
-def _result(kind: str, stalls: list[JudgedStall], busy: str) -> KindResult:
+def _result(kind: str, stalls: list[JudgedStall], busy: str, ends: list[bool]) -> KindResult:
     found = [stall for stall in stalls if stall.answer is not None]
     right = [stall for stall in found if stall.named]
     answers = ("not found" if stall.answer is None else culprit_name(stall.answer) for stall in stalls)
@@ -328,4 +359,6 @@ def _result(kind: str, stalls: list[JudgedStall], busy: str) -> KindResult:
         unattributed_median_ns=_middle([stall.unattributed_ns for stall in found], 0.5),
         answers=dict(Counter(answers).most_common()),
         busy=busy,
+        ends=len(ends),
+        ends_right=sum(ends),
     )

@@ -86,6 +86,12 @@ def selftest_grid(result: SelfTest) -> Table:
             "Of each kind, all stalls should be found, 95 % named correctly, and 95 % of these have the "
             "right size; the median unattributed time should be at most 5 us."
         ),
+        *(
+            f"{kind.kind}: the end is known for {kind.ends_right} of {kind.ends} latencies and responses of "
+            f"the watched program."
+            for kind in result.kinds
+            if kind.ends
+        ),
         *(f"{kind} was not tried: {reason}." for kind, reason in result.not_tried.items()),
     ]
     return Table("Injected stalls", COLUMNS, [_row(kind) for kind in result.kinds], notes)
