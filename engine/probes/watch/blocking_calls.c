@@ -315,6 +315,19 @@ enum lock_kind blocking_call_lock(const struct blocking_call *call)
 		       : NO_LOCK;
 }
 
+int64_t blocking_call_rounds_ns(const struct blocking_call *call)
+{
+	bool whole_ms =
+		has_name(call, "epoll_wait") || has_name(call, "epoll_pwait") || has_name(call, "poll");
+
+	return whole_ms ? 1000000 : 0;
+}
+
+bool blocking_call_is_futex(const struct blocking_call *call)
+{
+	return has_name(call, "futex");
+}
+
 bool blocking_call_waits_for_any(const struct blocking_call *call)
 {
 	const struct known_call *known = find(call);

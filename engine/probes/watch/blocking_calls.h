@@ -60,6 +60,12 @@ enum lock_kind { NO_LOCK, LOCK_PLAIN, LOCK_INHERITS };
    (futex(2)). */
 enum lock_kind blocking_call_lock(const struct blocking_call *call);
 
+/* Returns by how much (ns) the call rounds its time-out up. */
+int64_t blocking_call_rounds_ns(const struct blocking_call *call);
+
+/* Returns whether the call waits on a futex. A program may take another one each time. */
+bool blocking_call_is_futex(const struct blocking_call *call);
+
 /* Returns whether any of several objects, or a signal, can end the call: so can a timer that was armed
  * before. */
 bool blocking_call_waits_for_any(const struct blocking_call *call);

@@ -12,15 +12,16 @@
 #define PLACE_SHARE 5	     /* each place has at least 1/PLACE_SHARE of the waits */
 #define LEAST_WAITS 2
 #define LEAST_SHARED 16
-#define TWIN_SHARE 0.6	 /* ... or that another wait of the same period has */
-#define POINTS_SHARE 0.8 /* of the points of a grid that a call shares with other times */
-#define PASSED_NS 5000	 /* a sleep for no time */
-#define PAUSE_NS 2000.0	 /* sleeps for a fixed time differ by less */
+#define ROUNDED_SHARE 0.95 /* of the expiries of a call that rounds its time-out */
+#define TWIN_SHARE 0.6	   /* ... or that another wait of the same period has */
+#define POINTS_SHARE 0.8   /* of the points of a grid that a call shares with other times */
+#define PASSED_NS 5000	   /* a sleep for no time */
+#define PAUSE_NS 2000.0	   /* sleeps for a fixed time differ by less */
 
 bool cycle_waits_at(const struct cycle_candidate *candidate, const struct wait *wait)
 {
 	return candidate->call.number == wait->call.number && candidate->call.table == wait->call.table &&
-	       candidate->object == blocking_call_object(&wait->call) &&
+	       (candidate->any_object || candidate->object == blocking_call_object(&wait->call)) &&
 	       (!candidate->place || candidate->place == blocking_call_place(&wait->call));
 }
 
@@ -411,6 +412,77 @@ static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns
 	return true;
 }
 
+/* A call that rounds its time-out up to whole milliseconds waits for points of a grid, or up to 1 ms longer.
+ * Returns whether the expiries lie so on a grid with this period. */
+static bool find_rounded_grid(struct cycle_candidate *candidate, double wanted_ns, const struct wait *waits,
+			      size_t count, const struct room *room)
+{
+	size_t found = read_releases(candidate, waits, count, false, room), most = 0, at = 0;
+	int64_t rounds_ns = blocking_call_rounds_ns(&candidate->call);
+	double width_ns = (double)(rounds_ns + grid_tolerance_ns(wanted_ns));
+
+	if (candidate->source != SOURCE_TIME_OUT || !rounds_ns || wanted_ns < 2 * width_ns ||
+	    found < LEAST_SHARED)
+		return false;
+	for (size_t i = 0; i < found; i++)
+		room->values[i] = fmod((double)(room->times_ns[i] - room->times_ns[0]), wanted_ns);
+	qsort(room->values, found, sizeof(*room->values), by_length);
+	for (size_t i = 0; i < found; i++) {
+		size_t cluster = in_cluster(room->values, found, i, wanted_ns, width_ns);
+
+		if (cluster > most) {
+			most = cluster;
+			at = i;
+		}
+	}
+	if ((double)most < ROUNDED_SHARE * (double)found)
+		return false;
+	candidate->kind = CYCLE_PERIODIC;
+	candidate->anew = false;
+	candidate->rounded_ns = rounds_ns;
+	candidate->grid = (struct grid){
+		.origin_ns = room->times_ns[0] + (int64_t)room->values[at],
+		.period_ns = wanted_ns,
+	};
+	return true;
+}
+
+/* Some programs take another futex for each wait: together their time-outs may lie on one grid. */
+static void join_futexes(struct cycle_choice *choice, const struct wait *waits, size_t count,
+			 const struct room *room)
+{
+	struct cycle_candidate joint = {.any_object = true, .source = SOURCE_TIME_OUT};
+	size_t kept = 0;
+	int parts = 0;
+
+	for (size_t i = 0; i < choice->count; i++) {
+		const struct cycle_candidate *part = &choice->candidates[i];
+
+		if (part->source != SOURCE_TIME_OUT || !blocking_call_is_futex(&part->call))
+			continue;
+		if (part->kind == CYCLE_PERIODIC && !part->anew && part->count * 2 > count)
+			return;
+		joint.call = part->call;
+		joint.count += part->count;
+		joint.slept_ns += part->slept_ns;
+		joint.wall |= part->wall;
+		parts++;
+	}
+	if (parts < 2)
+		return;
+	find_kind(&joint, waits, count, room);
+	if (joint.kind != CYCLE_PERIODIC || joint.anew)
+		return;
+	for (size_t i = 0; i < choice->count; i++) {
+		const struct cycle_candidate *part = &choice->candidates[i];
+
+		if (part->source != SOURCE_TIME_OUT || !blocking_call_is_futex(&part->call))
+			choice->candidates[kept++] = *part;
+	}
+	choice->candidates[kept++] = joint;
+	choice->count = kept;
+}
+
 typedef bool (*criterion)(const struct cycle_candidate *candidate, const struct cycle_wish *wish);
 
 static bool is_wished(const struct cycle_candidate *candidate, const struct cycle_wish *wish)
@@ -476,10 +548,12 @@ bool cycle_choose(const struct wait *waits, size_t count, const struct cycle_wis
 			leave_out_pause(&choice->candidates[i], waits, count, &room);
 			split_by_place(choice, i, waits, count, &room);
 		}
+		join_futexes(choice, waits, count, &room);
 		for (size_t i = 0; wish->period_ns && i < choice->count; i++) {
 			struct cycle_candidate *candidate = &choice->candidates[i];
 
-			if (!has_wished_grid(candidate, wish) || candidate->anew)
+			if ((!has_wished_grid(candidate, wish) || candidate->anew) &&
+			    !find_rounded_grid(candidate, (double)wish->period_ns, waits, count, &room))
 				find_shared_grid(candidate, (double)wish->period_ns, waits, count, &room);
 		}
 		if (find_by(choice, wish, is_wished)) {

@@ -40,6 +40,8 @@ struct cycle_candidate {
 	int64_t slept_ns;	  /* in these waits */
 	bool lock, storage, wall; /* a lock; a disk or memory; on the wall clock */
 	bool twin;		  /* another wait in the same call has a grid of the same period */
+	int64_t rounded_ns;	  /* by how much its expiries may lie after the points of its grid */
+	bool any_object;	  /* whatever futex it waits on */
 	bool shared;		  /* the call also waits for other times, which are not on the grid */
 	bool anew;		  /* the grid sometimes begins anew, at another time */
 };

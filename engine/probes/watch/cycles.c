@@ -85,6 +85,15 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 	double steps = round(from_ns / grid->period_ns);
 
 	*error_ns = from_ns - steps * grid->period_ns;
+	if (cycles->model.rounded_ns) { /* it lies after its point */
+		steps = floor((from_ns + tolerance_ns) / grid->period_ns);
+		*error_ns = from_ns - steps * grid->period_ns;
+		if (*error_ns <= tolerance_ns + (double)cycles->model.rounded_ns) {
+			cycles->off_grid_in_row = 0;
+			*error_ns = *error_ns < 0 ? *error_ns : 0;
+			return steps;
+		}
+	}
 	if (fabs(*error_ns) <= tolerance_ns) {
 		cycles->off_grid_in_row = 0;
 		return steps;

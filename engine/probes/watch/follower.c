@@ -407,6 +407,16 @@ static void write_present(const struct follower *f, struct json *j)
 		json_int(j, "ended_ns", f->ended_ns);
 }
 
+/* The period of the grid; without a grid, the mean time from one start to the next. */
+static int64_t period_ns(const struct follower *f)
+{
+	const struct moments *starts = &f->series[PERIOD].total;
+
+	if (f->cycles.model.kind == CYCLE_PERIODIC || !starts->count)
+		return (int64_t)cycles_period_ns(&f->cycles);
+	return starts->sum_ns / starts->count;
+}
+
 static void write_thread(const struct follower *f, struct json *j)
 {
 	static const char *const policies[] = {"other", "fifo", "rr",	    "batch",
@@ -424,7 +434,7 @@ static void write_thread(const struct follower *f, struct json *j)
 	json_str(j, "kind", kind_of(f));
 	if (f->cycles.chosen) {
 		write_call(&f->cycles.model, j);
-		json_int(j, "period_ns", (int64_t)cycles_period_ns(&f->cycles));
+		json_int(j, "period_ns", period_ns(f));
 	}
 	json_bool(j, "unclear", f->cycles.choice.unclear);
 	json_int(j, "changes", f->cycles.changes);

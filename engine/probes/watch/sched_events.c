@@ -298,7 +298,7 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 		return;
 	events->taken_bytes += (int64_t)len;
 	if (events->count == PENDING_MAX) {
-		events->reader.dropped = true;
+		events->overflowed = true;
 		return;
 	}
 	*event = (struct sched_event){.time_ns = time_ns, .cpu = cpu, .kind = record ? kind : SCHED_LOST};
@@ -348,7 +348,7 @@ static void keep_rest(struct sched_events *events, size_t *next, const size_t *e
 		count += ends[i] - next[i];
 	rest = count ? malloc(count * sizeof(*rest)) : NULL;
 	if (count && !rest) {
-		events->reader.dropped = true;
+		events->overflowed = true;
 		count = 0;
 	}
 	for (size_t i = 0; i < count && (event = oldest(events, next, ends, &run)); i++) {
@@ -364,7 +364,7 @@ static void keep_rest(struct sched_events *events, size_t *next, const size_t *e
 }
 
 void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
-		       void *user, bool last, bool *dropped)
+		       void *user, bool last)
 {
 	int64_t until_ns = last ? INT64_MAX : clock_now_ns(CLOCK_MONOTONIC);
 	static size_t next[TRACE_CPUS_MAX + 2], ends[TRACE_CPUS_MAX + 2];
@@ -382,8 +382,6 @@ void sched_events_take(struct sched_events *events, void (*take)(void *user, con
 		next[run]++;
 	}
 	keep_rest(events, next, ends);
-	*dropped |= events->reader.dropped;
-	events->reader.dropped = false;
 }
 
 void sched_events_switch(const struct sched_events *events, bool on)

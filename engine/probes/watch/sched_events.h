@@ -65,7 +65,8 @@ struct sched_events {
 	size_t count, runs[TRACE_CPUS_MAX + 2], run_count;
 	int run_cpu;
 	int64_t reached_ns[TRACE_CPUS_MAX]; /* time of the last event of each CPU */
-	int64_t taken_bytes;		    /* of all records, to size the buffers */
+	bool overflowed;     /* events were lost because there was no room for them; the user resets it */
+	int64_t taken_bytes; /* of all records, to size the buffers */
 	struct clock_offsets offsets;
 	uint64_t wakes; /* address of hrtimer_wakeup; 0: unknown */
 	int set_fd;	/* becomes readable when the wall clock is set; -1: none */
@@ -89,12 +90,10 @@ void sched_events_add(const struct sched_events *events, const pid_t *tids, int 
 /* Returns whether system calls are recorded. Not every kernel can do this. */
 bool sched_events_have_calls(const struct sched_events *events);
 
-/*
- * Passes on events since the last call, in time order. Events younger than the call wait for the next call
- * (last: passes on all). *dropped: whether the kernel dropped events before some of them.
- */
+/* Passes on events since the last call, in time order, and gaps as SCHED_LOST. Events younger than the call
+ * wait for the next call (last: passes on all). */
 void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
-		       void *user, bool last, bool *dropped);
+		       void *user, bool last);
 
 /* Enables or disables recording, which is enabled at the start. */
 void sched_events_switch(const struct sched_events *events, bool on);

@@ -342,7 +342,7 @@ static void take_event(void *user, const struct sched_event *event)
 	if (event->time_ns < state->start_ns)
 		return;
 	if (event->kind == SCHED_LOST) {
-		state->dropped++;
+		state->dropped += event->expiry_ns >= state->phase.from_ns;
 		lose(state, event->time_ns, event->expiry_ns);
 		return;
 	}
@@ -515,14 +515,15 @@ static void end_followers(struct state *state, int64_t now_ns)
 static bool drain(struct harness *h, struct json *j)
 {
 	struct state *state = h->state;
-	bool goes_on = !atomic_load(&harness_shared.stop), lost = false;
-	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), dropped = state->dropped;
+	bool goes_on = !atomic_load(&harness_shared.stop);
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
 	(void)j;
 	take_clock(state);
-	sched_events_take(&state->events, take_event, h, !goes_on, &lost);
-	if (lost && dropped == state->dropped) { /* there was no room for them */
-		state->dropped++;
+	sched_events_take(&state->events, take_event, h, !goes_on);
+	if (state->events.overflowed) { /* there was no room for them */
+		state->events.overflowed = false;
+		state->dropped += now_ns >= state->phase.from_ns;
 		lose(state, state->taken_ns, now_ns);
 	}
 	if (goes_on && watch_cost_turn(&state->cost, now_ns))
