@@ -157,6 +157,15 @@ def test_the_idle_task_leaves_soon_after_its_cpu_has_a_task_to_run() -> None:
     ]
 
 
+@pytest.mark.parametrize(("call", "unsure_us"), [("clock_nanosleep", 10), ("read", 395)])
+def test_a_thread_returns_from_a_wait_soon_after_it_got_the_cpu(call: str, unsure_us: float) -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
+    story = taken_by(story, 1, MEASURED).at(400.3, 1, f"sys_exit_{call}", ret=0)
+    _, found = parts(story, 400)  # `watch` recorded the return a little earlier
+    assert found[Kind.EITHER, "hackbench or the thread itself"] == pytest.approx(unsure_us)
+    assert found.get((Kind.PREEMPTION_OFF, "hackbench"), 0) == pytest.approx(395 - unsure_us, abs=0.01)
+
+
 def test_a_task_that_another_cpu_wakes_did_not_run_before() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(300, 0, target=1)
     story = taken_by(story, 1, MEASURED).at(310, 1, "page_fault_user", address=4096)

@@ -19,6 +19,15 @@ interrupt would be an event.
 """
 
 
+LONGEST_RETURN_NS = 10_000
+"""A thread that was woken in one of `WAITS` returns from it within this time after it got the CPU."""
+WAITS = frozenset(
+    f"sys_exit_{call}{suffix}"
+    for call in ("nanosleep", "clock_nanosleep", "futex", "ppoll", "pselect6", "rt_sigtimedwait")
+    for suffix in ("", "_time64")
+)
+
+
 @dataclass(frozen=True)
 class MissedSwitch:
     """A switch of `cpu` from `old` to `new` (pids) that is missing from the trace. It came after `after_ns`,
@@ -92,16 +101,26 @@ def _gaps(cpu: int, events: Sequence[Event], seen: Running | None) -> Iterable[M
 
 
 def _bounded(gap: MissedSwitch, events: Sequence[Event]) -> MissedSwitch:
-    """Return the gap without times at which the new task was not in the CPU's queue yet, or the idle task had
-    already left.
+    """Return the gap without times at which the new task was not in the CPU's queue yet, the idle task had
+    already left, or the new task would have returned from its wait before.
     """
     queued = _queued(gap, events)
     if queued is None:
         return gap
     if queued > gap.after_ns:
-        return replace(gap, after_ns=queued)
-    if gap.old == 0:
-        return replace(gap, until_ns=min(gap.until_ns, gap.after_ns + LONGEST_LEAVING_NS))
+        gap = replace(gap, after_ns=queued)
+    elif gap.old == 0:
+        gap = replace(gap, until_ns=min(gap.until_ns, gap.after_ns + LONGEST_LEAVING_NS))
+    returned = next(
+        (
+            event
+            for event in events
+            if event.pid == gap.new and gap.until_ns <= event.time_ns <= gap.until_ns + LONGEST_RETURN_NS
+        ),
+        None,
+    )
+    if returned is not None and returned.name in WAITS:
+        return replace(gap, after_ns=max(gap.after_ns, gap.until_ns - LONGEST_RETURN_NS))
     return gap
 
 
