@@ -11,6 +11,7 @@ import select
 import shutil
 import subprocess
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -99,7 +100,7 @@ class LocalGuarded:
         program prints nothing for `silence_s`.
         """
         if self._process.stdout is not None:
-            yield from _lines(self._process.stdout.fileno(), silence_s, self._watch.look)
+            yield from _Output(self._process.stdout.fileno(), self._watch.look).lines(silence_s)
 
     def say(self, word: str) -> None:
         """Send one line; do nothing if the program has ended. A signal handler may call this."""
@@ -145,31 +146,42 @@ class LocalGuarded:
             self._stdin.close()
 
 
-def _lines(descriptor: int, silence_s: float | None, look: Callable[[], None]) -> Iterator[bytes]:
-    """Yield a program's output, line by line, until it ends. `look` is called at least every LOOK_EVERY_S.
+class _Output:
+    """A program's standard output."""
 
-    Raises SilentError if the program prints nothing for `silence_s`.
-    """
-    ready = select.poll()
-    ready.register(descriptor, select.POLLIN)
-    rest, heard_s = b"", time.monotonic()
-    while True:
-        look()
-        if not ready.poll(LOOK_EVERY_S * 1000):
-            if silence_s is not None and time.monotonic() - heard_s > silence_s:
-                raise SilentError(f"the program sent nothing for {silence_s:.0f} s, so rtgauge gave up")
-            continue
-        piece = os.read(descriptor, PIPE_BYTES)
-        if not piece:
-            break
-        *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            yield line + b"\n"
-        heard_s = (
-            time.monotonic()
-        )  # after the caller's work, which may start a load before the program continues
-    if rest:
-        yield rest
+    def __init__(self, descriptor: int, look: Callable[[], None] = lambda: None) -> None:
+        """`look` is called at least every LOOK_EVERY_S while the output is read."""
+        self._descriptor = descriptor
+        self._look = look
+        self._rest = b""
+        self._whole: deque[bytes] = deque()
+
+    def lines(self, silence_s: float | None) -> Iterator[bytes]:
+        """Yield the lines that were not read yet, until the output ends.
+
+        Raises SilentError if the program prints nothing for `silence_s`.
+        """
+        ready = select.poll()
+        ready.register(self._descriptor, select.POLLIN)
+        heard_s = time.monotonic()
+        while True:
+            while self._whole:
+                yield self._whole.popleft() + b"\n"
+                heard_s = time.monotonic()  # the caller may start a load before the program continues
+            self._look()
+            if not ready.poll(LOOK_EVERY_S * 1000):
+                if silence_s is not None and time.monotonic() - heard_s > silence_s:
+                    raise SilentError(f"the program sent nothing for {silence_s:.0f} s, so rtgauge gave up")
+                continue
+            piece = os.read(self._descriptor, PIPE_BYTES)
+            if not piece:
+                break
+            *whole, self._rest = (self._rest + piece).split(b"\n")
+            self._whole.extend(whole)
+            heard_s = time.monotonic()
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            yield rest
 
 
 class LocalTarget:
@@ -200,11 +212,7 @@ class LocalTarget:
             raise MeasureError("the engine's guard has no pipes")
         self._keeper.add(self._session.stdin.fileno())
         try:
-            output = self._session.stdout.fileno()
-
-            def lines(silence_s: float) -> Iterator[bytes]:
-                return _lines(output, silence_s, lambda: None)
-
+            lines = _Output(self._session.stdout.fileno()).lines
             wait_until_held(lines, wait_s, self, at_held, engine=str(engine_path()))
         except SilentError:
             self._session.kill()  # it hangs, so it would not end by itself

@@ -61,6 +61,15 @@ def test_a_guard_that_never_answers_is_named(
     )
 
 
+def test_lines_that_a_guard_prints_at_once_are_all_read(
+    engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine("""printf '{"type":"restore"}\\n{"type":"restore"}\\n{"type":"guard"}\\n'; exec cat""")
+    monkeypatch.setattr(guard, "ANSWER_S", 5.0)
+    with LocalTarget("test", "a test") as target:
+        assert len(target.restored_before) == 2
+
+
 def test_a_guard_that_waits_may_be_silent(
     engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
