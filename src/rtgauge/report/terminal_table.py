@@ -16,6 +16,7 @@ from rtgauge.report.text import printable
 
 WIDE = 76
 """A terminal narrower than this gets one space between columns instead of two."""
+WIDEST_DRAWING = 160
 LONGEST_WORD = 24
 """Words longer than this are broken."""
 LEAST_NAME, ENOUGH_NAME = 8, 24
@@ -102,6 +103,11 @@ def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.tabl
         cells = zip(row, table.columns, strict=True)
         made.add_row(*(_text(cell, column, name=not at) for at, (cell, column) in enumerate(cells)))
     return made
+
+
+def drawing_width(console: Console) -> int:
+    """Return the width for a drawing, which also has one in output that is not a terminal."""
+    return min(console.width, WIDEST_DRAWING)
 
 
 def print_text(console: Console, text: str | Text, indent: int = 0, style: str = "") -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rtgauge.report.table import Cell, Column, Table, Tone, numbers
-from rtgauge.report.terminal_table import rich_table
+from rtgauge.report.terminal_table import drawing_width, rich_table
 from rtgauge.report.text import printable
 from rtgauge.schedulability.analysis.analyse import (
     Answer,
@@ -193,7 +193,7 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
     else:
         plain = "utf" not in (console.encoding or "").lower()
         names = [task.name for task in cpu.tasks]
-        for line in timeline_lines(cpu.timeline, names, console.width, plain=plain):
+        for line in timeline_lines(cpu.timeline, names, drawing_width(console), plain=plain):
             console.print(Text(line), soft_wrap=True)
         if any(task.jitter_ns or task.blocking_ns for task in cpu.tasks):
             console.print(Text("The timeline leaves out jitter and blocking."))

@@ -15,7 +15,7 @@ from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Cell, Table, numbers, texts
 from rtgauge.report.tables import thread_table
-from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.terminal_table import drawing_width, print_tables
 from rtgauge.report.text import NONE, printable, whole
 from rtgauge.schedulability.analysis.measured_set import (
     MeasuredSet,
@@ -172,11 +172,11 @@ def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Conso
     if seen is None:
         return []
     plain = "utf" not in (console.encoding or "").lower()
-    drawn = timeline_lines(seen, names, console.width, plain=plain)
+    drawn = timeline_lines(seen, names, drawing_width(console), plain=plain)
     calculated = calculated_timeline(measured, cpu)
     if calculated is None:
         return [f"CPU {cpu}, measured", *drawn]
-    below = timeline_lines(calculated, names, console.width, plain=plain)
+    below = timeline_lines(calculated, names, drawing_width(console), plain=plain)
     # one legend for both
     tail = max(drawn[len(names) :], below[len(names) :], key=lambda lines: len("".join(lines)))
     return [
