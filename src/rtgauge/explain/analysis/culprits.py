@@ -275,6 +275,7 @@ def _rules() -> dict[str, Rule]:
 
 
 INHERIT = "give the lock priority inheritance (PTHREAD_PRIO_INHERIT), or avoid the lock"
+LOWER = "give {} a lower real-time priority than the thread that it delays, or move it to another CPU"
 FAULTS = (
     "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate no "
     "memory in the loop"
@@ -320,17 +321,30 @@ def _of_program(ranked: RankedCulprit) -> str | None:
         return f"shorten what {culprit.name or 'the owner'} does with the lock, or avoid the lock"
     if culprit.kind is not Kind.TASK or culprit.priority is None or culprit.name in KERNEL_THREADS:
         return OF_PROGRAM.get(culprit.kind)
-    if culprit.owner and not ranked.worst.lock_inherits:
-        return INHERIT
+    if culprit.owner:
+        return _for_owner(ranked)
     if culprit.priority >= FAIR:
         return (
             f"give {'the thread that wakes it' if ranked.worst.moment.is_wait else 'the thread'} a "
             "real-time priority (chrt -f)"
         )
-    return (
-        f"give {culprit.name} a lower real-time priority than the thread that it delays, or move it to "
-        f"another CPU"
-    )
+    return LOWER.format(culprit.name)
+
+
+def _for_owner(ranked: RankedCulprit) -> str:
+    """Return the change against a task that delayed a lock's owner. If the owner also sleeps with the lock,
+    it holds the lock for long only because of that. Inheritance helps only against tasks below the waiting
+    thread.
+    """
+    culprit, worst = ranked.culprit, ranked.worst
+    sleeps = [part.culprit for part in worst.parts if part.culprit.kind is Kind.OWNER_ASLEEP]
+    call = next((known.call for known in sleeps if known.name == culprit.owner and known.call), None)
+    if call is not None:
+        return f"release the lock before {culprit.owner} calls {call}"
+    waiter, task = worst.path.priority, culprit.priority
+    if not worst.lock_inherits and (waiter is None or task is None or task > waiter):
+        return INHERIT
+    return LOWER.format(culprit.name)
 
 
 def _wakes(ranked: RankedCulprit) -> bool:
