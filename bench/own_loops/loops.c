@@ -312,7 +312,7 @@ static void loop_two_sleeps(void)
 	}
 }
 
-/* The second sleep is in each fourth cycle. */
+/* The second sleep is after each fourth cycle, for a release of its own. */
 static void loop_two_periods(void)
 {
 	int64_t cycle = 0;
@@ -321,9 +321,9 @@ static void loop_two_periods(void)
 		sleep_until(due_ns);
 		begins(due_ns, RUN);
 		work();
+		ends();
 		if (cycle++ % 4 == 0)
 			sleep_until(due_ns + options.period_ns * 2 / 5);
-		ends();
 	}
 }
 
