@@ -111,10 +111,10 @@ LOOPS = (
     Loop("c++-wait-until", "c++"),
     Loop("rate", unclear=SKIPS),
     Loop("skip", unclear=SKIPS),
-    Loop("timerfd"),
-    Loop("epoll"),
-    Loop("posix-timer"),
-    Loop("setitimer"),
+    Loop("timerfd", unclear=SKIPS),
+    Loop("epoll", unclear=SKIPS),
+    Loop("posix-timer", unclear=SKIPS),
+    Loop("setitimer", unclear=SKIPS),
     Loop("condition"),
     Loop("condition-wall"),
     # the kernel's timer wheel wakes it
@@ -433,7 +433,7 @@ def compare(loop: Loop, rtgauge: str, folder: Path, duration_s: int) -> Row:
         row.within[metric] = within(truth, series, metric, loop)
         if row.within[metric] < WITHIN and compared:
             row.deviations.append(
-                f"{metric} of {row.within[metric]:.1%} within {loop.close_ns / 1000:.0f} us"
+                f"{metric} of {row.within[metric]:.2%} within {loop.close_ns / 1000:.0f} us"
             )
         bound = truth.bound(metric)
         if bound is not None and (loop.knows_releases or metric == "response"):
