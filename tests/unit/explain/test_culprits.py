@@ -9,13 +9,22 @@ import pytest
 
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.culprits import MENDS, general, ranked_culprits, remedy_of, with_names
+from rtgauge.explain.analysis.culprits import (
+    MENDS,
+    general,
+    host_may_have_run,
+    ranked_culprits,
+    remedy_of,
+    with_names,
+)
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
+from rtgauge.record.model import Severity
 from rtgauge.system.rules import read_rules
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, Story
+from tests.unit.records import mark, step
 
 
 def explained(story: Story, latency_us: float) -> Explanation:
@@ -136,12 +145,23 @@ def test_a_timer_of_somebody_else_is_the_tick() -> None:
     assert remedy.rule == "nohz-full"
 
 
-@pytest.mark.parametrize("virtual", [True, False])
-def test_a_quiet_time_in_an_interrupt_of_a_virtual_machine_may_be_the_hosts(virtual: bool) -> None:
-    facts = Facts.model_validate({"machine": {"virtual": virtual}})
-    (doubt,) = with_names(by_irq(1000), facts).doubts or [""]
-    assert ("995.000 us in interrupts have no event" in doubt) is virtual
-    assert not with_names(by_irq(80), facts).doubts
+@pytest.mark.parametrize("host", [True, False])
+def test_a_quiet_time_in_an_interrupt_of_a_virtual_machine_may_be_the_hosts(host: bool) -> None:
+    (doubt,) = with_names(by_irq(1000), Facts(), host=host).doubts or [""]
+    assert ("995.000 us in interrupts have no event" in doubt) is host
+    assert not with_names(by_irq(80), Facts(), host=host).doubts
+
+
+@pytest.mark.parametrize(
+    ("virtual", "before_ns", "marked", "may"),
+    [(True, 5, True, True), (True, 5, False, False), (True, 0, False, True), (False, 0, False, False)],
+)
+def test_a_host_that_counts_steal_did_not_run_in_a_step_without_steal(
+    virtual: bool, before_ns: int, marked: bool, may: bool
+) -> None:
+    facts = Facts.model_validate({"machine": {"virtual": virtual}, "steal_ns_since_boot": before_ns})
+    one, _ = step([5], marks=[mark("steal", Severity.NOTE)] if marked else [])
+    assert host_may_have_run(one, facts) is may
 
 
 def test_steal_that_the_kernel_counted_is_steal_in_an_interrupt_too() -> None:

@@ -25,6 +25,7 @@ from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.facts import Facts
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Step
 from rtgauge.record.moments import MOMENTS, MomentFile
 from rtgauge.record.reader import Record
@@ -93,16 +94,27 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
         if file is not None:
             explanations, symbols = _explanations(file)
             facts, watched = record.system(step.key.targets.get("self", "local")), probe_of(step).watches
-            named = [with_names(explanation, facts, watched=watched) for explanation in explanations]
+            host = host_may_have_run(step, facts)
+            named = [with_names(known, facts, watched=watched, host=host) for known in explanations]
             latencies = [known for known in named if not known.moment.is_wait]
             blocked = [known for known in named if known.moment.is_wait and known.latency_ns > 0]
             found.append(ExplainedStep(step, latencies, symbols, blocked))
     return found
 
 
-def with_names(explanation: Explanation, facts: Facts, *, watched: bool = False) -> Explanation:
+def host_may_have_run(step: Step, facts: Facts) -> bool:
+    """Return whether a virtual machine's host may have taken time during the step. It did not if the guest's
+    kernel has counted steal before but none in this step.
+    """
+    counts = bool(facts.steal_ns_since_boot) and not any(mark.kind is MarkKind.STEAL for mark in step.marks)
+    return facts.machine.virtual is True and not counts
+
+
+def with_names(
+    explanation: Explanation, facts: Facts, *, watched: bool = False, host: bool = False
+) -> Explanation:
     """Add what the trace lacks: the watched program's thread, the throttling mechanism if this machine has
-    only one that can give the CPU to a lower task, and a doubt about a virtual machine's host.
+    only one that can give the CPU to a lower task, and a doubt if a virtual machine's `host` may have run.
     """
     facts_known = {"scheduling", "kernel"} <= facts.model_fields_set
     possible = [limit.name for limit in mechanisms(facts)] if facts_known else []
@@ -117,7 +129,7 @@ def with_names(explanation: Explanation, facts: Facts, *, watched: bool = False)
     return replace(
         explanation,
         parts=[replace(part, culprit=named(part.culprit)) for part in explanation.parts],
-        doubts=[*explanation.doubts, *(_host_doubts(explanation) if facts.machine.virtual else [])],
+        doubts=[*explanation.doubts, *(_host_doubts(explanation) if host else [])],
     )
 
 
