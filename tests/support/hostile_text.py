@@ -39,7 +39,8 @@ TOKENS = [
     "record length,", "sample interval", "time,", "x,", "0,1\n", "1 2\n", "000001 000001\n", "t0 = 1 ",
     "tInc=", "field:", "ID: ", "* *** ", "t0-max-latency ",
     '"cmdline:": "', '"cpu": { "0": {', "<LAVA_SIGNAL_TESTCASE ", "[[a]]\n", "a.", "a = 1\n", "10 ) S 1 ",
-    "period = 1 ",
+    "period = 1 ", "> ", "[ 1.000] ", "<6>", "May 01 12:00:01 a b[1]: ", "12:00:01 ", "\x1b[m", "oslat V 1",
+    "001 (us): 1 ", "CPU Period Runtime ", "Timer Latency ", "Index IRQ-000 ", "}\n", "nan ",
 ]  # fmt: skip
 BEGINNINGS = [
     b"", b"{", b'{\n  "file_version": 1,\n  "cmdline:": "', b"# Histogram\n000001 000001\n", b"ts: ",
@@ -47,6 +48,7 @@ BEGINNINGS = [
     b"# RTLA timerlat histogram\nIndex   IRQ-000\n", b"     Timer Latency\n    1 #12 ",
     b"RTT|  00:00:01  (user, 100 us period)\nRTD| ", b"# 00:00:01 (a, 1 us period)\n",
     b"# libevl version: 1\n# ", b"stress-ng: info: [1] cyclic: ", b"<rteval>", b"$comment ",
+    b"RTAI Testsuite\nRTD|", b"oslat V 1\n    001 (us): ", b"May 01 12:00:01 a cyclictest: T: 0 (",
     b"$timescale 1 ns $end\n$var wire 1 ! a $end $enddefinitions $end\n",
     b"Time(s),CH1(V)\n", b"Time ", b"; Samplerate", b"name: x\nID: 1\n\tfield:", b"1 (",
 ]  # fmt: skip
