@@ -311,7 +311,12 @@ class Fleet:
             if self._opened is None:
                 self._opened = Store.open(self.plan.store, make=True)
             for record in _complete(folder):
-                add(self._opened, record, Said(labels=labels, machines={"": task.board.name}))
+                add(
+                    self._opened,
+                    record,
+                    Said(labels=labels, machines={"": task.board.name}),
+                    one_of_many=True,
+                )
 
     def _archive(self, _task: Task, folder: OwnFolder) -> None:
         if self.plan.archive is None:
