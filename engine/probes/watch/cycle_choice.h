@@ -28,22 +28,22 @@ enum cycle_kind {
 struct cycle_candidate {
 	struct blocking_call call;
 	uint64_t object, place; /* place 0: any */
-	enum cycle_source source;
-	uint64_t timer; /* SOURCE_TIMER */
-	enum cycle_kind kind;
-	struct grid grid; /* CYCLE_PERIODIC */
-	double sleep_ns;  /* CYCLE_RELATIVE: how long it sleeps */
+	uint64_t timer;		/* SOURCE_TIMER */
+	struct grid grid;	/* CYCLE_PERIODIC */
+	double sleep_ns;	/* CYCLE_RELATIVE: how long it sleeps */
 	/* The thread also sleeps for a fixed time in the same call, which does not count; 0: it does not. */
 	double pause_ns;
-	double interval_ns;	  /* median from one such release to the next; 0: unknown */
-	size_t count;		  /* waits that it ended */
-	int64_t slept_ns;	  /* in these waits */
-	bool lock, storage, wall; /* a lock; a disk or memory; on the wall clock */
-	bool twin;		  /* another wait in the same call has a grid of the same period */
-	int64_t rounded_ns;	  /* by how much its expiries may lie after the points of its grid */
+	double interval_ns; /* median from one such release to the next; 0: unknown */
+	size_t count;	    /* waits that it ended */
+	int64_t slept_ns;   /* in these waits */
+	int64_t rounded_ns; /* by how much its expiries may lie after the points of its grid */
+	enum cycle_source source;
+	enum cycle_kind kind;
 	bool any_object;	  /* whatever futex it waits on */
 	bool shared;		  /* the call also waits for other times, which are not on the grid */
+	bool twin;		  /* another wait in the same call has a grid of the same period */
 	bool anew;		  /* the grid sometimes begins anew, at another time */
+	bool lock, storage, wall; /* a lock; a disk or memory; on the wall clock */
 };
 
 /* What the user said. */

@@ -85,8 +85,8 @@ static bool fits(const int64_t *times_ns, size_t count, double period_ns, double
 	if (!number_times(times_ns, count, &period_ns, numbers) || period_ns < 1)
 		return false;
 	/* The line may begin with a bad slope: come closer in steps. */
-	for (double reach = 2; reach > 0.1; reach /= 2) {
-		if (!fit_line(times_ns, numbers, count, period_ns * reach, &at_ns, &period_ns))
+	for (int part = 1; part <= 16; part *= 2) {
+		if (!fit_line(times_ns, numbers, count, 2 * period_ns / part, &at_ns, &period_ns))
 			return false;
 	}
 	fit_line(times_ns, numbers, count, (double)grid_tolerance_ns(period_ns) * 2, &at_ns, &period_ns);
