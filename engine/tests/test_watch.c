@@ -125,7 +125,7 @@ static int64_t learn(struct loop *loop)
 
 	for (int i = 1; i <= 100; i++) {
 		sleeps_until(loop, now_ns, BEGIN + i * PERIOD);
-		now_ns = BEGIN + i * PERIOD + 120000 + i % 7 * 1000;
+		now_ns = BEGIN + i * PERIOD + 120000 + (int64_t)(i % 7) * 1000;
 	}
 	assert_true(cycles_learn(&loop->cycles, &loop->waits, false));
 	assert_int_equal(loop->cycles.model.kind, CYCLE_PERIODIC);
@@ -145,7 +145,7 @@ static void a_cycle_is_from_the_release_to_the_next_wait(void **state)
 	assert_int_equal(loop.latency_ns, 20000);
 	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
 	assert_int_equal(loop.done, 100);
-	assert_int_equal(loop.response_ns, 120000 + 100 % 7 * 1000);
+	assert_int_equal(loop.response_ns, 120000 + 2000);
 	cycles_free(&loop.cycles);
 }
 
@@ -271,7 +271,7 @@ static void a_relative_sleep_is_no_grid(void **state)
 	begin_loop(&loop);
 	for (int i = 1; i <= 100; i++) {
 		sleeps_until(&loop, now_ns, now_ns + 200 + PERIOD);
-		now_ns += 200 + PERIOD + 120000 + i % 7 * 1000;
+		now_ns += 200 + PERIOD + 120000 + (int64_t)(i % 7) * 1000;
 	}
 	assert_true(cycles_learn(&loop.cycles, &loop.waits, false));
 	assert_int_equal(loop.cycles.model.kind, CYCLE_RELATIVE);
@@ -287,7 +287,7 @@ static void a_thread_that_others_wake_is_of_data(void **state)
 	(void)state;
 	begin_loop(&loop);
 	for (int i = 1; i <= 100; i++) {
-		int64_t release_ns = BEGIN + i * PERIOD + i * i % 11 * 20000;
+		int64_t release_ns = BEGIN + i * PERIOD + (int64_t)(i * i % 11) * 20000;
 
 		enters(&loop, release_ns - 700000, SYS_recvfrom, 5);
 		off(&loop, release_ns - 699000);
@@ -394,7 +394,7 @@ static void a_grid_is_found_in_spite_of_skipped_points(void **state)
 	(void)state;
 	for (int i = 0; count < 200; i++) {
 		if (i % 10 != 3 && i % 10 != 4)
-			times[count++] = BEGIN + i * INT64_C(250000) + i % 3 * 1000;
+			times[count++] = BEGIN + i * INT64_C(250000) + (int64_t)(i % 3) * 1000;
 	}
 	assert_true(grid_fit(times, count, &grid));
 	assert_true(grid.period_ns > 249990 && grid.period_ns < 250010);

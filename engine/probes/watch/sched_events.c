@@ -355,7 +355,7 @@ static void keep_rest(struct sched_events *events, size_t *next, const size_t *e
 		rest[i] = *event;
 		next[run]++;
 	}
-	if (rest)
+	if (rest && events->pending)
 		memcpy(events->pending, rest, count * sizeof(*rest));
 	free(rest);
 	events->count = count;
