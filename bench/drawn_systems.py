@@ -56,11 +56,8 @@ class Machine:
 
     def _state(self, rng: np.random.Generator, number: int) -> npt.NDArray[np.float64] | float:
         match self.kind:
-            case "bursty":
-                burst_s = min(LONGEST_BURST_S, self.bad * self.seconds / BURSTS)
-                return WORSE * self._alternating(rng, number, burst_s)
-            case "episodic":
-                return WORSE * self._alternating(rng, number, self.bad * self.seconds / EPISODES)
+            case "bursty" | "episodic":
+                return WORSE * self._alternating(rng, number, self._bad_s())
             case "drifting":
                 keeps = math.exp(-DRIFTS / number)
                 shocks = rng.standard_normal(number)
@@ -80,6 +77,19 @@ class Machine:
         ends = np.cumsum(lengths[:, ::-1] if first_is_bad else lengths)
         state = np.searchsorted(ends, np.arange(number) / self.per_s, side="right") % 2
         return (1 - state if first_is_bad else state).astype(np.float64)
+
+    def late_in_a_burst(self, bound_ns: float) -> float:
+        """Return how many activations of a burst or an episode are above `bound_ns` on average."""
+        if self.kind not in {"bursty", "episodic"}:
+            return 1.0
+        late = 1 - ndtr((math.log(bound_ns / MEDIAN_NS) - WORSE) / SIGMA)
+        return float(self._bad_s() * self.per_s * late)
+
+    def _bad_s(self) -> float:
+        """Return the mean length (s) of a burst or an episode."""
+        if self.kind == "episodic":
+            return self.bad * self.seconds / EPISODES
+        return min(LONGEST_BURST_S, self.bad * self.seconds / BURSTS)
 
     def share_above(self, bound_ns: float) -> float:
         """Return the long-run share of latencies above `bound_ns`."""
