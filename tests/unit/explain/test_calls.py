@@ -118,6 +118,14 @@ def test_only_a_lock_without_inheritance_is_to_inherit(command: int, value: int,
     assert any("give middle a lower real-time priority" in word for word in words) is inherits
 
 
+def test_a_lock_that_the_cycle_before_waits_for_is_a_lock() -> None:
+    moment = lock_of_a_sleeping_owner(WAIT, CONTENDED).moment(900)
+    late = replace(moment, release_ns=moment.release_ns + 100_000, latency_ns=800_000)
+    explanation, found = explained(late)
+    assert found[Kind.OWNER_ASLEEP, "owner", "fdatasync"] == pytest.approx(400)
+    assert explanation.owners == ("owner",)
+
+
 def test_a_sleep_for_a_condition_is_no_lock() -> None:
     explanation, found = explained(lock_of_a_sleeping_owner(WAIT, 7).moment(900))
     assert found[Kind.BLOCKED, "futex", ""] == pytest.approx(775)

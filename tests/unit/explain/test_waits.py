@@ -59,6 +59,14 @@ def test_a_stop_signal_for_the_program_is_the_signal_of_each_of_its_threads() ->
     assert found[Kind.STOPPED, "a signal"] == pytest.approx(850)
 
 
+def test_a_stop_that_began_before_the_release_is_a_stop() -> None:
+    story = held(STOPPED).at(20, 0, "signal_generate", sig=19, comm="measured", pid=THREAD)
+    moment = story.moment(1000)
+    explanation, found = explained(replace(moment, release_ns=RELEASE + 400_000, latency_ns=600_000))
+    assert found[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(500)
+    assert explanation.main.culprit.until == "bash"
+
+
 def test_a_debugger_that_stops_the_thread_is_named() -> None:
     explanation, found = explained(held(TRACED, waker=("gdb", 400, 120)).moment(1000))
     assert found[Kind.STOPPED, "a debugger"] == pytest.approx(850)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
-from rtgauge.explain.analysis.calls import Calls, Lock, LockSpin
+from rtgauge.explain.analysis.calls import Call, Calls, Lock, LockSpin
 from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import (
@@ -101,9 +102,12 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     table, missed = with_missed_switches(moment.table, _seen_running(moment))
     moment = replace(moment, table=table)
     apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
-    path = thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, apart_ns)
-    lines = timelines(table, symbols)
     calls = Calls.of_table(table)
+    path = _waiting_for_locks(
+        thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, apart_ns),
+        calls.of.get(moment.thread, []),
+    )
+    lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
     scene = _Scene(
         moment,
@@ -179,6 +183,22 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     inherits = bool(lent_priority) or any(call and call.lock is Lock.INHERITS for call in sleeps)
     return Explanation(
         moment, path, ordered, doubts, names, lent_priority, tuple(missed), lock_inherits=inherits
+    )
+
+
+def _waiting_for_locks(path: ThreadPath, calls: Sequence[Call]) -> ThreadPath:
+    """Return the path with each sleep for a lock as blocked. Such a sleep may have begun before the release,
+    if the cycle before was late.
+    """
+    locked = [call for call in calls if call.lock is not Lock.NONE]
+    return replace(
+        path,
+        pieces=[
+            replace(piece, phase=Phase.BLOCKED)
+            if piece.phase is Phase.LATE and any(call.covers(piece.since_ns) for call in locked)
+            else piece
+            for piece in path.pieces
+        ],
     )
 
 

@@ -151,7 +151,8 @@ def thread_path(
                 phase, where = Phase.RUNNING, event.cpu
             case "out":
                 state, where = event.number("prev_state"), event.cpu
-                within = event.time_ns > release_ns and (ran_before or state & HELD_STATES != 0)
+                # A thread that is held, even since before its release, does not wait for the release.
+                within = state & HELD_STATES != 0 or (event.time_ns > release_ns and ran_before)
                 # The low bits are 0 (a preemption may set a higher bit): the thread wanted to continue.
                 phase = Phase.READY if state & 0xFF == 0 else Phase.BLOCKED if within else Phase.LATE
             case "waking" if phase is Phase.RUNNING:
