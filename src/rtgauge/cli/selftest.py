@@ -83,8 +83,10 @@ def selftest(
 
     \b
     Exit status:
-      0    of each kind, all stalls were found, and at least 95 % of the causes and sizes are right
-      1    a kind never came or was not found, or too many causes or sizes are wrong
+      0    of each kind, all stalls were found, and at least 95 % of the causes
+           and sizes are right
+      1    a kind never came or was not found, or too many causes or sizes are
+           wrong
       2    wrong input
       3    could not measure, or a measurement is invalid
       4    the machine was too busy to tell
