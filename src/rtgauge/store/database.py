@@ -85,6 +85,8 @@ def _check_place(path: Path, *, make: bool) -> None:
         raise InputError("--store: the name contains a NUL character; give another") from None
     if kind is None and not make:
         raise InputError(f"there is no store {path}; make one with: rtgauge store add RECORD")
+    if kind is None and path.is_symlink():
+        raise InputError(f"{path} is a link to a file that is not there: name another --store")
     if kind is None and not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for the store: make it, or name another --store")
     if kind is not None and not stat.S_ISREG(kind):
@@ -121,6 +123,20 @@ def is_own(path: Path) -> bool:
         return path.stat().st_uid in {os.geteuid(), 0}
     except FileNotFoundError:
         return True
+
+
+def _check_neighbours(path: Path) -> None:
+    """Refuse files that SQLite would write next to the store, but that are not its own. Raises InputError."""
+    for end in ("-wal", "-shm", "-journal"):
+        file = path.with_name(path.name + end)
+        try:
+            about = file.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise InputError(f"{file} cannot be read ({error.strerror}): name another --store") from None
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+            raise InputError(f"{file} is not from SQLite: remove it, or name another --store")
 
 
 def _check_journal(path: Path) -> None:
@@ -326,6 +342,7 @@ def open_database(path: Place, *, make: bool = False, write: bool = False) -> En
             f"{path} belongs to another user, so it is only read: name a store of your own, or keep the "
             f"store on PostgreSQL"
         )
+    _check_neighbours(path)
     _check_journal(path)
     with clear_problems(path):
         _undo_unfinished(path)

@@ -118,6 +118,29 @@ def vacuum(store: Path, copy: Path) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("kind", ["link", "second name", "FIFO", "folder"])
+def test_a_neighbour_that_is_not_sqlites_is_left_alone(
+    store: Path, record: Path, tmp_path: Path, end: str, kind: str
+) -> None:
+    victim, at = tmp_path / "victim", store.with_name(store.name + end)
+    victim.write_text("precious")
+    at.unlink(missing_ok=True)
+    match kind:
+        case "link":
+            at.symlink_to(victim)
+        case "second name":
+            at.hardlink_to(victim)
+        case "FIFO":
+            os.mkfifo(at)
+        case _:
+            at.mkdir()
+    for words in (["list"], ["add", record], ["rebuild"]):
+        refused = run("store", *words, "--store", store)
+        assert f"store.sqlite{end} is not from SQLite: remove it" in str(refused.exception)
+    assert victim.read_text() == "precious"
+
+
 def test_a_journal_that_names_another_file_deletes_nothing(store: Path, tmp_path: Path) -> None:
     """Only a journal of several databases names one. SQLite would delete it after the last of them."""
     copy, victim = tmp_path / "copy.sqlite", tmp_path / "victim"

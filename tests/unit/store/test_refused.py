@@ -92,6 +92,9 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path, record: Path) -> None
     assert all("not a regular file" in error for error in every_command(pipe, record))
     assert all("is a folder" in error for error in every_command(tmp_path, record))
     assert "no folder" in refused("add", record, "--store", tmp_path / "none" / "s")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert "is a link to a file that is not there" in refused("add", record, "--store", tmp_path / "link")
+    assert not (tmp_path / "elsewhere").exists()
     assert "name of a file, or postgresql:" in refused("list", "--store", "mysql://lab/rtgauge")
 
 
