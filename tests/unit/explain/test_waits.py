@@ -67,6 +67,15 @@ def test_a_stop_that_began_before_the_release_is_a_stop() -> None:
     assert explanation.main.culprit.until == "bash"
 
 
+def test_a_thread_that_is_woken_again_slept_in_between_although_no_switch_shows_it() -> None:
+    story = Story().switch(-500, 0, IDLE, BASH).switch(-500, 1, MEASURED, LOWER, state=SLEEPS)
+    story.at(-300, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    explanation, found = explained(story.switch(910, 1, LOWER, MEASURED).moment(1000))
+    assert found[Kind.UNATTRIBUTED, ""] == pytest.approx(900)
+    assert explanation.doubts == ["the trace does not show the thread"]
+
+
 def test_a_debugger_that_stops_the_thread_is_named() -> None:
     explanation, found = explained(held(TRACED, waker=("gdb", 400, 120)).moment(1000))
     assert found[Kind.STOPPED, "a debugger"] == pytest.approx(850)

@@ -134,6 +134,7 @@ def thread_path(
     pieces: list[Piece] = []
     moves: list[tuple[int, int, int]] = []
     left: Event | None = None
+    woken = False
     since, where = min([release_ns, *(event.time_ns for _, event in own[:1])]), cpu
     if own:
         where = own[0][1].number("orig_cpu") if own[0][0] == "move" else own[0][1].cpu
@@ -141,11 +142,15 @@ def thread_path(
         woken_by = event if action == "waking" else None
         # The CPU that ended a sleep is responsible for it.
         here = event.cpu if woken_by is not None and phase in SLEEPS else where
+        if woken_by is not None and woken and phase in {Phase.WAKING, Phase.READY}:
+            # It ran and slept since it was woken before, which the kernel did not trace.
+            phase = Phase.UNKNOWN
         piece = Piece(since, event.time_ns, phase, here, woken_by, left=left)
         _append(pieces, piece, release_ns, end_ns)
         left = event if action == "out" else None if action in {"in", "waking"} else left
         ran_before = any(piece.phase is Phase.RUNNING for piece in pieces)
         since = event.time_ns
+        woken = action in {"waking", "wakeup"} or (woken and action == "move")
         match action:
             case "in":
                 phase, where = Phase.RUNNING, event.cpu
