@@ -14,7 +14,7 @@
 #include "trace/page.h"
 
 #define CPUS_MAX 1024
-#define HELD 16	       /* pages of a CPU that are read again */
+#define HELD 64	       /* pages of a CPU that are read again; page faults can fill 16 in a ms */
 #define ROOM_PAGES 512 /* memory for copies, plus this much for each CPU: */
 #define ROOM_PAGES_CPU 16
 #define READS_MAX (1U << 18) /* the most pages of one CPU: a CPU that writes faster is left */
