@@ -12,6 +12,7 @@
 #define PLACE_SHARE 5	     /* each place has at least 1/PLACE_SHARE of the waits */
 #define LEAST_WAITS 2
 #define LEAST_SHARED 16
+#define GAP_POINTS 5.0
 #define ROUNDED_SHARE 0.95 /* of the expiries of a call that rounds its time-out */
 #define TWIN_SHARE 0.6	   /* ... or that another wait of the same period has */
 #define POINTS_SHARE 0.8   /* of the points of a grid that a call shares with other times */
@@ -369,6 +370,17 @@ static size_t in_cluster(const double *phases, size_t count, size_t from, double
 	return found;
 }
 
+/* Returns how many points of a grid lie between the first and the last time, without longer gaps, in which
+ * events were not recorded. */
+static double points_in(const int64_t *times_ns, size_t count, double period_ns)
+{
+	double points = 0;
+
+	for (size_t i = 1; i < count; i++)
+		points += fmin((double)(times_ns[i] - times_ns[i - 1]) / period_ns, GAP_POINTS);
+	return points;
+}
+
 /* A call may wait for the points of several grids, as in an executor with several timers. Returns whether the
  * expiries have all points of a grid with this period; the candidate is then only what lies on it. */
 static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns, const struct wait *waits,
@@ -379,7 +391,7 @@ static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns
 
 	if (candidate->source == SOURCE_DATA || found < LEAST_SHARED)
 		return false;
-	points = (double)(room->times_ns[found - 1] - room->times_ns[0]) / wanted_ns;
+	points = points_in(room->times_ns, found, wanted_ns);
 	for (size_t i = 0; i < found; i++)
 		room->values[i] = fmod((double)(room->times_ns[i] - room->times_ns[0]), wanted_ns);
 	qsort(room->values, found, sizeof(*room->values), by_length);
