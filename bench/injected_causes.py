@@ -681,27 +681,6 @@ def copies() -> Callable[[int], None]:
     return work
 
 
-def faults_and_work() -> Callable[[int], None]:
-    """It works for much longer than the page faults between which it works take."""
-    pages = 50
-    memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_NOHUGEPAGE)
-
-    def work(number: int) -> None:
-        if number % 12 == 0:
-            begin = now_ns()
-            for page in range(0, pages * mmap.PAGESIZE, mmap.PAGESIZE):
-                memory[page] = 1
-                end = now_ns() + 16_000
-                while now_ns() < end:
-                    pass
-            tell(begin, now_ns())
-        elif number % 12 == 6:
-            memory.madvise(mmap.MADV_DONTNEED)
-
-    return work
-
-
 def disk() -> Callable[[int], None]:
     """It waits for the disk."""
     file = os.open(FOLDER / "data", os.O_RDWR | os.O_CREAT)
@@ -871,12 +850,6 @@ CAUSES = (
     ),
     Cause("page faults", r"page fault", within=faults, inside=OWN),
     Cause("copies on write", r"copy on write", within=copies, inside=OWN),
-    Cause(
-        "own work between page faults",
-        r"thread victim itself",
-        within=faults_and_work,
-        inside=("page fault", "page fault or own work"),
-    ),
     Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
     Cause("its own long work", r"thread victim itself", within=own_work, inside=("page fault",)),
     Cause("hog next to the program's children", r"\bcause-hog\b", hog, program=children),
