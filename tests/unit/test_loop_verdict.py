@@ -38,7 +38,9 @@ class Thread:
     marks: list[Mark] = field(default_factory=list[Mark])
 
 
-def step_of(*threads: Thread, marks: tuple[Mark, ...] = ()) -> tuple[Step, Windows]:
+def step_of(
+    *threads: Thread, marks: tuple[Mark, ...] = (), gaps: list[int] | None = None
+) -> tuple[Step, Windows]:
     rows, infos, results, all_marks = [], [], [], list(marks)
     for number, thread in enumerate(threads):
         figures = {
@@ -61,6 +63,9 @@ def step_of(*threads: Thread, marks: tuple[Mark, ...] = ()) -> tuple[Step, Windo
         }
         results.append(Result(name="thread", labels={"task": thread.name}, values=values | thread.values))
         all_marks += [mark.model_copy(update={"series": number * len(figures)}) for mark in thread.marks]
+    if gaps is not None:
+        rows.append(row(gaps, series=len(rows)))
+        infos.append(info(len(infos), "gap", task=threads[0].name))
     windows = windows_of(*rows)
     step = Step(
         id="01-watch-idle",
@@ -170,6 +175,13 @@ def test_a_poller_is_judged_by_its_gaps() -> None:
     judged = watched(poller, text="latency<=1ms hardness=99%")
     assert judged.word == CANNOT_TELL
     assert "gap<=" in judged.next
+
+
+@pytest.mark.parametrize(("gap_us", "word"), [(10, CANNOT_TELL), (50_000, FAILS)])
+def test_gaps_of_a_poller_fail_but_do_not_hold(gap_us: int, word: VerdictWord) -> None:
+    poller = Thread(latencies=[], responses=[], values={"kind": "poller", "activations": 0})
+    step, windows = step_of(poller, gaps=[gap_us * US])
+    assert judge(parse_requirement("gap<=20us"), step, windows).word == word
 
 
 def test_steps_with_other_definitions_are_not_compared() -> None:

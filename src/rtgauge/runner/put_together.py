@@ -26,6 +26,7 @@ from rtgauge.record.model import (
 )
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.task_counts import run_segments, task_counts
+from rtgauge.record.watched_loop import loops_of
 from rtgauge.record.windows import Windows, largest, least
 from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
 from rtgauge.system.changes import marks as change_marks
@@ -236,6 +237,7 @@ def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
         probe.when_nothing is None
         or not step.series
         or any(series.count or series.missed for series in step.series)
+        or any(loop.kind == "poller" for loop in loops_of(step))  # no gap is the best result
     ):
         return []
     cause, remedy = "no activation came in the measured time", probe.when_nothing

@@ -27,7 +27,7 @@ from rtgauge.record.watched_loop import WatchedLoop, loops_of
 from rtgauge.record.windows import Windows
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.gaps import GAP, judge_gaps
-from rtgauge.verdict.loops import count_of_loop, judge_loops, worst_of_both
+from rtgauge.verdict.loops import count_of_loop, gaps_of_pollers, judge_loops, worst_of_both
 from rtgauge.verdict.next_step import Done, NextStep, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
@@ -398,6 +398,8 @@ def _judge_series(
     )
     if requirement.metric == GAP:
         verdict = judge_gaps(requirement, step, series, case.violations, case.close, case.next)
+        if loops_of(step):
+            verdict = gaps_of_pollers(verdict)
         return _in_doubt(_only_if_whole(verdict, step, (), case.next), step.doubts_on(GAP))
     judged = {summary.series for summary in series}
     unknown = next(

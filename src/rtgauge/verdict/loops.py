@@ -73,6 +73,21 @@ def _cannot_tell(requirement: Requirement, step: Step, reason: str, following: s
     )
 
 
+def gaps_of_pollers(verdict: Verdict) -> Verdict:
+    """Return the verdict on the gaps of watched pollers. `watch` sees when another task takes their CPU, but
+    not interrupts, so nothing holds.
+    """
+    if verdict.word not in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
+        return verdict
+    return verdict.model_copy(
+        update={
+            "word": VerdictWord.CANNOT_TELL,
+            "reason": f"{verdict.reason}; these are stops by other tasks, and interrupts are not among them",
+            "next": 'measure interrupts too: rtgauge probe noise --cpu CPU --require "gap<=20us"',
+        }
+    )
+
+
 def _chosen(requirement: Requirement, step: Step, loops: Sequence[WatchedLoop]) -> list[WatchedLoop]:
     """Return the threads that the requirement is about: those with its period, or all that ran."""
     ran = [loop for loop in loops if loop.releases or loop.kind == "poller"]
