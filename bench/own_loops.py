@@ -170,7 +170,9 @@ LOOPS = (
     ),
     Loop("rust-sleep", "rust", long_every=0, unclear=SKIPS),
     Loop("io-uring", on_a_grid=False),
-    Loop("data", on_a_grid=False, threads="data", long_us=400),
+    Loop(
+        "data", on_a_grid=False, threads="data", long_us=400, unclear="no event shows when queued data came"
+    ),
     Loop("churn", period_us=10_000, compared=False, unclear="its threads live for one cycle", long_every=20),
     Loop("hang"),
     Loop("ends", unclear="its thread ends"),

@@ -543,7 +543,9 @@ static void loop_data(void)
 		}
 	}
 	while (recv(pair[0], &sent_ns, sizeof(sent_ns), 0) == sizeof(sent_ns)) {
-		begins(sent_ns, DATA);
+		bool queued = cycle_count && cycles[cycle_count - 1].end_ns > sent_ns;
+
+		begins(sent_ns, queued ? CAUGHT_UP : DATA);
 		work();
 		ends();
 	}
