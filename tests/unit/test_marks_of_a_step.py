@@ -20,7 +20,9 @@ def series(**figures: int | None) -> SimpleNamespace:
 
 
 def step(rt: str, *measured: SimpleNamespace, end_reason: str = "duration") -> Step:
-    made = SimpleNamespace(series=list(measured), end_reason=end_reason, key=SimpleNamespace(rt=rt))
+    made = SimpleNamespace(
+        series=list(measured), end_reason=end_reason, key=SimpleNamespace(rt=rt), results=[]
+    )
     return cast("Step", cast("Any", made))
 
 

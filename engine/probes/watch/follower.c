@@ -275,7 +275,7 @@ static int64_t ran_ns(const struct follower *f)
 
 bool follower_learn(struct follower *f, int64_t now_ns)
 {
-	bool found = !f->poller && !f->cycles.chosen && !f->cycles.learned_count &&
+	bool found = !f->poller && !f->cycles.chosen && !f->cycles.site_count &&
 		     now_ns - f->begun_ns > NS_PER_S && ran_ns(f) > (now_ns - f->begun_ns) / 2;
 
 	cycles_learn(&f->cycles, &f->waits, false);

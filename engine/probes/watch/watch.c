@@ -96,6 +96,7 @@ struct state {
 	int64_t start_ns, dropped, taken_ns;
 	int64_t looked_ns; /* for threads that begin later */
 	bool counted;	   /* the program's own counts were read when the measured phase began */
+	bool ended;	   /* the followers have ended */
 	bool fitted;	   /* the buffers were sized by the rate of events */
 	int64_t clock_set_ns, clock_sets; /* by how much the wall clock was set at most, and how often */
 	int64_t signal, signal_ns;	  /* the last one without a handler */
@@ -533,7 +534,8 @@ static bool drain(struct harness *h, struct json *j)
 		look(h, now_ns);
 		learn(h, now_ns);
 		count_in_phase(state, now_ns);
-	} else {
+	} else if (!state->ended) { /* the harness drains once more */
+		state->ended = true;
 		end_followers(state, now_ns);
 	}
 	for (unsigned int i = 0; i < h->series_count; i++)

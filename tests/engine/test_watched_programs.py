@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""watch on loops as people write them (bench/own_loops/loops.c): their kinds, and every release accounted for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.stream import Stream
+from tests.engine.test_watch import results, watch
+
+pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
+SOURCE = Path(__file__).parents[2] / "bench" / "own_loops" / "loops.c"
+PERIOD_NS = 5_000_000
+MEASURED_NS = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("loops") / "loops"
+    subprocess.run(["gcc", "-O2", "-pthread", str(SOURCE), "-o", str(program)], check=True)
+    return program
+
+
+@contextmanager
+def loop(program: Path, kind: str, folder: Path, *words: str) -> Generator[subprocess.Popen[str]]:
+    """A loop of this kind that has begun."""
+    options = ["--log", str(folder / "log"), "--period-us", str(PERIOD_NS // 1000), "--fifo", "20", *words]
+    with subprocess.Popen([program, kind, *options], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def watched(engine: Path, tmp_path: Path, process: subprocess.Popen[str]) -> tuple[dict[str, Any], Stream]:
+    """Return the values of the thread with the loop, and the stream."""
+    stream = watch(engine, tmp_path, process.pid, f"--duration-ns={MEASURED_NS}", f"--period-ns={PERIOD_NS}")
+    threads = [line["values"] for line in results(stream, "thread")]
+    return max(threads, key=lambda values: values["activations"] + values["overruns"]), stream
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        ("absolute", "clock_nanosleep"),
+        ("timerfd", "read"),
+        ("epoll", "epoll_wait"),
+        ("posix-timer", "rt_sigtimedwait"),
+        ("condition", "futex"),
+        ("lock", "clock_nanosleep"),
+        ("disk", "clock_nanosleep"),
+        ("deadline", "sched_yield"),
+        ("executor", "futex"),
+    ],
+)
+def test_each_release_of_a_grid_is_accounted_for(
+    engine: Path, tmp_path: Path, loops: Path, kind: str, call: str
+) -> None:
+    with loop(loops, kind, tmp_path, "--long-every", "20", "--long-us", "12000") as process:
+        values, _ = watched(engine, tmp_path, process)
+    assert (values["kind"], values["call"]) == ("periodic", call)
+    releases = values["activations"] + values["overruns"] + values["unknown_releases"]
+    assert abs(releases - MEASURED_NS // PERIOD_NS) <= 1
+
+
+def test_a_relative_sleep_is_named(engine: Path, tmp_path: Path, loops: Path) -> None:
+    with loop(loops, "relative", tmp_path) as process:
+        values, _ = watched(engine, tmp_path, process)
+    assert values["kind"] == "relative"
+    assert abs(values["sleep_ns"] - PERIOD_NS) < PERIOD_NS / 100
+    assert values["period_ns"] > PERIOD_NS
+
+
+def test_a_loop_that_hangs_misses_the_rest_and_is_named(engine: Path, tmp_path: Path, loops: Path) -> None:
+    """It hangs while it is measured: after the warm-up, which is 2 s longer for the cost of watching."""
+    with loop(loops, "hang", tmp_path, "--trouble-ms", "2400") as process:
+        values, _ = watched(engine, tmp_path, process)
+    assert values["stuck"]
+    assert values["stuck_in"] == "futex"
+    assert abs(values["activations"] + values["overruns"] - MEASURED_NS // PERIOD_NS) <= 1
+
+
+def test_threads_that_live_for_one_cycle_are_marked(engine: Path, tmp_path: Path, loops: Path) -> None:
+    with loop(loops, "churn", tmp_path) as process:
+        _, stream = watched(engine, tmp_path, process)
+    assert "threads-unwatched" in {mark["name"] for mark in stream.all("mark")}
+
+
+def test_a_thread_that_never_sleeps_is_a_poller(engine: Path, tmp_path: Path, loops: Path) -> None:
+    cpu = str(max(os.sched_getaffinity(0)))
+    with loop(loops, "poller", tmp_path, "--cpu", cpu) as process:
+        values, _ = watched(engine, tmp_path, process)
+    assert values["kind"] == "poller"
