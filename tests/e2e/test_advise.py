@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import error_line, good, invoke
+from tests.e2e.cli import error_line, good, invoke, rtgauge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +89,8 @@ def test_without_records_it_says_where_to_begin():
 
 
 def test_the_terminal_has_the_answer_first_and_the_next_step_last(wakeups: Path):
-    text = invoke("advise", "--require", "latency<=10s hardness=50%", wakeups).stdout.splitlines()
+    words = ("advise", "--require", "latency<=10s hardness=50%", wakeups)
+    text = rtgauge(*words, env={"COLUMNS": "80"}).stdout.splitlines()
     assert text[0].startswith(("Use user space", "Try user space"))
     assert any(line.startswith("next     ") for line in text[-5:])
     assert max(map(len, text)) <= 80

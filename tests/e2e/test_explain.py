@@ -171,7 +171,8 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
         ("trace:rtgauge", "restored"),
         ("trace:rtgauge-explain", "restored"),
     ]
-    assert [series["metric"] for series in step["series"]] == ["latency", "response", "execution", "period"]
+    metrics = ["latency", "response", "execution", "period", "overrun", "uncertain"]
+    assert [series["metric"] for series in step["series"]] == metrics
     assert step["explain"]["moments"] > 0
 
 

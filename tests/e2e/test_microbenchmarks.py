@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import error_line, good, invoke
+from tests.e2e.cli import error_line, good, invoke, rtgauge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,7 +125,7 @@ def test_the_plan_has_a_page_with_the_papers_tables(records: list[Path]) -> None
         "pi-mutex",
     ):
         assert words in page
-    shown = good(invoke("show", records[0], "--details")).stdout
+    shown = good(rtgauge("show", records[0], "--details", env={"COLUMNS": "80"})).stdout
     assert "Cost (ns)" in shown  # 80 columns: a line each, so that no number is cut
     assert "Priority inversion" in shown
 
@@ -175,7 +175,7 @@ def test_every_figure_names_what_it_shows(records: list[Path]) -> None:
         assert f'"{quantity} x (us)"' in page
     assert '"wait (us)"' in page
     assert '"latency (us)"' not in page
-    shown = good(invoke("show", records[0], "--details")).stdout
+    shown = good(rtgauge("show", records[0], "--details", env={"COLUMNS": "80"})).stdout
     for quantity in ("gap", "switch", "preemption", "hand-over", "wait"):
         assert f"{quantity}, us" in shown
 

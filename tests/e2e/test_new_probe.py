@@ -99,5 +99,5 @@ def test_a_new_probe_gets_to_the_page(tree: Path):
     assert (step.total.metric, step.total.count) == ("reading", 2000)
     page = (folder / "report.html").read_text()
     assert "this is the toy&#39;s own text of method" in page
-    assert "Reading in us, all CPUs together. count: samples measured." in page
+    assert "Reading in us, all CPUs together. count: samples measured" in page
     assert "reading&lt;=1ms hardness=99%" in page

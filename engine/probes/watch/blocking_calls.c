@@ -323,6 +323,11 @@ int64_t blocking_call_rounds_ns(const struct blocking_call *call)
 	return whole_ms ? 1000000 : 0;
 }
 
+bool blocking_call_waits_for_signal(const struct blocking_call *call)
+{
+	return has_name(call, "rt_sigsuspend") || has_name(call, "pause");
+}
+
 bool blocking_call_is_futex(const struct blocking_call *call)
 {
 	return has_name(call, "futex");

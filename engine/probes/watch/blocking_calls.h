@@ -63,6 +63,9 @@ enum lock_kind blocking_call_lock(const struct blocking_call *call);
 /* Returns by how much (ns) the call rounds its time-out up. */
 int64_t blocking_call_rounds_ns(const struct blocking_call *call);
 
+/* Returns whether only a signal ends the call. */
+bool blocking_call_waits_for_signal(const struct blocking_call *call);
+
 /* Returns whether the call waits on a futex. A program may take another one each time. */
 bool blocking_call_is_futex(const struct blocking_call *call);
 

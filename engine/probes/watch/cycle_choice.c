@@ -59,7 +59,9 @@ static bool is_continued(const struct wait *wait)
 
 static bool woken_by_others(const struct wait *wait)
 {
-	return wait->slept && !wait->interrupted && !timed_out(wait) && !wait->fired_count && wait->woken_ns;
+	bool broken_off = wait->interrupted && !blocking_call_waits_for_signal(&wait->call);
+
+	return wait->slept && !broken_off && !timed_out(wait) && !wait->fired_count && wait->woken_ns;
 }
 
 int64_t cycle_release_ns(const struct cycle_candidate *candidate, const struct wait *wait)

@@ -280,7 +280,7 @@ def measure_probe(
             folder,
             ["rtgauge", *sys.argv[1:]],
             kept=kept,
-            with_windows=kept or require is not None,
+            with_windows=kept or require is not None or probe.shown.needs_windows,
             wait_s=wait_s(given["wait"]),
         )
         with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:

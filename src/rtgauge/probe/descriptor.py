@@ -141,6 +141,8 @@ class Shown:
     """
     roles: Mapping[str, str] = field(default_factory=dict[str, str])
     """Maps a series' label `role` to the name that the table shows."""
+    needs_windows: bool = False
+    """Whether the presenter's tables need the step's windows."""
     folded_above: int | None = None
     """The most steps that the terminal shows one by one. If there are more, it shows the presenter's tables.
 

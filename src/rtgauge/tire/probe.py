@@ -309,7 +309,7 @@ does the same and keeps a record.""",
             decides=("nodes", "steps", "warm-up", "without", "free-running", "samples", "state"),
         ),
     ),
-    shown=Shown(folded_above=12),
+    shown=Shown(folded_above=12, needs_windows=True),
     files={
         "state": KeptFile(
             name=STATE_FILE,
