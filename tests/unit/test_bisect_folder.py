@@ -21,8 +21,6 @@ from rtgauge.study.git_commits import GitRepository
 if TYPE_CHECKING:
     from pathlib import Path
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
-
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
@@ -89,7 +87,7 @@ def test_resume_refuses_what_changes_the_question(folder: Path, words: str, monk
     assert says in capsys.readouterr().err
 
 
-@as_root
+@pytest.mark.root
 @pytest.mark.parametrize("name", ["", STATE])
 def test_a_search_of_another_user_is_refused(folder: Path, name: str) -> None:
     os.chown(folder / name, 65534, 65534)

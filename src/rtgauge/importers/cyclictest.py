@@ -8,8 +8,8 @@ missing. A list of overflow cycles may end in `# 00128 others`. Without -q, the 
 cursor movements. -v prints one line per sample: thread, cycle, latency. Only the widths in a `T:` line show
 whether -N was given: Act and Avg have %8ld in ns, %5ld in us. signaltest's `T:` lines have no interval.
 
-A file can hold several runs, such as a log to which each run appends. A run begins where a counter starts
-again, where a thread has another id, or where a line comes that each run prints once.
+A file can hold several runs, for example a log to which each run appends. A new run begins if a counter
+restarts, if a thread's id changes, or at a line that each run prints only once.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ def test_what_others_may_have_made_is_left_alone(tmp_path: Path, name: str, kind
     assert calls(tmp_path) == ["ssh://b2 quick"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="makes folders of another user")
+@pytest.mark.root
 @pytest.mark.parametrize("name", ["", "b1", "b1/idle", "b1/idle/RECORD"])
 def test_a_folder_of_another_user_is_not_used(tmp_path: Path, done: Path, name: str) -> None:
     (record,) = (tmp_path / "plan/b1/idle").glob("*Z-*")

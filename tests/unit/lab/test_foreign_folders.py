@@ -15,7 +15,7 @@ from rtgauge.lab.kernel_image import architecture_of
 from rtgauge.lab.modules import module_content
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+@pytest.mark.root
 def test_guests_of_another_user_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folder = tmp_path / "rtgauge/lab/guests"

@@ -14,7 +14,6 @@ import pytest
 from rtgauge.record.own_folder import OwnFolder
 
 NOBODY = 65534
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ KINDS = [
     as_pipe,
     as_folder,
     as_shared,
-    pytest.param(as_strangers, marks=as_root),
+    pytest.param(as_strangers, marks=pytest.mark.root),
 ]
 
 
@@ -118,7 +117,7 @@ def test_a_folder_that_others_can_write_to_or_that_is_a_link_is_refused(folder: 
         OwnFolder.existing(folder)
 
 
-@as_root
+@pytest.mark.root
 def test_a_folder_of_another_user_is_refused_and_stays_empty(folder: Path) -> None:
     os.chown(folder, NOBODY, NOBODY)
     with pytest.raises(PermissionError, match="belongs to another user"):

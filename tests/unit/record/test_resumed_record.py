@@ -59,7 +59,7 @@ def test_a_record_that_everyone_can_change_is_refused_before_a_machine_is_contac
         resume(record)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+@pytest.mark.root
 @pytest.mark.parametrize("name", ["", "steps"])
 def test_a_record_of_another_user_is_refused_before_a_machine_is_contacted(record: Path, name: str) -> None:
     os.chown(record / name, 65534, 65534)

@@ -16,7 +16,7 @@ from rtgauge.target.labgrid import Holder, Places, journal_folder, release_aband
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+pytestmark = pytest.mark.root
 NOBODY = 65534
 
 

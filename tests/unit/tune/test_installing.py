@@ -307,7 +307,7 @@ def test_without_a_umask_only_root_can_write_to_the_files(etc: Path) -> None:
     assert not [path for path in made if path.stat().st_mode & 0o022]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+@pytest.mark.root
 def test_a_folder_that_another_user_can_change_is_not_applied(tmp_path: Path) -> None:
     folder = tmp_path / "keep"
     folder.mkdir()
