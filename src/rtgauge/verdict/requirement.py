@@ -159,7 +159,10 @@ def parse_requirement(text: str) -> Requirement:
         values[key] = value
     bounds = [key for key in metrics if key in values]
     if len(bounds) > 1 and bounds != list(BOTH):
-        raise _wrong(text, f"{' and '.join(bounds)} cannot be combined; give one bound at a time")
+        raise _wrong(
+            text,
+            f"{' and '.join(bounds)} cannot be combined; give one bound at a time, or latency with response",
+        )
     if bounds == ["gap"] and values.get("hardness", "100%") not in {"100%", "hard"}:
         raise _wrong(text, "a bound on gaps holds for each gap; leave out hardness")
     period = _duration(text, "period", values["period"]) if "period" in values else None

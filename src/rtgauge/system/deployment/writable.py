@@ -24,7 +24,7 @@ SAFE = re.compile(r"/(?:proc|sys)/[A-Za-z0-9_.:/-]{1,255}")
 
 
 class _Kind(NamedTuple):
-    """Patterns: the path of a file, the values that rtgauge writes to it, and the values that it may have had."""
+    """Patterns of a file's path, of the values that rtgauge writes, and of its possible earlier values."""
 
     path: str
     wanted: str
