@@ -132,7 +132,7 @@ static void replay(pid_t tid, int64_t period_ns, bool early)
 	struct cycles cycles = {0};
 	struct waits waits = {0};
 	char line[256];
-	int64_t last_ns = 0;
+	int64_t last_ns = 0, gone_ns = 0;
 	bool gone = false, stuck;
 
 	begin_ns = end_ns = 0;
@@ -158,11 +158,14 @@ static void replay(pid_t tid, int64_t period_ns, bool early)
 			use(&cycles, &waits, &event, &offsets);
 			if (early && begin_ns)
 				cycles_learn(&cycles, &waits, false);
-			gone |= event.kind == SCHED_SWITCH && event.from == tid && strstr(line, " X ");
+			if (event.kind == SCHED_SWITCH && event.from == tid && strstr(line, " X ")) {
+				gone = true;
+				gone_ns = event.time_ns;
+			}
 		}
 		last_ns = time_ns;
 	}
-	stuck = cycles_end(&cycles, &waits, end_ns, gone);
+	stuck = cycles_end(&cycles, &waits, gone ? gone_ns : end_ns, gone);
 	printf("M %s %d %d %.0f\n.\n", kinds[cycles.chosen ? cycles.model.kind : CYCLE_UNKNOWN],
 	       cycles.choice.unclear, stuck, cycles_period_ns(&cycles));
 	cycles_free(&cycles);

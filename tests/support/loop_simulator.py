@@ -827,7 +827,7 @@ PROGRAMS: tuple[Program, ...] = (
     ("condition variable, wall clock", partial(_periodic, late="call", call="futex", clock="real"), 2),
     (
         "computed, event loop",
-        partial(_periodic, late="catch up", call="epoll_wait", computed=True, polls=True),
+        partial(_periodic, late="catch up", call="epoll_pwait2", computed=True, polls=True),
         3,
     ),
     # its sleeps end up to 1 ms after their point, which no event shows: drawn only if it is named

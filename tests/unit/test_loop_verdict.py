@@ -149,6 +149,16 @@ def test_threads_that_nobody_watched_never_hold(kind: MarkKind) -> None:
     assert watched(Thread(), marks=(kind.mark("four"),), text="latency<=1ms hardness=99%").word == CANNOT_TELL
 
 
+def test_a_program_that_crashed_never_holds_and_says_so_first() -> None:
+    killed = MarkKind.PROGRAM_KILLED.mark("the program was ended by SIGSEGV 0.310 s after it began")
+    judged = watched(Thread(), marks=(killed,), text="latency<=1ms hardness=99%")
+    assert judged.word == CANNOT_TELL
+    assert judged.reason.startswith("the program was ended by SIGSEGV")
+    assert "why" in judged.next
+    late = Thread(latencies=[5 * MS] * 20_000)
+    assert watched(late, marks=(killed,), text="latency<=1ms hardness=99%").word == FAILS
+
+
 @pytest.mark.parametrize("kind", [MarkKind.CYCLE_UNCLEAR, MarkKind.WALL_CLOCK_SET])
 def test_a_doubt_about_the_releases_never_holds(kind: MarkKind) -> None:
     doubtful = Thread(marks=[kind.mark("why")])

@@ -11,8 +11,8 @@ import pytest
 
 from rtgauge.probe import registry
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Step
-from rtgauge.runner.put_together import _early_marks, _nothing_marks
+from rtgauge.record.model import Result, Step
+from rtgauge.runner.put_together import _early_marks, _nothing_marks, _program_marks
 
 
 def series(**figures: int | None) -> SimpleNamespace:
@@ -57,3 +57,23 @@ def test_latencies_below_zero_are_said(rt: str, p99_ns: int, max_ns: int, said: 
 def test_some_early_latencies_are_usual_on_a_cokernel() -> None:
     assert _early_marks(step("rtai", series(p99_ns=300), series(count=0, p99_ns=None))) == []
     assert _early_marks(step("linux", series(p99_ns=-5, max_ns=-1))) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "said"),
+    [
+        ({"signal": 11, "signal_after_ns": 310_000_000}, MarkKind.PROGRAM_KILLED, "SIGSEGV 0.310 s after"),
+        (
+            {"signal": 9, "signal_after_ns": 10**9, "rttime_us": 200_000},
+            MarkKind.PROGRAM_KILLED,
+            "RLIMIT_RTTIME, 200000 us",
+        ),
+        ({"signal": 15, "signal_after_ns": 10**9}, MarkKind.PROGRAM_ENDED, "SIGTERM"),
+        ({"watched_ns": 2 * 10**9}, MarkKind.PROGRAM_ENDED, "the program ended 2.000 s after"),
+    ],
+)
+def test_how_a_watched_program_ended_is_named(values: dict[str, int], kind: MarkKind, said: str) -> None:
+    ended = step("linux", end_reason="program-ended")
+    ended.results.append(Result(name="watched", labels={}, values=dict(values)))
+    (mark,) = _program_marks(ended)
+    assert (mark.kind, said in mark.detail) == (kind, True)

@@ -170,3 +170,16 @@ def test_no_verdict_contradicts_the_truth(replay: Path) -> None:
                     wrong[f"{schedule.kind}: {said}"] += 1
                     seeds.append(schedule.seed)
     assert sum(wrong.values()) < 0.001 * sum(told.values()), (wrong, seeds[:10])
+
+
+def test_rounded_times_of_an_event_loop_are_not_taken_for_its_releases(replay: Path) -> None:
+    """A loop that rounds its times to milliseconds runs late releases without a wait, and looks as if it kept
+    them all.
+    """
+    told = Counter[str]()
+    drawn = [simulate(seed, "event loop, whole ms") for seed in range(BATCH)]
+    for schedule, answer in answers(replay, drawn):
+        for said, late, allowed in judged(schedule, answer):
+            told["wrong" if is_wrong(said, late, allowed) else said] += 1
+    assert told["wrong"] < 0.001 * sum(told.values()), told
+    assert told["holds"]

@@ -320,7 +320,7 @@ int64_t blocking_call_rounds_ns(const struct blocking_call *call)
 	bool whole_ms =
 		has_name(call, "epoll_wait") || has_name(call, "epoll_pwait") || has_name(call, "poll");
 
-	return whole_ms ? 1000000 : 0;
+	return whole_ms ? 2000000 : 0;
 }
 
 bool blocking_call_waits_for_signal(const struct blocking_call *call)

@@ -60,7 +60,8 @@ enum lock_kind { NO_LOCK, LOCK_PLAIN, LOCK_INHERITS };
    (futex(2)). */
 enum lock_kind blocking_call_lock(const struct blocking_call *call);
 
-/* Returns by how much (ns) the call rounds its time-out up. */
+/* Returns by how much (ns) a time-out of the call may be rounded up: to whole milliseconds, and Python's
+ * selectors may add another one. */
 int64_t blocking_call_rounds_ns(const struct blocking_call *call);
 
 /* Returns whether only a signal ends the call. */

@@ -391,7 +391,7 @@ static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns
 	size_t found = read_releases(candidate, waits, count, true, room), most = 0, at = 0, second = 0;
 	double width_ns = fmin(2 * (double)grid_tolerance_ns(wanted_ns), wanted_ns / 8), points;
 
-	if (candidate->source == SOURCE_DATA || found < LEAST_SHARED)
+	if (candidate->source == SOURCE_DATA || candidate->kind == CYCLE_RELATIVE || found < LEAST_SHARED)
 		return false;
 	points = points_in(room->times_ns, found, wanted_ns);
 	for (size_t i = 0; i < found; i++)
@@ -426,18 +426,23 @@ static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns
 	return true;
 }
 
-/* A call that rounds its time-out up to whole milliseconds waits for points of a grid, or up to 1 ms longer.
- * Returns whether the expiries lie so on a grid with this period. */
+/* A call that rounds its time-out up to whole milliseconds waits for the points of a grid, or longer. Sets
+ * the grid with this period. If the rounding hides the points, another wait may as well begin the cycle.
+ * Returns false if the candidate does not round. */
 static bool find_rounded_grid(struct cycle_candidate *candidate, double wanted_ns, const struct wait *waits,
 			      size_t count, const struct room *room)
 {
-	size_t found = read_releases(candidate, waits, count, false, room), most = 0, at = 0;
+	size_t found, most = 0, at = 0;
 	int64_t rounds_ns = blocking_call_rounds_ns(&candidate->call);
 	double width_ns = (double)(rounds_ns + grid_tolerance_ns(wanted_ns));
 
-	if (candidate->source != SOURCE_TIME_OUT || !rounds_ns || wanted_ns < 2 * width_ns ||
-	    found < LEAST_SHARED)
+	if (candidate->source != SOURCE_TIME_OUT || !rounds_ns)
 		return false;
+	if (candidate->kind == CYCLE_RELATIVE) { /* rounded times to its points are as equal */
+		candidate->hidden = fabs(candidate->interval_ns - wanted_ns) < width_ns;
+		return true;
+	}
+	found = read_releases(candidate, waits, count, false, room);
 	for (size_t i = 0; i < found; i++)
 		room->values[i] = fmod((double)(room->times_ns[i] - room->times_ns[0]), wanted_ns);
 	qsort(room->values, found, sizeof(*room->values), by_length);
@@ -449,8 +454,10 @@ static bool find_rounded_grid(struct cycle_candidate *candidate, double wanted_n
 			at = i;
 		}
 	}
-	if ((double)most < ROUNDED_SHARE * (double)found)
-		return false;
+	candidate->hidden = wanted_ns < 2 * width_ns || found < LEAST_SHARED ||
+			    (double)most < ROUNDED_SHARE * (double)found;
+	if (candidate->hidden)
+		return true;
 	candidate->kind = CYCLE_PERIODIC;
 	candidate->anew = false;
 	candidate->rounded_ns = rounds_ns;
@@ -566,8 +573,8 @@ bool cycle_choose(const struct wait *waits, size_t count, const struct cycle_wis
 		for (size_t i = 0; wish->period_ns && i < choice->count; i++) {
 			struct cycle_candidate *candidate = &choice->candidates[i];
 
-			if ((!has_wished_grid(candidate, wish) || candidate->anew) &&
-			    !find_rounded_grid(candidate, (double)wish->period_ns, waits, count, &room))
+			if (!find_rounded_grid(candidate, (double)wish->period_ns, waits, count, &room) &&
+			    (!has_wished_grid(candidate, wish) || candidate->anew))
 				find_shared_grid(candidate, (double)wish->period_ns, waits, count, &room);
 		}
 		if (find_by(choice, wish, is_wished)) {
@@ -580,7 +587,8 @@ bool cycle_choose(const struct wait *waits, size_t count, const struct cycle_wis
 			}
 	}
 	if (choice->chosen >= 0)
-		choice->unclear |= choice->candidates[choice->chosen].twin;
+		choice->unclear |=
+			choice->candidates[choice->chosen].twin || choice->candidates[choice->chosen].hidden;
 	found = room.times_ns && room.values;
 	free(room.times_ns);
 	free(room.values);

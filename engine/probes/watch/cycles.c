@@ -177,6 +177,7 @@ static void begin(struct cycles *cycles, const struct waits *waits, const struct
 	cycles->last_start_ns = cycles->returned_ns = wait->exit_ns;
 	cycles->active = true;
 	cycles->ended = false;
+	cycles->looks = 0;
 	cycles->ran_start_ns = wait->ran_exit_ns;
 	cycles->doubts_start = wait->doubts_exit;
 	cycles->activations++;
@@ -298,6 +299,16 @@ static bool only_looked(const struct cycles *cycles, const struct wait *wait)
 	return cycles->model.source == SOURCE_TIME_OUT && !wait->own.expiry_ns && !wait->slept;
 }
 
+/* An event loop looks once after each wait. If it looks again without waiting, a time may have passed
+ * meanwhile; the points of a grid show that, other times do not. */
+static void look(struct cycles *cycles, const struct wait *wait)
+{
+	const struct activation unknown = {.release_ns = wait->enter_ns, .cpu = wait->cpu};
+
+	if (cycles->looks++ && cycles->model.kind != CYCLE_PERIODIC)
+		cycles->take(cycles->user, CYCLE_UNKNOWN_RELEASE, &unknown);
+}
+
 void cycles_return(struct cycles *cycles, const struct waits *waits, const struct wait *wait)
 {
 	bool here = cycles->chosen && cycle_waits_at(&cycles->model, wait);
@@ -306,6 +317,8 @@ void cycles_return(struct cycles *cycles, const struct waits *waits, const struc
 	if (here && !release_ns)
 		release_ns = passed_point(cycles, wait);
 	if (here && !release_ns && (cycle_is_pause(&cycles->model, wait) || only_looked(cycles, wait))) {
+		if (only_looked(cycles, wait))
+			look(cycles, wait);
 		cycles->ended = false; /* the activation goes on */
 		here = false;
 	}
@@ -457,10 +470,10 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 	late_ns = late_release(cycles, waits, now_ns);
 	finish(cycles, waits,
 	       late_ns && (double)(late_ns + cycles->ahead_ns) > cycles->point_ns + 1.5 * period_ns);
-	if (gone)
-		return false;
 	if (cycles->active)
 		unfinished = cycles->now;
+	else if (gone)
+		return false; /* it ended in its wait */
 	else if (late_ns || is_away(cycles, waits))
 		unfinished.release_ns = late_ns ? late_ns : (int64_t)cycles->point_ns - cycles->ahead_ns;
 	else
@@ -473,5 +486,5 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 	if (cycles->model.kind == CYCLE_PERIODIC)
 		count_rest(cycles, waits, unfinished.release_ns, now_ns,
 			   !late_ns && cycles->gap_until_ns > cycles->returned_ns);
-	return period_ns > 0 && (double)(now_ns - cycles->returned_ns) > STUCK_PERIODS * period_ns;
+	return !gone && period_ns > 0 && (double)(now_ns - cycles->returned_ns) > STUCK_PERIODS * period_ns;
 }

@@ -70,7 +70,7 @@ struct cycles {
 	int64_t returned_ns;		   /* when its wait returned last */
 	int64_t seen_ns;		   /* when it was last at its wait, and on its grid */
 	int64_t gap_from_ns, gap_until_ns; /* events were lost meanwhile */
-	size_t off_grid_in_row;
+	size_t off_grid_in_row, looks;	   /* looks: returns without a wait since the activation began */
 
 	int64_t activations, others; /* others: returns of the wait that its source did not end */
 };
@@ -91,7 +91,7 @@ void cycles_lost(struct cycles *cycles, int64_t from_ns, int64_t until_ns);
 bool cycles_learn(struct cycles *cycles, const struct waits *waits, bool at_end);
 
 /*
- * Ends: counts what is unfinished. gone: the thread no longer exists. Returns whether the thread is stuck,
+ * Ends: counts what is unfinished. gone: the thread ended at now_ns. Returns whether the thread is stuck,
  * that is, did not come back to its wait for more than ten periods.
  */
 bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns, bool gone);

@@ -285,7 +285,7 @@ bool follower_learn(struct follower *f, int64_t now_ns)
 
 void follower_end(struct follower *f, int64_t now_ns)
 {
-	f->stuck = cycles_end(&f->cycles, &f->waits, now_ns, f->ended_ns != 0);
+	f->stuck = cycles_end(&f->cycles, &f->waits, f->ended_ns ? f->ended_ns : now_ns, f->ended_ns != 0);
 	cycles_free(&f->cycles);
 }
 
@@ -330,6 +330,13 @@ static void mark_unclear(const struct follower *f, struct json *j)
 
 	if (!f->cycles.chosen || !choice->unclear)
 		return;
+	if (f->cycles.model.hidden) {
+		stream_mark(
+			j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
+			"%s waits in %s, which rounds its times to whole milliseconds: its releases cannot be told",
+			f->label, blocking_call_name(&f->cycles.model.call, room, sizeof(room)));
+		return;
+	}
 	for (size_t i = 0; i < choice->count && len < sizeof(list) - 80; i++) {
 		const struct cycle_candidate *candidate = &choice->candidates[i];
 		int fd = blocking_call_fd(&candidate->call);

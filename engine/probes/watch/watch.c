@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +100,7 @@ struct state {
 	bool ended;	   /* the followers have ended */
 	bool fitted;	   /* the buffers were sized by the rate of events */
 	int64_t clock_set_ns, clock_sets; /* by how much the wall clock was set at most, and how often */
-	int64_t signal, signal_ns;	  /* the last one without a handler */
+	int64_t signal, signal_ns;	  /* the last one that ended the program */
 	int64_t rttime_us;		  /* the program's limit of real-time CPU time; -1: none */
 	int64_t begun;			  /* threads that the watched ones began in the measured phase */
 	struct change changes[CHANGES_MAX];
@@ -327,6 +328,18 @@ static void lose(struct state *state, int64_t from_ns, int64_t until_ns)
 		follower_lost(state->followers[i], from_ns, until_ns);
 }
 
+/* Returns whether a signal without a handler ends the program (signal(7)). */
+static bool ends_program(int number)
+{
+	static const int others[] = {SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (number == others[i])
+			return false;
+	}
+	return true;
+}
+
 /* A watched thread has begun another one, which is followed from the next look in /proc on, if it lives so
  * long. */
 static void note_begun(struct state *state, const struct sched_event *event)
@@ -347,6 +360,8 @@ static void take_event(void *user, const struct sched_event *event)
 		lose(state, event->time_ns, event->expiry_ns);
 		return;
 	}
+	if (event->kind == SCHED_SIGNAL && !ends_program((int)event->result))
+		return;
 	if (event->kind == SCHED_SIGNAL) {
 		state->signal = event->result;
 		state->signal_ns = event->time_ns;

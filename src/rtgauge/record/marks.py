@@ -274,9 +274,10 @@ class MarkKind(Enum):
     )
     CYCLE_UNCLEAR = Entry(
         (DOUBTFUL,),
-        "Several waits of a thread could begin its cycle, so its releases are not certain. The detail lists "
-        "them.",
-        "say which wait begins the cycle: --cycle CALL or --cycle CALL:FD",
+        "Several waits of a thread could begin its cycle, or its wait is rounded to milliseconds, so its "
+        "releases are not certain. The detail lists the waits.",
+        "say which wait begins the cycle (--cycle CALL or --cycle CALL:FD), or let the loop wait in a call "
+        "with exact times, such as clock_nanosleep",
     )
     WALL_CLOCK_SET = Entry(
         (DOUBTFUL,),
@@ -287,6 +288,11 @@ class MarkKind(Enum):
         (NOTE,),
         "The watched program ended before the measured time was over. The figures are of the time that it "
         "lived.",
+    )
+    PROGRAM_KILLED = Entry(
+        (DOUBTFUL,),
+        "The watched program crashed, or a signal killed it. The figures are of the time that it lived.",
+        "find out why the program ended, and measure again",
     )
     THREAD_CHANGED = Entry(
         (NOTE,),

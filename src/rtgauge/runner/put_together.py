@@ -261,6 +261,10 @@ def _early_marks(step: Step) -> list[Mark]:
     return [MarkKind.EARLY.mark(detail)]
 
 
+ASKED_TO_END = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+"""Signals by which people end a program."""
+
+
 def _program_marks(step: Step) -> list[Mark]:
     """Return marks on what happened to a watched program: how it ended, and what changed about its
     threads.
@@ -278,14 +282,17 @@ def _program_marks(step: Step) -> list[Mark]:
     if step.end_reason != "program-ended" or watched is None:
         return marks
     number, limit_us = watched.values.get("signal"), watched.values.get("rttime_us")
-    how = "ended"
-    if isinstance(number, int):
-        how = f"was ended by {signal_name(number)}"
-        if isinstance(limit_us, int) and number in {signal.SIGXCPU, signal.SIGKILL}:
-            how += f", probably because of its limit of real-time CPU time (RLIMIT_RTTIME, {limit_us} us)"
     after = _seconds(watched, "signal_after_ns" if isinstance(number, int) else "watched_ns")
-    detail = f"the program {how} {after} after the measured phase began"
-    return [MarkKind.PROGRAM_ENDED.mark(detail), *marks]
+    if not isinstance(number, int):
+        return [
+            MarkKind.PROGRAM_ENDED.mark(f"the program ended {after} after the measured phase began"),
+            *marks,
+        ]
+    how = f"the program was ended by {signal_name(number)} {after} after the measured phase began"
+    if isinstance(limit_us, int) and number in {signal.SIGXCPU, signal.SIGKILL}:
+        how += f", probably because of its limit of real-time CPU time (RLIMIT_RTTIME, {limit_us} us)"
+    kind = MarkKind.PROGRAM_ENDED if number in ASKED_TO_END else MarkKind.PROGRAM_KILLED
+    return [kind.mark(how), *marks]
 
 
 def _seconds(result: Result, name: str) -> str:

@@ -185,7 +185,9 @@ def judge_loops(
     known = [(loop, verdict) for loop, verdict in judged if not _is_too_few(verdict)]
     decisive = worst([verdict for _, verdict in known or judged]) or judged[0][1]
     loop = next(loop for loop, verdict in judged if verdict is decisive)
-    verdict = _named(requirement, loop, decisive, len(judged))
+    killed = next((mark for mark in step.marks if mark.kind is MarkKind.PROGRAM_KILLED), None)
+    trouble = [killed.detail] if killed is not None else loop.trouble[:1] if loop.stuck or loop.ended else []
+    verdict = _named(requirement, loop, decisive, len(judged), trouble)
     few = [
         f"{other.task}: {plural(other.releases, 'activation')}, none late, too few to tell"
         for other, small in judged
@@ -196,9 +198,10 @@ def judge_loops(
     return _with_unwatched(step, verdict)
 
 
-def _named(requirement: Requirement, loop: WatchedLoop, verdict: Verdict, threads: int) -> Verdict:
-    """Put the thread's name and what is wrong with its cycles in front of the reason."""
-    trouble = loop.trouble[:1] if loop.stuck or loop.ended else []
+def _named(
+    requirement: Requirement, loop: WatchedLoop, verdict: Verdict, threads: int, trouble: list[str]
+) -> Verdict:
+    """Put the thread's name and the trouble with it in front of the reason."""
     drift = loop.drift(requirement.period_ns) if requirement.period_ns is not None else None
     remarks = [*([drift] if drift else [])]
     if loop.overruns and not loop.stuck:
@@ -221,7 +224,10 @@ def _named(requirement: Requirement, loop: WatchedLoop, verdict: Verdict, thread
 
 
 def _with_unwatched(step: Step, verdict: Verdict) -> Verdict:
-    """Nothing holds if there were threads that nobody looked at."""
+    """Nothing holds if there were threads that nobody looked at, or if the program crashed or was killed."""
+    killed = next((mark for mark in step.marks if mark.kind is MarkKind.PROGRAM_KILLED), None)
+    if killed is not None and verdict.word is not VerdictWord.FAILS:
+        return verdict.model_copy(update={"word": VerdictWord.CANNOT_TELL, "next": next_for_mark(killed)})
     mark = next((mark for mark in step.marks if mark.kind in NOT_ALL), None)
     if mark is None or verdict.word not in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         return verdict
