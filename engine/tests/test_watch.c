@@ -262,6 +262,25 @@ static void an_interrupted_wait_goes_on(void **state)
 	cycles_free(&loop.cycles);
 }
 
+static void work_of_two_lengths_is_no_second_sleep(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = BEGIN;
+
+	(void)state;
+	begin_loop(&loop);
+	for (int i = 1; i <= 100; i++) { /* each fourth cycle is long: the other sleeps are equally long */
+		sleeps_until(&loop, now_ns, BEGIN + i * PERIOD);
+		now_ns = BEGIN + i * PERIOD + 120000 + (i % 4 ? i % 7 * INT64_C(100) : 600000);
+	}
+	assert_true(cycles_learn(&loop.cycles, &loop.waits, false));
+	assert_int_equal(loop.cycles.model.kind, CYCLE_PERIODIC);
+	assert_int_equal((int64_t)(loop.cycles.model.grid.period_ns + 0.5), PERIOD);
+	assert_false(loop.cycles.choice.unclear);
+	assert_int_equal(loop.begun, 100);
+	cycles_free(&loop.cycles);
+}
+
 static void a_relative_sleep_is_no_grid(void **state)
 {
 	struct loop loop;
@@ -414,6 +433,7 @@ int main(void)
 		cmocka_unit_test(a_thread_that_hangs_is_stuck),
 		cmocka_unit_test(releases_while_events_were_lost_are_unknown),
 		cmocka_unit_test(an_interrupted_wait_goes_on),
+		cmocka_unit_test(work_of_two_lengths_is_no_second_sleep),
 		cmocka_unit_test(a_relative_sleep_is_no_grid),
 		cmocka_unit_test(a_thread_that_others_wake_is_of_data),
 		cmocka_unit_test(an_expiry_on_the_wall_clock_is_converted),

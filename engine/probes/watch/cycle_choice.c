@@ -7,7 +7,6 @@
 
 #define SAME_PERIOD 0.1	     /* a grid has the required period if it differs by less */
 #define SAME_EXPIRY_NS 50000 /* a sleep for the rest of an interrupted one */
-#define RARE 20		     /* candidates that end less than 1/RARE as many waits do not compete */
 #define PLACES_MAX 4	     /* more places are no property of the program's loop */
 #define PLACE_SHARE 5	     /* each place has at least 1/PLACE_SHARE of the waits */
 #define LEAST_WAITS 2
@@ -234,26 +233,44 @@ static void find_kind(struct cycle_candidate *candidate, const struct wait *wait
 	}
 }
 
-/* Returns whether the waits that seem to be sleeps for a fixed time lie on a grid more exactly than they are
- * equally long. */
-static bool has_own_grid(const struct cycle_candidate *candidate, double sleep_ns, const struct wait *waits,
-			 size_t count, const struct room *room)
+/* The waits that seem to be sleeps for a fixed time. */
+struct pauses {
+	size_t count;
+	double spread_ns; /* median deviation of their lengths */
+	bool on_grid;	  /* their expiries lie on a grid more exactly than they are equally long */
+};
+
+static struct pauses find_pauses(const struct cycle_candidate *candidate, double sleep_ns,
+				 const struct wait *waits, size_t count, const struct room *room)
 {
-	double median, spread_ns;
+	struct pauses pauses = {0};
 	struct grid grid;
-	size_t found = 0;
+	double median;
 
 	for (size_t i = 0; i < count; i++) {
 		if (!cycle_waits_at(candidate, &waits[i]) || !cycle_release_ns(candidate, &waits[i]) ||
 		    !is_for(&waits[i], sleep_ns))
 			continue;
-		room->values[found] = (double)(waits[i].own.expiry_ns - waits[i].own.armed_ns);
-		room->times_ns[found++] = waits[i].own.there_ns;
+		room->values[pauses.count] = (double)(waits[i].own.expiry_ns - waits[i].own.armed_ns);
+		room->times_ns[pauses.count++] = waits[i].own.there_ns;
 	}
-	if (!grid_fit(room->times_ns, found, &grid))
+	pauses.on_grid = grid_fit(room->times_ns, pauses.count, &grid);
+	are_equal(room->values, pauses.count, &median, &pauses.spread_ns);
+	pauses.on_grid = pauses.on_grid && grid.spread_ns <= pauses.spread_ns;
+	return pauses;
+}
+
+/* Returns whether leaving out the pauses makes the candidate a loop on a grid that it is not with them. */
+static bool is_better(const struct cycle_candidate *rest, const struct cycle_candidate *whole,
+		      const struct pauses *pauses)
+{
+	if (rest->kind != CYCLE_PERIODIC || rest->anew)
 		return false;
-	are_equal(room->values, found, &median, &spread_ns);
-	return grid.spread_ns <= spread_ns;
+	if (whole->kind != CYCLE_PERIODIC || whole->anew)
+		return true;
+	/* Together they may seem to lie on a finer grid, but not as exactly as they are equally long. */
+	return rest->grid.period_ns > 1.5 * whole->grid.period_ns &&
+	       whole->grid.spread_ns > pauses->spread_ns;
 }
 
 /* A loop on a grid may also sleep for a fixed time in each cycle, in the same call. */
@@ -261,31 +278,27 @@ static void leave_out_pause(struct cycle_candidate *candidate, const struct wait
 			    const struct room *room)
 {
 	struct cycle_candidate rest = *candidate;
-	size_t found, pauses = 0;
 
 	if (candidate->source != SOURCE_TIME_OUT || candidate->kind == CYCLE_RELATIVE)
 		return;
-	found = read_releases(candidate, waits, count, true, room);
-	qsort(room->values, found, sizeof(*room->values), by_length);
 	for (size_t tenth = 1; tenth < 10; tenth++) {
+		size_t found = read_releases(candidate, waits, count, true, room);
+		struct pauses pauses;
+
+		qsort(room->values, found, sizeof(*room->values), by_length);
 		rest.pause_ns = room->values[found * tenth / 10];
-		pauses = 0;
-		for (size_t i = 0; i < found; i++)
-			pauses += fabs(room->values[i] - rest.pause_ns) <= PAUSE_NS;
-		if (rest.pause_ns <= 0 || pauses * PLACE_SHARE < found ||
-		    (found - pauses) * PLACE_SHARE < found)
+		if (rest.pause_ns <= 0)
 			continue;
-		rest.count = found - pauses;
+		pauses = find_pauses(candidate, rest.pause_ns, waits, count, room);
+		if (pauses.count * PLACE_SHARE < found || (found - pauses.count) * PLACE_SHARE < found)
+			continue;
+		rest.count = found - pauses.count;
 		find_kind(&rest, waits, count, room);
-		rest.twin = has_own_grid(candidate, rest.pause_ns, waits, count, room);
-		if (rest.kind == CYCLE_PERIODIC && !rest.anew &&
-		    (candidate->kind != CYCLE_PERIODIC || candidate->anew ||
-		     rest.grid.period_ns > 1.5 * candidate->grid.period_ns)) {
+		rest.twin = pauses.on_grid;
+		if (is_better(&rest, candidate, &pauses)) {
 			*candidate = rest;
 			return;
 		}
-		found = read_releases(candidate, waits, count, true, room);
-		qsort(room->values, found, sizeof(*room->values), by_length);
 	}
 }
 
@@ -547,7 +560,8 @@ static bool find_by(struct cycle_choice *choice, const struct cycle_wish *wish, 
 		}
 	}
 	for (size_t i = 0; i < choice->count; i++)
-		competing += fits(&choice->candidates[i], wish) && choice->candidates[i].count * RARE > most;
+		competing +=
+			fits(&choice->candidates[i], wish) && choice->candidates[i].count * CYCLE_RARE > most;
 	choice->unclear = competing > 1;
 	return most > 0;
 }

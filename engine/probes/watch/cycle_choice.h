@@ -11,6 +11,7 @@
 #include "probes/watch/waits.h"
 
 #define CANDIDATES_MAX 16
+#define CYCLE_RARE 20 /* candidates that end less than 1/CYCLE_RARE as many waits do not compete */
 
 /* What ends the wait: its own time-out, a timer that was armed before, or somebody else. */
 enum cycle_source { SOURCE_TIME_OUT, SOURCE_TIMER, SOURCE_DATA };

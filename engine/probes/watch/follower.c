@@ -343,6 +343,8 @@ static void mark_unclear(const struct follower *f, struct json *j)
 		double period_ns = candidate->kind == CYCLE_PERIODIC ? candidate->grid.period_ns
 								     : candidate->interval_ns;
 
+		if (candidate->count * CYCLE_RARE <= f->cycles.model.count)
+			continue;
 		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len ? ", " : "",
 					blocking_call_name(&candidate->call, room, sizeof(room)));
 		if (fd >= 0)
