@@ -347,17 +347,6 @@ static bool begin_tracing(void)
 	return trace_write(explain.instance, "tracing_on", "1") || failed("tracing_on");
 }
 
-/* Finds the address from which offsets in the kernel's text count. */
-static uint64_t find_text(void)
-{
-	FILE *file = fopen("/proc/kallsyms", "re");
-	uint64_t address = file ? symbols_find(file, "_stext") : 0;
-
-	if (file)
-		fclose(file);
-	return address;
-}
-
 static void add_candidate(const struct candidate *candidate)
 {
 	/* If a maximum was exceeded within a few ms, only the larger one is reported. */
@@ -424,7 +413,7 @@ void explain_open(explain_who who, const struct harness *h)
 		return;
 	}
 	if (addresses_need_text(&explain.addresses))
-		symbols_want(explain.symbols, explain.addresses.text = find_text());
+		symbols_want(explain.symbols, explain.addresses.text = symbols_address("_stext"));
 	explain.steals = steal_open();
 	series_taken = sample_taken;
 }

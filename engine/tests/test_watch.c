@@ -118,11 +118,12 @@ static void sleeps_until(struct loop *loop, int64_t now_ns, int64_t expiry_ns)
 	leaves(loop, expiry_ns + 20000, 0);
 }
 
-/* Runs 100 cycles of 1 ms with 100 us of work, and lets the model choose. */
+/* Begins a loop, runs 100 cycles of 1 ms with 100 us of work, and lets the model choose. */
 static int64_t learn(struct loop *loop)
 {
 	int64_t now_ns = BEGIN;
 
+	begin_loop(loop);
 	for (int i = 1; i <= 100; i++) {
 		sleeps_until(loop, now_ns, BEGIN + i * PERIOD);
 		now_ns = BEGIN + i * PERIOD + 120000 + (int64_t)(i % 7) * 1000;
@@ -136,11 +137,9 @@ static int64_t learn(struct loop *loop)
 static void a_cycle_is_from_the_release_to_the_next_wait(void **state)
 {
 	struct loop loop;
-	int64_t now_ns;
+	int64_t now_ns = learn(&loop);
 
 	(void)state;
-	begin_loop(&loop);
-	now_ns = learn(&loop);
 	assert_int_equal(loop.begun, 100);
 	assert_int_equal(loop.latency_ns, 20000);
 	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
@@ -152,11 +151,9 @@ static void a_cycle_is_from_the_release_to_the_next_wait(void **state)
 static void a_lock_within_the_cycle_does_not_end_it(void **state)
 {
 	struct loop loop;
-	int64_t now_ns;
+	int64_t now_ns = learn(&loop);
 
 	(void)state;
-	begin_loop(&loop);
-	now_ns = learn(&loop);
 	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
 	now_ns = BEGIN + 101 * PERIOD + 50000;
 	enters(&loop, now_ns, SYS_futex, 0x1000);
@@ -173,11 +170,9 @@ static void a_lock_within_the_cycle_does_not_end_it(void **state)
 static void a_late_wait_that_returns_at_once_is_an_activation(void **state)
 {
 	struct loop loop;
-	int64_t now_ns;
+	int64_t now_ns = learn(&loop);
 
 	(void)state;
-	begin_loop(&loop);
-	now_ns = learn(&loop);
 	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
 	now_ns = BEGIN + 102 * PERIOD + 700000; /* the work took too long */
 	enters(&loop, now_ns, SYS_clock_nanosleep, 1);
@@ -192,11 +187,9 @@ static void a_late_wait_that_returns_at_once_is_an_activation(void **state)
 static void a_release_without_a_wait_is_an_overrun(void **state)
 {
 	struct loop loop;
-	int64_t now_ns;
+	int64_t now_ns = learn(&loop);
 
 	(void)state;
-	begin_loop(&loop);
-	now_ns = learn(&loop);
 	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
 	now_ns = BEGIN + 101 * PERIOD + 500000;
 	off(&loop, now_ns); /* asleep for 1.2 ms, over one release */
@@ -212,11 +205,9 @@ static void a_release_without_a_wait_is_an_overrun(void **state)
 static void a_thread_that_hangs_is_stuck(void **state)
 {
 	struct loop loop;
-	int64_t now_ns;
+	int64_t now_ns = learn(&loop);
 
 	(void)state;
-	begin_loop(&loop);
-	now_ns = learn(&loop);
 	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
 	enters(&loop, BEGIN + 101 * PERIOD + 50000, SYS_futex, 0x1000);
 	off(&loop, BEGIN + 101 * PERIOD + 51000);
@@ -228,11 +219,9 @@ static void a_thread_that_hangs_is_stuck(void **state)
 static void releases_while_events_were_lost_are_unknown(void **state)
 {
 	struct loop loop;
-	int64_t now_ns;
+	int64_t now_ns = learn(&loop);
 
 	(void)state;
-	begin_loop(&loop);
-	now_ns = learn(&loop);
 	waits_lost(&loop.waits);
 	cycles_lost(&loop.cycles, now_ns, BEGIN + 105 * PERIOD + 500000);
 	sleeps_until(&loop, BEGIN + 105 * PERIOD + 600000, BEGIN + 106 * PERIOD);
@@ -244,11 +233,9 @@ static void releases_while_events_were_lost_are_unknown(void **state)
 static void an_interrupted_wait_goes_on(void **state)
 {
 	struct loop loop;
-	int64_t now_ns;
+	int64_t now_ns = learn(&loop);
 
 	(void)state;
-	begin_loop(&loop);
-	now_ns = learn(&loop);
 	enters(&loop, now_ns, SYS_clock_nanosleep, 1);
 	arms(&loop, now_ns + 100, BEGIN + 101 * PERIOD);
 	off(&loop, now_ns + 1000);

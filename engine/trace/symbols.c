@@ -100,6 +100,16 @@ uint64_t symbols_find(FILE *lines, const char *wanted)
 	return 0;
 }
 
+uint64_t symbols_address(const char *name)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	uint64_t address = file ? symbols_find(file, name) : 0;
+
+	if (file)
+		fclose(file);
+	return address;
+}
+
 void symbols_json(const struct symbols *symbols, const char *key, struct json *j)
 {
 	json_open(j, key, '{');

@@ -30,6 +30,9 @@ bool symbols_read(struct symbols *symbols, FILE *lines);
 /* Returns the address of the first function with this name in such lines; 0: there is none. */
 uint64_t symbols_find(FILE *lines, const char *name);
 
+/* The same for /proc/kallsyms. */
+uint64_t symbols_address(const char *name);
+
 /* Writes an object from known addresses (0x...) to name, or name+0xOFFSET. */
 void symbols_json(const struct symbols *symbols, const char *key, struct json *j);
 

@@ -385,6 +385,28 @@ static size_t in_cluster(const double *phases, size_t count, size_t from, double
 	return found;
 }
 
+/* Replaces the values by the phases of the times in the period, in ascending order. Returns where most of
+ * them begin to lie within width_ns. */
+static size_t find_cluster(const struct room *room, size_t count, double period_ns, double width_ns,
+			   size_t *most)
+{
+	size_t at = 0;
+
+	*most = 0;
+	for (size_t i = 0; i < count; i++)
+		room->values[i] = fmod((double)(room->times_ns[i] - room->times_ns[0]), period_ns);
+	qsort(room->values, count, sizeof(*room->values), by_length);
+	for (size_t i = 0; i < count; i++) {
+		size_t cluster = in_cluster(room->values, count, i, period_ns, width_ns);
+
+		if (cluster > *most) {
+			*most = cluster;
+			at = i;
+		}
+	}
+	return at;
+}
+
 /* Returns how many points of a grid lie between the first and the last time, without longer gaps, in which
  * events were not recorded. */
 static double points_in(const int64_t *times_ns, size_t count, double period_ns)
@@ -401,23 +423,13 @@ static double points_in(const int64_t *times_ns, size_t count, double period_ns)
 static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns, const struct wait *waits,
 			     size_t count, const struct room *room)
 {
-	size_t found = read_releases(candidate, waits, count, true, room), most = 0, at = 0, second = 0;
+	size_t found = read_releases(candidate, waits, count, true, room), most, at, second = 0;
 	double width_ns = fmin(2 * (double)grid_tolerance_ns(wanted_ns), wanted_ns / 8), points;
 
 	if (candidate->source == SOURCE_DATA || candidate->kind == CYCLE_RELATIVE || found < LEAST_SHARED)
 		return false;
 	points = points_in(room->times_ns, found, wanted_ns);
-	for (size_t i = 0; i < found; i++)
-		room->values[i] = fmod((double)(room->times_ns[i] - room->times_ns[0]), wanted_ns);
-	qsort(room->values, found, sizeof(*room->values), by_length);
-	for (size_t i = 0; i < found; i++) {
-		size_t cluster = in_cluster(room->values, found, i, wanted_ns, width_ns);
-
-		if (cluster > most) {
-			most = cluster;
-			at = i;
-		}
-	}
+	at = find_cluster(room, found, wanted_ns, width_ns, &most);
 	if ((double)most < POINTS_SHARE * points)
 		return false;
 	for (size_t i = 0; i < found; i++) {
@@ -445,7 +457,7 @@ static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns
 static bool find_rounded_grid(struct cycle_candidate *candidate, double wanted_ns, const struct wait *waits,
 			      size_t count, const struct room *room)
 {
-	size_t found, most = 0, at = 0;
+	size_t found, most, at;
 	int64_t rounds_ns = blocking_call_rounds_ns(&candidate->call);
 	double width_ns = (double)(rounds_ns + grid_tolerance_ns(wanted_ns));
 
@@ -456,17 +468,7 @@ static bool find_rounded_grid(struct cycle_candidate *candidate, double wanted_n
 		return true;
 	}
 	found = read_releases(candidate, waits, count, false, room);
-	for (size_t i = 0; i < found; i++)
-		room->values[i] = fmod((double)(room->times_ns[i] - room->times_ns[0]), wanted_ns);
-	qsort(room->values, found, sizeof(*room->values), by_length);
-	for (size_t i = 0; i < found; i++) {
-		size_t cluster = in_cluster(room->values, found, i, wanted_ns, width_ns);
-
-		if (cluster > most) {
-			most = cluster;
-			at = i;
-		}
-	}
+	at = find_cluster(room, found, wanted_ns, width_ns, &most);
 	candidate->hidden = wanted_ns < 2 * width_ns || found < LEAST_SHARED ||
 			    (double)most < ROUNDED_SHARE * (double)found;
 	if (candidate->hidden)

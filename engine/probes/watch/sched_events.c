@@ -125,17 +125,6 @@ static void begin_clocks(struct sched_events *events)
 	clock_offsets_begin(&events->offsets);
 }
 
-/* Returns the address of the function that ends the sleep of a call whose time is over; 0: unknown. */
-static uint64_t find_wakes(void)
-{
-	FILE *file = fopen("/proc/kallsyms", "re");
-	uint64_t address = file ? symbols_find(file, "hrtimer_wakeup") : 0;
-
-	if (file)
-		fclose(file);
-	return address;
-}
-
 static void set_buffer(const struct sched_events *events, int64_t kb)
 {
 	char text[32];
@@ -179,7 +168,7 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 		return failed(lacks);
 	events->table = table;
 	begin_clocks(events);
-	events->wakes = find_wakes();
+	events->wakes = symbols_address("hrtimer_wakeup"); /* ends the sleep of a call whose time is over */
 	events->pending = memory_get(PENDING_MAX * sizeof(*events->pending));
 	if (!events->pending)
 		return failed("memory");

@@ -132,7 +132,10 @@ def tune_plan(
         "window": "250ms",
         **({} if cpus is None else {"cpu": next(iter(fewer), cpus)}),
     }
-    defaults = ({"probe": "watch", "pid": pid} if pid is not None else measured) | {
+    watched: dict[str, object] = {"probe": "watch", "pid": pid}
+    if requirement.period_ns is not None:
+        watched["period"] = format_duration(requirement.period_ns)
+    defaults = (watched if pid is not None else measured) | {
         "duration": f"{duration_ns}ns",
         "warm-up": f"{min(LONGEST_WASH_OUT_NS, duration_ns // WASH_OUT_SHARE)}ns",
         # Idle states count too, because the machine is measured as it is.

@@ -26,6 +26,7 @@ from rtgauge.record.model import (
 from rtgauge.record.watched_loop import WatchedLoop, loops_of
 from rtgauge.record.windows import Windows
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
+from rtgauge.verdict.cannot_tell import cannot_tell
 from rtgauge.verdict.gaps import GAP, judge_gaps
 from rtgauge.verdict.loops import count_of_loop, gaps_of_pollers, judge_loops, worst_of_both
 from rtgauge.verdict.next_step import Done, NextStep, next_for_mark
@@ -170,19 +171,6 @@ def _evidence(case: _Case) -> dict[str, Any]:
     }
 
 
-def _without_figures(
-    requirement: Requirement, step: Step, reason: str, following: str, **evidence: Any
-) -> Verdict:
-    return Verdict(
-        word=VerdictWord.CANNOT_TELL,
-        requirement=str(requirement),
-        reason=reason,
-        next=following,
-        step=step.id,
-        evidence=evidence,
-    )
-
-
 def _for_every(case: _Case) -> Verdict:
     """Judge hardness 100 %. One certain violation decides, and no sample proves that there are none."""
     v, seen, support = case.violations, case.seen, case.support
@@ -323,7 +311,7 @@ def judge_metric(
     invalid = [mark for mark in step.marks if mark.severity == Severity.INVALID]
     if invalid:
         reason = f"the measurement is invalid: {invalid[0].name} ({invalid[0].detail})"
-        return _without_figures(
+        return cannot_tell(
             requirement,
             step,
             reason,
@@ -334,7 +322,7 @@ def judge_metric(
     series = judged_series(step, requirement.metric)
     if not series:
         reason = f"the step measured no {requirement.metric}"
-        return _without_figures(
+        return cannot_tell(
             requirement,
             step,
             reason,
@@ -376,7 +364,7 @@ def _judge_series(
             f"{format_count(sum(summary.lost for summary in series))} samples were lost and may have "
             "been late"
         )
-        return _without_figures(
+        return cannot_tell(
             requirement, step, reason, "measure again with a longer interval, or without raw samples"
         )
     interval = step.parameters.get("interval_ns")
@@ -413,8 +401,8 @@ def _judge_series(
     if case.violations.activations == 0:
         if unknown is not None:
             reason = f"no {requirement.metric} was measured: {unknown.detail}"
-            return _without_figures(requirement, step, reason, next_for_mark(unknown))
-        return _without_figures(requirement, step, "the step has no activations", case.next.with_more(None))
+            return cannot_tell(requirement, step, reason, next_for_mark(unknown))
+        return cannot_tell(requirement, step, "the step has no activations", case.next.with_more(None))
     if facts.machine.emulated or step.emulated:
         reason = (
             f"the machine's processor is emulated, so its times say nothing about a real one ({case.seen})"

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.watched_loop import WatchedLoop
 from rtgauge.record.windows import Windows
 from rtgauge.units import format_duration, plural
+from rtgauge.verdict.cannot_tell import cannot_tell
 from rtgauge.verdict.next_step import next_for_mark
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.violations import Violations, count_violations
@@ -62,17 +62,6 @@ def worst_of_both(verdicts: Sequence[Verdict], requirement: Requirement) -> Verd
     )
 
 
-def _cannot_tell(requirement: Requirement, step: Step, reason: str, following: str, **more: Any) -> Verdict:
-    return Verdict(
-        word=VerdictWord.CANNOT_TELL,
-        requirement=str(requirement),
-        reason=reason,
-        next=following,
-        step=step.id,
-        evidence={"metric": requirement.metric, "marks": [], **more},
-    )
-
-
 def gaps_of_pollers(verdict: Verdict) -> Verdict:
     """Return the verdict on the gaps of watched pollers. `watch` sees when another task takes their CPU, but
     not interrupts, so nothing holds.
@@ -108,7 +97,7 @@ def _no_such_period(requirement: Requirement, step: Step, loops: Sequence[Watche
         if why
         else "give the period that the loop has, or name its thread: --threads"
     )
-    return _cannot_tell(requirement, step, f"{trouble}; {reason}" if trouble else reason, following, why=why)
+    return cannot_tell(requirement, step, f"{trouble}; {reason}" if trouble else reason, following, why=why)
 
 
 def _of_thread(
@@ -116,7 +105,7 @@ def _of_thread(
 ) -> Verdict:
     """Judge one thread."""
     if loop.kind == "poller":
-        return _cannot_tell(
+        return cannot_tell(
             requirement,
             step,
             f"{loop.task} never sleeps, so it has no releases",
@@ -125,7 +114,7 @@ def _of_thread(
     marks = [mark for mark in step.marks if mark.series == loop.series.get("latency")]
     unclear = next((mark for mark in marks if mark.kind is MarkKind.CYCLE_UNCLEAR), None)
     if unclear is not None:
-        return _cannot_tell(requirement, step, unclear.detail, next_for_mark(unclear))
+        return cannot_tell(requirement, step, unclear.detail, next_for_mark(unclear))
     judged = judge_thread(loop)
     period_ns = requirement.period_ns
     if period_ns is not None and loop.kind == "own-schedule" and (drift := loop.drift(period_ns)) is not None:
@@ -175,7 +164,7 @@ def judge_loops(
     if not chosen:
         if requirement.period_ns is not None:
             return _no_such_period(requirement, step, loops)
-        return _cannot_tell(
+        return cannot_tell(
             requirement,
             step,
             "no watched thread had a release",
