@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 PACK_EVERY = 2_048
 """How many windows are kept as objects before they are packed into columns."""
-FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 16 << 20
+FIRST_PART, MOST_PART, PART_BYTES = 4_096, 8_192, 4 << 20
 """The number of windows in the first part file and in a later one, and the memory (bytes) of a part.
 
-A part of wide windows has fewer windows, because its memory is limited. A part takes about 1 MB on disk.
+A part of wide windows has fewer windows, because its memory is limited. A part takes about 0.5 MB on disk.
 """
 MOST_WINDOWS, MOST_BYTES = 32_768, 40 << 20
 """A step with more windows or bytes is long: its windows stay in part files, and readers get blocks."""
