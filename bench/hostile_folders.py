@@ -87,7 +87,7 @@ READERS = (
 FILES = (
     "run {path}",
     "gate {path} --baseline M --candidate MI",
-    "gate --known {path} --baseline M --candidate MI",
+    "gate --known {path} --baseline M --candidate MI --target ssh://127.0.0.1:1",
     "bisect a b --plan {path}",
     "audit --rules {path}",
     "fleet {path}",

@@ -133,7 +133,8 @@ static void write_holder(struct json *j, const struct guard *guard, const struct
 	json_str(j, "lock", guard->lock.path);
 	json_str(j, "run", known ? holder->run : NULL);
 	json_str(j, "label", known ? holder->label : NULL);
-	json_known(j, "pid", holder->pid, known);
+	json_known(j, "pid", holder->pid, holder->pid);
+	json_known(j, "uid", holder->uid, holder->uid >= 0);
 	json_known(j, "host_pid", holder->host_pid, known && holder->host_pid);
 	json_known(j, "silent_ns", now_ns - holder->heard_ns,
 		   known && machine_lock_is_silent(holder, now_ns));
@@ -143,7 +144,7 @@ static void write_holder(struct json *j, const struct guard *guard, const struct
 	json_bool(j, "elsewhere", known && holder->pid_namespace != machine_lock_pid_namespace());
 }
 
-static int say_locked(const struct guard *guard, int error)
+static int say_locked(struct guard *guard, int error)
 {
 	struct holder holder;
 	struct json j;

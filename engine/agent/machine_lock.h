@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets one run at a time use a target. It uses flock(2) on a file that all processes of the machine see;
- * only processes that may write the file can lock it (docs/security.md). The lock ends with its process.
- * Others wait in the kernel, which serves them in the order of arrival. The holder writes its description
- * into the file.
+ * Lets one run at a time use a target. It uses flock(2) on a file that all processes of the machine see.
+ * Root makes it, and every user may lock it, because flock needs no right to write (docs/security.md). The
+ * lock ends with its process. Others wait in the kernel, which serves them in the order of arrival, whoever
+ * they are. The holder writes its description into the file, or, if it may not, into its user's own file.
  */
 #ifndef RTGAUGE_MACHINE_LOCK_H
 #define RTGAUGE_MACHINE_LOCK_H
@@ -17,6 +17,7 @@ struct holder {
 	char run[129]; /* "" if unknown */
 	char label[257];
 	int64_t pid;	  /* the guard's pid in its own PID namespace; 0: unknown */
+	int64_t uid;	  /* the guard's user; -1: unknown */
 	int64_t host_pid; /* the pid of the run that renews the guard's lease; 0: the run is not on this
 			     machine */
 	int64_t start, pid_namespace;
@@ -26,12 +27,13 @@ struct holder {
 };
 
 struct machine_lock {
-	int fd; /* -1: not open */
+	int fd;	     /* -1: not open */
+	int text_fd; /* the file for the description; -1: none can be written */
 	bool held;
-	bool writable;
 	dev_t above_dev; /* a file that this user may not lock, but must respect; above_ino 0: there is none
 			  */
 	ino_t above_ino;
+	char seen[64]; /* the /proc/PID/fdinfo/FD in which the lock was found */
 	char path[PATH_MAX];
 };
 
@@ -53,8 +55,11 @@ void machine_lock_say(const struct machine_lock *lock, const struct holder *self
 /* Writes the holder's two times. */
 void machine_lock_say_times(const struct machine_lock *lock, const struct holder *self);
 
-/* The holder's description of itself. */
-void machine_lock_holder(const struct machine_lock *lock, struct holder *holder);
+/*
+ * The holder's description of itself. If it has none, the process that the kernel names, as far as this user
+ * may look into processes; `run` is then empty.
+ */
+void machine_lock_holder(struct machine_lock *lock, struct holder *holder);
 
 /* Reads a holder's text, which may be incomplete. If anything is wrong, all members are empty. */
 void machine_lock_parse(char *text, struct holder *holder);

@@ -22,8 +22,8 @@
 #define PATIENCE_NS (15 * NS_PER_S) /* time that a guard has to end its program, or to restore settings */
 #define LOOK_NS (NS_PER_S / 20)
 
-/* Returns whether a process of this user is a guard of the run: `ENGINE guard --run ID ...`. */
-static bool is_guard(pid_t pid, const char *run)
+/* Returns whether a process of the holder's user is a guard of its run: `ENGINE guard --run ID ...`. */
+static bool is_guard(pid_t pid, const struct holder *holder)
 {
 	char path[64], text[512];
 	const char *word = text;
@@ -35,7 +35,7 @@ static bool is_guard(pid_t pid, const char *run)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	n = fstat(fd, &st) || st.st_uid != geteuid() ? 0 : read(fd, text, sizeof(text) - 1);
+	n = fstat(fd, &st) || st.st_uid != holder->uid ? 0 : read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (n <= 0)
 		return false;
@@ -44,7 +44,7 @@ static bool is_guard(pid_t pid, const char *run)
 		static const char *const wanted[] = {"guard", "--run"};
 
 		word += strlen(word) + 1;
-		if (word >= text + n || strcmp(word, i < 2 ? wanted[i] : run))
+		if (word >= text + n || strcmp(word, i < 2 ? wanted[i] : holder->run))
 			return false;
 	}
 	return true;
@@ -61,7 +61,7 @@ static bool signal_programs(const struct holder *holder, int number)
 		int64_t pid;
 
 		if (!options_int(entry->d_name, &pid) || pid <= 0 || pid == holder->pid ||
-		    !is_guard((pid_t)pid, holder->run))
+		    !is_guard((pid_t)pid, holder))
 			continue;
 		found = true;
 		kill((pid_t)pid, number);
@@ -121,6 +121,11 @@ static int release(struct machine_lock *lock)
 	if (!machine_lock_try(lock))
 		return say(NULL);
 	machine_lock_holder(lock, &holder);
+	if (!*holder.run && holder.pid)
+		return error_line(
+			STATUS_CANNOT_MEASURE, "release",
+			"process %lld of user %lld holds this machine, but describes no run; end it with: kill %lld",
+			(long long)holder.pid, (long long)holder.uid, (long long)holder.pid);
 	if (!*holder.run)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "release",

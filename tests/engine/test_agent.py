@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -1255,7 +1256,7 @@ def refused_session(agent: Agent, *options: str, before: tuple[str, ...] = ()) -
 
 
 def test_the_second_guard_names_the_first(agent: Agent) -> None:
-    first = session(agent, "--label", 'quick on "here"', "--host-pid", "4711", run="first-run")
+    first = session(agent, "--label", 'quick on "here"', "--host-pid", str(os.getpid()), run="first-run")
     assert begun(first)["event"] == "started"
     said = refused_session(agent)
     assert said["code"] == "locked"
@@ -1267,7 +1268,8 @@ def test_the_second_guard_names_the_first(agent: Agent) -> None:
         "run": "first-run",
         "label": 'quick on "here"',
         "pid": first.pid,
-        "host_pid": 4711,
+        "uid": os.geteuid(),
+        "host_pid": os.getpid(),
     }
     assert held == known | {"silent_ns": None, "left_ns": None, "elsewhere": False}
 
@@ -1416,61 +1418,136 @@ def test_a_lock_that_somebody_else_may_have_made_is_refused(agent: Agent, tmp_pa
     assert elsewhere.read_text() == ""
 
 
-@pytest.mark.root
-def test_an_ordinary_user_cannot_hold_the_lock_of_root(agent: Agent, tmp_path: Path) -> None:
-    tmp_path.chmod(0o777)
-    first = session(agent)
-    begun(first)
+USER = ("setpriv", "--reuid=65534", "--clear-groups")
+
+
+@pytest.fixture(name="shared")
+def a_lock_that_every_user_may_take(agent: Agent, engine: Path, tmp_path: Path) -> Agent:
+    """Root's lock, and an engine and a journal that another user may use."""
+    for folder in (tmp_path, *tmp_path.parents[:-1]):
+        folder.chmod(folder.stat().st_mode | 0o55)
+    agent.engine = Path(shutil.copy(engine, tmp_path))
+    session(agent).communicate(timeout=PATIENCE_S)
     file = agent.lock_dir / "lock"
-    assert (file.stat().st_mode & 0o777, agent.lock_dir.stat().st_mode & 0o777) == (0o600, 0o755)
-    first.communicate(timeout=PATIENCE_S)
-    done = subprocess.run(
-        ["setpriv", "--reuid=65534", "--clear-groups", "flock", "--nonblock", file, "true"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Permission denied" in done.stderr
+    assert (file.stat().st_mode & 0o777, agent.lock_dir.stat().st_mode & 0o777) == (0o644, 0o755)
+    return agent
+
+
+def of_user(agent: Agent, folder: Path, run: str, *options: str) -> subprocess.Popen[str]:
+    """A session of an ordinary user."""
+    folder.mkdir(exist_ok=True)
+    os.chown(folder, 65534, 65534)
+    own = copy(agent)
+    own.journal = folder
+    return session(own, *options, run=run, before=USER)
+
+
+@pytest.mark.root
+def test_a_users_run_has_its_turn_between_runs_of_root(shared: Agent, tmp_path: Path) -> None:
+    first = session(shared, run="root-1")
+    begun(first)
+    user = of_user(shared, tmp_path / "user", "user-1", "--wait-ns", str(1000 * 10**9))
+    assert begun(user)["event"] == "waiting"
+    wait_until(lambda: any(is_in_flock(child) for child in children(user.pid)), "the user to wait")
+    last, _ = queued(shared, "root-2")
+    first.communicate("stop\n", timeout=PATIENCE_S)
+    assert begun(user)["event"] == "started"
+    assert last.poll() is None
+    user.communicate("stop\n", timeout=PATIENCE_S)
+    while begun(last)["event"] == "waiting":
+        pass
+    last.communicate("stop\n", timeout=PATIENCE_S)
+
+
+@pytest.mark.root
+def test_root_learns_which_process_of_a_user_holds_the_lock(shared: Agent, tmp_path: Path) -> None:
+    """A guard that was killed leaves its description, which is not the next holder's."""
+    killed = session(shared, run="killed")
+    begun(killed)
+    end(killed)
+    words = [*USER, "flock", "--nonblock", "--no-fork", shared.lock_dir / "lock", "sh", "-c", "echo; read a"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as user:
+        assert user.stdin
+        assert user.stdout
+        user.stdout.readline()
+        held = refused_session(shared)["detail"]
+        assert (held["run"], held["pid"], held["uid"]) == (None, user.pid, 65534)
+        (said,) = lines(
+            subprocess.run(
+                [shared.engine, "release", "--lock-dir", shared.lock_dir],
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stdout
+        )
+        assert said["message"].endswith(f"end it with: kill {user.pid}")
+        user.stdin.close()
 
 
 OTHER_USER = """
 set -eu
 engine=$1 folder=$2 user="setpriv --reuid=65534 --regid=100 --clear-groups"
 mkdir -p /run/rtgauge
-mount -t tmpfs -o mode=755 tmpfs /run/rtgauge
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t tmpfs -o mode=1777 tmpfs /tmp
 chmod 777 "$folder"
 mkfifo "$folder/input"
-"$engine" guard --run of-root --lock --journal "$folder/journal" <"$folder/input" >"$folder/said" &
-exec 3>"$folder/input"
-until grep -q started "$folder/said"; do sleep 0.02; done
-$user "$engine" guard --run of-user --lock --journal "$folder/other" </dev/null || true
-echo stop >&3
-wait
-$user "$engine" guard --run of-user --lock --journal "$folder/other" </dev/null
+hold() {
+    "$@" guard --run held --lock --label a --host-pid $$ --journal "$folder/$#" <"$folder/input" >"$folder/said" &
+    exec 3>"$folder/input"
+    until grep -q started "$folder/said"; do sleep 0.02; done
+}
+try() {
+    "$@" guard --run tries --lock --journal "$folder/try-$#" </dev/null || true
+}
+leave() {
+    echo stop >&3
+    wait
+}
+hold "$engine"
+try $user "$engine"
+leave
+hold $user "$engine"
+try "$engine"
+leave
+chmod 600 /run/rtgauge/lock
+hold "$engine"
+try $user "$engine"
+leave
+try $user "$engine"
 chgrp 100 /run/rtgauge/lock
 chmod 660 /run/rtgauge/lock
-$user "$engine" guard --run of-group --lock --journal "$folder/other" <"$folder/input" >"$folder/said" &
-exec 3>"$folder/input"
-until grep -q started "$folder/said"; do sleep 0.02; done
-"$engine" guard --run of-root --lock --journal "$folder/journal" </dev/null || true
+hold $user "$engine"
+try "$engine"
+leave
 """
 
 
 @pytest.mark.root
-def test_another_user_respects_the_lock_of_root_and_a_group_may_hold_it(engine: Path, tmp_path: Path) -> None:
-    for folder in (tmp_path, *tmp_path.parents[:-1]):
-        folder.chmod(folder.stat().st_mode | 0o55)
-    copy = Path(shutil.copy(engine, tmp_path))
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", OTHER_USER, "sh", copy, tmp_path],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=True,
-    )
+def test_root_and_users_see_each_others_runs_and_root_may_shut_users_out(engine: Path) -> None:
+    """A folder below /var/tmp, because the test hides /tmp and /run."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        program = Path(shutil.copy(engine, folder))
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", OTHER_USER, "sh", program, folder],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=True,
+        )
     said = [line for line in lines(done.stdout) if line["type"] in {"error", "guard"}]
-    assert [line.get("event", line.get("code")) for line in said] == ["locked", "started", "ended", "locked"]
-    assert [line["detail"]["run"] for line in (said[0], said[-1])] == [None, "of-group"]
+    assert [line.get("event", line.get("code")) for line in said] == [
+        *("locked", "locked"),  # root holds, then a user
+        *("locked", "started", "ended"),  # users may not lock, but see that root does
+        "locked",  # a member of the group holds
+    ]
+    held = [line["detail"] for line in said if line.get("code") == "locked"]
+    assert [each["run"] for each in held] == ["held", "held", None, "held"]
+    assert [each["uid"] for each in held] == [0, 65534, None, 65534]
+    # A user may not name a process of root's as the one to end.
+    assert [each["host_pid"] is not None for each in held] == [True, False, False, False]
 
 
 FOREIGN_PLACE = """
@@ -1489,9 +1566,9 @@ def test_a_place_of_the_lock_that_another_user_made_first_is_explained(engine: P
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         folder = Path(name)
         folder.chmod(0o777)
-        copy = Path(shutil.copy(engine, folder))
+        program = Path(shutil.copy(engine, folder))
         done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", FOREIGN_PLACE, "sh", copy, folder / "journal"],
+            ["unshare", "--mount", "sh", "-c", FOREIGN_PLACE, "sh", program, folder / "journal"],
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,

@@ -186,16 +186,27 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
         value = holder.get(member)
         return format_span(value / NS_PER_S) if isinstance(value, int) else None
 
-    run, label, pid = (holder.get(member) for member in ("run", "label", "host_pid"))
-    who = "a run that this user may not see" if run is None else f"run {run}{f', {label}' if label else ''}"
-    number = (
-        f" (pid {pid}{' in another PID namespace' if holder.get('elsewhere') else ''})"
-        if pid is not None
-        else ""
+    run, label, pid, process, uid = (
+        holder.get(member) for member in ("run", "label", "host_pid", "pid", "uid")
     )
+    elsewhere = " in another PID namespace" if holder.get("elsewhere") else ""
+    number = f" (pid {pid}{elsewhere})" if pid is not None else ""
+    if run is not None:
+        who = f"run {run}{f', {label}' if label else ''}"
+    elif process is not None:
+        who = f"process {process} of user {uid}, which describes no run"
+    else:
+        who = "a run that this user may not see"
     there = "there " if name is not None else ""
-    usable = pid is not None and not holder.get("elsewhere")
-    how = f"{there}with: kill -INT {pid}" if usable else "where it was started (Ctrl-C)"
+    if pid is not None and not elsewhere:
+        how = f"{there}with: kill -INT {pid}"
+    elif run is None and process is not None:
+        how = f"{there}with: kill {process}"
+    elif process is not None and uid is not None:
+        guard = f"{there}its guard (process {process} of user {uid}, without which its data is lost)"
+        how = f"where it was started (Ctrl-C), or end {guard} with: kill {process}"
+    else:
+        how = "where it was started (Ctrl-C)"
     silent, left = span("silent_ns"), span("left_ns")
     if silent is not None:
         ends = span("lease_left_ns") if holder.get("lease_left_ns") else None

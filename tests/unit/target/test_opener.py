@@ -17,6 +17,7 @@ HOLDER: dict[str, Any] = {
     "run": "quick-1",
     "label": "rtgauge run",
     "pid": 6,
+    "uid": 0,
     "host_pid": 7,
     "silent_ns": None,
     "lease_left_ns": 9 * 10**9,
@@ -125,6 +126,11 @@ def test_a_holder_that_this_user_may_not_see() -> None:
         == "this machine is held by a run that this user may not see; wait until the run has ended, or end it "
         "where it was started (Ctrl-C)"
     )
+    by_hand = unknown | {"pid": 9, "uid": 1000}
+    assert held_text(by_hand) == (
+        "this machine is held by process 9 of user 1000, which describes no run; wait until the run has "
+        "ended, or end it with: kill 9"
+    )
     assert "(pid 7 in another PID namespace)" in held_text(HOLDER | {"elsewhere": True})
 
 
@@ -133,5 +139,7 @@ def test_the_pid_is_of_the_run_and_not_of_its_guard() -> None:
     here = held_text(HOLDER)
     assert here.endswith("(pid 7); wait until the run has ended, or end it with: kill -INT 7")
     from_afar = held_text(HOLDER | {"host_pid": None})
-    assert "pid" not in from_afar
-    assert from_afar.endswith("or end it where it was started (Ctrl-C)")
+    assert from_afar.endswith(
+        "or end it where it was started (Ctrl-C), or end its guard (process 6 of user 0, without which its "
+        "data is lost) with: kill 6"
+    )
