@@ -68,8 +68,17 @@ def test_too_little_memory_is_one_line(record: Path, limit_kib: int) -> None:
     assert rtgauge("report", record, limit_kib=least_kib).returncode == 0
 
 
+def test_too_little_memory_to_begin_is_one_line() -> None:
+    """Without this check, imports end in a traceback and the status of an answer."""
+    done = rtgauge("system", limit_kib=60_000)
+    assert done.returncode == 3
+    assert done.stderr == (
+        "rtgauge: the limit of memory, 60000 KiB, is too low; raise it with: ulimit -v 65536\n"
+    )
+
+
 def test_commands_that_need_little_memory_work(record: Path) -> None:
     assert rtgauge("marks", limit_kib=150_000).returncode == 0
-    done = rtgauge("show", record, limit_kib=60_000)
+    done = rtgauge("show", record, limit_kib=80_000)
     assert done.returncode == 3
     assert len(done.stderr.splitlines()) == 1

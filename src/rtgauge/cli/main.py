@@ -24,7 +24,7 @@ import typer
 
 from rtgauge.cli.lazy_group import LazyGroup
 from rtgauge.cli.live import with_addresses
-from rtgauge.cli.memory_limit import check_libraries
+from rtgauge.cli.memory_limit import check_memory
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, InputError, RtgaugeError
 from rtgauge.escape import one_line
@@ -237,9 +237,9 @@ def main() -> None:
     atexit.register(gc.freeze)
     make_patient()
     os.umask(os.umask(0o077) | 0o002)  # what rtgauge writes is never writable by everyone
-    check_libraries()
     try:
         with _clear_errors():
+            check_memory()
             _check_date()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) is signal.SIG_DFL:
