@@ -37,6 +37,13 @@ MOST_DOTS = 64
 """
 
 
+def real_path(path: Path) -> Path:
+    """Return a path without its links. A link that leads to itself stays, and fails when it is opened;
+    Path.resolve() raises RuntimeError.
+    """
+    return Path(os.path.realpath(path))
+
+
 def regular(handle: int, path: Path, most_bytes: int | None = None) -> BufferedReader:
     """Return a reader that takes over the open descriptor `handle`. `path`: the file's name in errors.
 

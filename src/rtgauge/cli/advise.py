@@ -11,6 +11,7 @@ import typer
 
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError
+from rtgauge.input_file import real_path
 
 
 def advise(
@@ -97,7 +98,7 @@ def advise(
     flowchart, chosen = load_flowchart(chart)
     thresholds = with_thresholds(flowchart.thresholds, black=black, marginal=marginal, trouble=trouble)
     paths = list(records or [])
-    if len({path.resolve() for path in paths}) < len(paths):
+    if len({real_path(path) for path in paths}) < len(paths):
         raise InputError("a record is named twice; name it once")
     opened = [open_record(path) for path in paths]
     machines = machines_of(opened) or {None: ""}

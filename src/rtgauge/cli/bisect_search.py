@@ -18,7 +18,7 @@ from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.cli.options import Measured
 from rtgauge.cli.progress import make_display
 from rtgauge.errors import InputError, MeasureError, RecordError
-from rtgauge.input_file import MOST_JSON, parse_json
+from rtgauge.input_file import MOST_JSON, parse_json, real_path
 from rtgauge.plan.plan import Overrides, Plan, load_plan
 from rtgauge.record.files import clear_errors
 from rtgauge.record.own_folder import OwnFolder
@@ -248,7 +248,7 @@ def kept_search(folder: Path) -> BisectState:
     user could have changed it, RecordError for a damaged one.
     """
     try:
-        data = OwnFolder.existing(folder.resolve()).read_own(STATE, MOST_JSON)
+        data = OwnFolder.existing(real_path(folder)).read_own(STATE, MOST_JSON)
         parse_json(data)
         return BisectState.model_validate_json(data)
     except (FileNotFoundError, NotADirectoryError):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rtgauge.errors import InputError
+from rtgauge.input_file import real_path
 from rtgauge.record.reader import Record, find_record
 from rtgauge.suggest import nearest
 
@@ -41,12 +42,12 @@ def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]
             raise InputError(f"--label {text}: write NAME=RECORD, e.g. before=rtgauge-runs/RECORD")
         labels[find_record(Path(folder))] = name.strip()
     folders = [find_record(folder) for folder in named]
-    known = {folder.resolve(): name for folder, name in labels.items()}
-    present = {folder.resolve() for folder in folders}
+    known = {real_path(folder): name for folder, name in labels.items()}
+    present = {real_path(folder) for folder in folders}
     records = [
         Record.open(folder)
-        for folder in (*folders, *(folder for folder in labels if folder.resolve() not in present))
+        for folder in (*folders, *(folder for folder in labels if real_path(folder) not in present))
     ]
     if not records:
         raise InputError("name a record: rtgauge compare RECORD..., or latest")
-    return [replace(record, label=known.get(record.path.resolve())) for record in records]
+    return [replace(record, label=known.get(real_path(record.path))) for record in records]

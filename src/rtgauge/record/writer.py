@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rtgauge.errors import InputError, RecordError
+from rtgauge.input_file import real_path
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, check_own, clean_name, clear_errors, sync_folder
 from rtgauge.record.model import Run, Step
@@ -147,7 +148,7 @@ class RecordWriter:
         An ended record gets its `.partial` suffix back. Raises RecordError for a damaged record, and
         InputError for a complete record without `complete`, or one that another user can change.
         """
-        path = path.resolve() if path.is_symlink() else path
+        path = real_path(path) if path.is_symlink() else path
         if not (path / RUN).is_file():
             raise RecordError(f"{path} cannot be resumed, because it has no run.json")
         with clear_errors(path):

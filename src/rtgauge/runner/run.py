@@ -14,6 +14,7 @@ from pathlib import Path
 import rtgauge
 from rtgauge.build import commit
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
+from rtgauge.input_file import real_path
 from rtgauge.plan.plan import Plan
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.facts import UNKNOWN
@@ -139,7 +140,7 @@ def resume_run(
     A step that continued on another machine, because only the connection or rtgauge ended, is continued.
     Raises as `start_run` does.
     """
-    folder = folder.resolve() if folder.is_symlink() else folder
+    folder = real_path(folder) if folder.is_symlink() else folder
     record = Record.open(folder)
     unfinished = record.run
     locked = RecordWriter(folder, unfinished.id)

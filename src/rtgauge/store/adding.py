@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
+from rtgauge.input_file import real_path
 from rtgauge.record.files import clear_errors
 from rtgauge.record.labels import Labels, read_labels, write_labels
 from rtgauge.record.model import Run
@@ -190,7 +191,7 @@ def _rebuild(
     known = store.paths()
     found = [place for path in known.values() if store.is_there(path) and (place := store.place_of(path))]
     found += [record for folder in folders for record in folders_of(folder)]
-    every = list({place.resolve(): place for place in found}.values())
+    every = list({real_path(place): place for place in found}.values())
     seen: set[str] = set()
     for number, place in enumerate(every):
         progress(number, len(every))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rtgauge.errors import InputError
+from rtgauge.input_file import real_path
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import RUN, Record, find_record, opened_folder
 from rtgauge.record.record_folder import RecordFolder
@@ -29,7 +30,7 @@ def own_values(named: Path) -> list[Value]:
     found = find_record(named)
     opened_folder(found).close()
     try:
-        folder = OwnFolder.existing(found.resolve())
+        folder = OwnFolder.existing(real_path(found))
         folder.check_content()
     except OSError as error:
         raise InputError(

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""A link that leads to itself is refused in one line, wherever a command follows a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rtgauge.cli.bisect_search import kept_search
+from rtgauge.cli.record_argument import open_records
+from rtgauge.errors import RtgaugeError
+from rtgauge.record.writer import RecordWriter
+from rtgauge.store.adding import rebuild
+
+
+@pytest.mark.parametrize(
+    "opens",
+    [
+        lambda link: open_records([link], []),
+        RecordWriter.open_partial,
+        kept_search,
+    ],
+    ids=["compare", "run --resume", "bisect --resume"],
+)
+def test_a_link_to_itself_is_refused(tmp_path: Path, opens: Callable[[Path], object]) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(RtgaugeError, match=r"link|cannot be resumed"):
+        opens(link)
+
+
+def test_a_link_to_itself_does_not_end_the_rebuilding_of_a_store(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    rebuilt = rebuild(tmp_path / "store.sqlite", [link])
+    assert [place for place, _ in rebuilt.failed] == [link]
