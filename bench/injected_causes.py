@@ -39,7 +39,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.explain.analysis.culprits import explained_steps
+from rtgauge.explain.analysis.culprits import explained_steps, ranked_culprits
 from rtgauge.explain.analysis.explanation import culprit_name, sentence
 from rtgauge.load.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
 from rtgauge.record.reader import Record
@@ -54,8 +54,6 @@ RTGAUGE = str(Path(sys.executable).with_name("rtgauge"))
 SECONDS = 5
 LEAST_NS, SHARE = 5_000, 0.01
 PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
-LEAST_CULPRIT = 0.05
-"""As the ranking has it: the program's own work comes after what took more of a latency than this."""
 FAIR_NICE = -3
 """Of the busy task: above the program beside it, but not so far that that one starves."""
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
@@ -681,6 +679,27 @@ def copies() -> Callable[[int], None]:
     return work
 
 
+def faults_and_work() -> Callable[[int], None]:
+    """It works for much longer than the page faults between which it works take."""
+    pages = 50
+    memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+
+    def work(number: int) -> None:
+        if number % 12 == 0:
+            begin = now_ns()
+            for page in range(0, pages * mmap.PAGESIZE, mmap.PAGESIZE):
+                memory[page] = 1
+                end = now_ns() + 16_000
+                while now_ns() < end:
+                    pass
+            tell(begin, now_ns())
+        elif number % 12 == 6:
+            memory.madvise(mmap.MADV_DONTNEED)
+
+    return work
+
+
 def disk() -> Callable[[int], None]:
     """It waits for the disk."""
     file = os.open(FOLDER / "data", os.O_RDWR | os.O_CREAT)
@@ -753,8 +772,6 @@ class Cause:
 
 
 OWN = ("own work",)
-OWN_OR_FAULT = {*OWN, "page fault or own work"}
-"""As the ranking has it."""
 SIZE_DOUBTS = ("was throttled", "the end of a page fault", "the host of this virtual machine")
 """Words of the doubts that say how much of a latency may be something else."""
 UNKNOWN = {"unattributed", "one or the other", "page fault or own work"}
@@ -850,6 +867,12 @@ CAUSES = (
     ),
     Cause("page faults", r"page fault", within=faults, inside=OWN),
     Cause("copies on write", r"copy on write", within=copies, inside=OWN),
+    Cause(
+        "own work between page faults",
+        r"thread victim itself",
+        within=faults_and_work,
+        inside=("page fault", "page fault or own work"),
+    ),
     Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
     Cause("its own long work", r"thread victim itself", within=own_work, inside=("page fault",)),
     Cause("hog next to the program's children", r"\bcause-hog\b", hog, program=children),
@@ -941,9 +964,7 @@ def judged(
         for name, part in named:
             parts[name] = parts.get(name, 0) + part.ns
         unknown = {name for name, part in named if part.culprit.kind in UNKNOWN}
-        others = {name for name, part in named if part.culprit.kind not in OWN_OR_FAULT}
-        late = {name for name in others if parts[name] >= LEAST_CULPRIT * latency.latency_ns}
-        main = max(late or parts, key=lambda name: parts[name])
+        main = culprit_name(ranked_culprits([latency])[0].culprit)
         found = sum(
             injected_ns(cause, part, injections)
             for name, part in named

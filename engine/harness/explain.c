@@ -64,6 +64,13 @@
 #define MEMORY_LOCK_CHEAP "memcg_id"
 
 /*
+ * The kernel does not trace the end of a page fault. But shortly before the end, it counts the new page, or
+ * flushes the address of the old one.
+ */
+#define FAULT_EVENTS ",kmem/rss_stat,tlb/tlb_flush"
+#define FLUSHES "reason>=3&&" /* TLB_LOCAL_MM_SHOOTDOWN and TLB_REMOTE_SEND_IPI, not at each switch */
+
+/*
  * Calls in which a thread of the program may sleep, perhaps with a lock, and calls that take a lock. A thread
  * that leaves a call runs, even if the kernel did not trace the switch to it.
  */
@@ -179,7 +186,8 @@ static bool has_memory_lock(void)
 static const char *default_events(void)
 {
 	static char list[8192];
-	size_t len = (size_t)snprintf(list, sizeof(list), "%s%s", DEFAULT_EVENTS,
+	size_t len = (size_t)snprintf(list, sizeof(list), "%s%s%s", DEFAULT_EVENTS,
+				      explain.last_task ? FAULT_EVENTS : "",
 				      has_memory_lock() ? MEMORY_LOCK_EVENTS : "");
 
 	for (const char *at = explain.last_task ? CALLS : ""; *at;) {
@@ -246,17 +254,23 @@ static void switch_events(bool on)
 		trace_event_enable(explain.instance, explain.events[i], on);
 }
 
-/* Records only the program's own calls and its own use of its lock: others map memory some 100,000 times a
- * second. */
+/* Records only the program's own calls, its own use of its lock and its own pages: others map memory some
+ * 100,000 times a second. */
 static void filter_event(const char *name)
 {
-	bool memory_lock = !strncmp(name, "mmap_lock/", strlen("mmap_lock/"));
+	static const struct {
+		const char *group, *condition;
+	} filtered[] = {{CALL_GROUP, ""}, {"mmap_lock/", "write==1&&"}, {"kmem/", ""}, {"tlb/", FLUSHES}};
 	char path[200], filter[100];
+	const size_t count = sizeof(filtered) / sizeof(*filtered);
+	size_t at = 0;
 
-	if (!explain.last_task || (!memory_lock && strncmp(name, CALL_GROUP, strlen(CALL_GROUP)) != 0))
+	while (at < count && strncmp(name, filtered[at].group, strlen(filtered[at].group)))
+		at++;
+	if (!explain.last_task || at == count)
 		return;
 	snprintf(path, sizeof(path), "events/%s/filter", name);
-	snprintf(filter, sizeof(filter), "%scommon_pid>=%d&&common_pid<=%d", memory_lock ? "write==1&&" : "",
+	snprintf(filter, sizeof(filter), "%scommon_pid>=%d&&common_pid<=%d", filtered[at].condition,
 		 (int)explain.first_task, (int)explain.last_task);
 	trace_write(explain.instance, path, filter);
 }
@@ -334,7 +348,12 @@ static bool begin_tracing(void)
 	if (root < 0)
 		return failed("tracefs");
 	explain.instance = trace_instance_open(root, explain_options.instance);
-	ok = explain.instance >= 0 || failed(explain_options.instance);
+	if (explain.instance < 0 && errno == EBUSY)
+		snprintf(explain.failure, sizeof(explain.failure),
+			 "another rtgauge, perhaps in a container, records them");
+	else if (explain.instance < 0)
+		failed(explain_options.instance);
+	ok = explain.instance >= 0;
 	ok = ok && read_layout(root) && get_memory() && set_buffer();
 	ok = ok && (ring_copy_open(explain.instance, explain.page_size, explain.data_offset) ||
 		    failed("trace_pipe_raw"));

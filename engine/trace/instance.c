@@ -7,14 +7,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 int trace_instance_open(int root, const char *name)
 {
 	char path[128];
+	int fd;
 
 	snprintf(path, sizeof(path), "instances/%s", name);
-	return openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		close(fd);
+		errno = EBUSY;
+		return -1;
+	}
+	return fd;
 }
 
 int trace_ring_open(int instance, int cpu)

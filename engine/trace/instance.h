@@ -16,7 +16,8 @@ struct trace_field {
 	size_t offset, size;
 };
 
-/* Opens instances/NAME below the root of tracefs; -1 with errno. */
+/* Opens instances/NAME below the root of tracefs; -1 with errno, EBUSY if another engine records in it, as
+ * from a container, whose lock of the machine is another one. */
 int trace_instance_open(int root, const char *name);
 
 /* Opens the raw ring of a CPU, which does not block; -1 with errno. */

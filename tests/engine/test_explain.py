@@ -5,6 +5,7 @@ latencies are measured by.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import subprocess
@@ -205,6 +206,19 @@ def test_without_the_instance_it_is_told_and_the_rest_is_measured(engine: Path) 
     assert not stream.all("moment")
     assert not stream.all("trace_formats")
     assert all(line["count"] + line["missed"] == 100 for line in stream.all("summary"))
+
+
+def test_two_engines_do_not_record_in_one_instance(engine: Path, instance: str) -> None:
+    """Another one, as from a container with a lock of its own, would turn the first one's events off."""
+    folder = os.open(f"/sys/kernel/tracing/instances/{instance}", os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        stream = wakeup(engine, f"--explain-instance={instance}", "--count=10")
+    finally:
+        os.close(folder)
+    assert stream.reason == "count"
+    (mark,) = [line for line in stream.all("mark") if line["name"] == "not-explained"]
+    assert "another rtgauge" in mark["detail"]
 
 
 def test_names_are_not_noted_at_switches_but_where_somebody_else_records(

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.culprits import ranked_culprits
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, sentence, sum_words
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Lost, Moment
@@ -329,6 +330,7 @@ def test_work_between_page_faults_is_the_programs_own_and_the_faults_have_a_boun
     assert own_us >= 50 * 13.6
     (doubt,) = explanation.doubts
     assert "up to 235.000 us of the page faults may be the program's own work" in doubt
+    assert ranked_culprits([explanation])[0].culprit.kind is Kind.OWN
 
 
 def test_a_write_to_a_page_that_is_present_is_a_copy() -> None:
@@ -347,6 +349,51 @@ def test_page_faults_one_after_the_other_are_page_faults_without_a_doubt() -> No
     explanation = explained(story.switch(361, 1, MEASURED, IDLE, state=1).moment(361))
     assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(351)
     assert not explanation.doubts
+
+
+def faulting(
+    count: int, there_us: float, apart_us: float, code: int = 6, *mapped: tuple[str, int]
+) -> Explanation:
+    """Page faults of the thread whose pages are there after a while, and nothing else."""
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
+    for number in range(count):
+        begin = 10 + number * apart_us
+        story.at(begin, 1, "page_fault_user", address=4096 * number, ip=1, error_code=code)
+        for name, reason in mapped:
+            story.at(begin + there_us, 1, name, reason=reason)
+    end = 10 + count * apart_us
+    return explained(story.switch(end, 1, MEASURED, IDLE, state=1).moment(end))
+
+
+def test_a_page_that_is_there_bounds_its_fault_and_the_rest_is_the_programs_own_work() -> None:
+    explanation = faulting(50, 1.1, 18, 6, ("rss_stat", 0))
+    found = parts(explanation)
+    assert found[Kind.PAGE_FAULT, ""] == pytest.approx(50 * 1.1 * 1.9)
+    assert found[Kind.OWN, ""] == pytest.approx(50 * (18 - 1.1 * 1.9) + 3)
+    (doubt,) = explanation.doubts
+    assert "up to 22.000 us of the page faults may be the program's own work" in doubt
+    assert ranked_culprits([explanation])[0].culprit.kind is Kind.OWN
+
+
+def test_slow_page_faults_whose_pages_are_there_are_page_faults_without_a_doubt() -> None:
+    for mapped in (("rss_stat", 0), ("tlb_flush", 3)):
+        explanation = faulting(500, 4, 7, 7, mapped)
+        assert parts(explanation)[Kind.PAGE_FAULT, "copy on write"] == pytest.approx(3500)
+        assert not explanation.doubts
+
+
+def test_a_huge_page_is_a_page_fault_until_it_is_there() -> None:
+    explanation = faulting(1, 90, 200, 6, ("rss_stat", 0))
+    assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(90 + 4.5)
+    assert Kind.FAULT_OR_OWN not in {kind for kind, _ in parts(explanation)}
+
+
+def test_a_flush_on_other_cpus_does_not_show_the_end_of_the_fault() -> None:
+    for after in (8, 100):
+        explanation = faulting(1, 2, 2 + after, 7, ("tlb_flush", 4), ("tlb_flush", 3))
+        found = parts(explanation)
+        assert found.get((Kind.FAULT_OR_OWN, "copy on write"), 0) == (100 if after == 100 else 0)
+        assert found[Kind.PAGE_FAULT, "copy on write"] == pytest.approx(2 if after == 100 else 2 + 5)
 
 
 def test_a_function_that_kept_preemption_off_is_what_the_timer_found() -> None:

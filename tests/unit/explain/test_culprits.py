@@ -194,6 +194,18 @@ def test_the_threads_own_work_comes_after_what_made_it_late() -> None:
     ]
 
 
+def test_page_faults_that_took_more_than_the_work_between_them_come_before_own_work() -> None:
+    for among_us, first in ((200, Kind.PAGE_FAULT), (400, Kind.OWN)):
+        found = by_itself(700, 300)
+        parts = [
+            replace(part, among_faults_ns=among_us * 1000)
+            if part.culprit.kind is Kind.OWN
+            else replace(part, culprit=Culprit(Kind.PAGE_FAULT))
+            for part in found.parts
+        ]
+        assert ranked_culprits([replace(found, parts=parts)])[0].culprit.kind is first
+
+
 def test_what_may_be_own_work_is_ranked_as_own_work() -> None:
     found = by_itself(700, 300)
     parts = [

@@ -43,14 +43,21 @@ from rtgauge.explain.trace.missed_switches import MissedSwitch, Running, with_mi
 from rtgauge.explain.trace.moment import NEED_RESCHED, Lost, Moment
 from rtgauge.units import format_cpu_list
 
-QUICK_FAULT_NS, USUAL_FAULT_NS, LONGEST_FAULT_NS = 3_000, 5_000, 20_000
+LEAST_FAULT_NS, QUICK_FAULT_NS, USUAL_FAULT_NS, LONGEST_FAULT_NS = 300, 3_000, 5_000, 20_000
 """The kernel records the beginning of a page fault but not its end. A fault takes 0.3 to 5 us for a small
 page that needs no reading, and up to some 100 us for a huge page.
 
 So up to QUICK_FAULT_NS without another event are the fault. Up to LONGEST_FAULT_NS, the fault is at most
 USUAL_FAULT_NS, which is uncertain, and the rest is the program's own work. A longer time may be either.
 """
-LEAST_FAULT_NS = 300
+LEAST_RETURN, USUAL_RETURN, QUICK_RETURN = 0.5, 0.9, 1.5
+"""If the trace shows when the kernel mapped the page, the way back to the program and into the next fault
+took 0.5 to 0.9 times as long as the way there, whether the page was new or a copy and the caches warm or cold
+(AMD EPYC, Linux 6.18). So up to QUICK_RETURN times are the fault. If more time follows, 0.9 times are the
+fault, 0.4 of which are uncertain, and the rest is the program's own work.
+"""
+MOST_AMONG_FAULTS = 20
+"""Own work between two page faults is compared with the faults up to so many times the fault's time."""
 INSTANCES_APART_NS = 20_000
 """The largest difference between the times of one event in two instances of tracefs. `watch` takes the ends
 of its latencies and sleeps from an instance of its own.
@@ -144,6 +151,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
                     known = parts.setdefault(culprit, Part(culprit))
                     known.ns += part.ns
                     known.uncertain_ns += part.uncertain_ns
+                    known.among_faults_ns += part.among_faults_ns
                     known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
                     known.where |= part.where
                     known.cpus |= part.cpus
@@ -371,7 +379,7 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
         return [Part(either, span.end_ns - span.start_ns)]
     culprit = _culprit(scene, piece, span)
     if culprit.kind is Kind.FAULT_OR_OWN:
-        return _after_fault(piece, span, culprit)
+        return _after_fault(scene, piece, span, culprit)
     part = Part(culprit, span.end_ns - span.start_ns)
     found: Interrupted | None = None
     if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None:
@@ -603,23 +611,39 @@ def _ends_in_fault(scene: _Scene, piece: Piece, span: Span) -> bool:
     """Return whether the fault lasts until the span's end, because the thread then waits in it for a lock or
     for the page.
     """
+    fault = span.context.fault
     if span.end_ns < piece.end_ns:
-        return scene.timelines[piece.cpu].at(span.end_ns).fault == span.context.fault
-    after = next((other for other in scene.path.pieces if other.start_ns == piece.end_ns), None)
-    return after is not None and after.phase is Phase.BLOCKED and after.is_held
+        after = scene.timelines[piece.cpu].at(span.end_ns).fault
+        return fault is not None and after is not None and after.since_ns == fault.since_ns
+    next_piece = next((other for other in scene.path.pieces if other.start_ns == piece.end_ns), None)
+    return next_piece is not None and next_piece.phase is Phase.BLOCKED and next_piece.is_held
 
 
-def _after_fault(piece: Piece, span: Span, either: Culprit) -> list[Part]:
-    """Return the parts of a time without an event after a page fault began."""
-    ns = span.end_ns - span.start_ns
-    if ns > LONGEST_FAULT_NS:
-        return [Part(either, ns)]
-    fault_ns = min(ns, USUAL_FAULT_NS)
+def _after_fault(scene: _Scene, piece: Piece, span: Span, either: Culprit) -> list[Part]:
+    """Return the parts of a time without an event after a page fault began, or after the kernel mapped its
+    page.
+    """
+    ns, known = span.end_ns - span.start_ns, span.context.fault
+    if known is None or known.mapped_ns is None:
+        if ns > LONGEST_FAULT_NS:
+            return [Part(either, ns)]
+        there_ns, least_ns, usual_ns, quick_ns = 0, LEAST_FAULT_NS, USUAL_FAULT_NS, QUICK_FAULT_NS
+    else:
+        there_ns = known.mapped_ns - known.since_ns
+        least_ns, usual_ns, quick_ns = (
+            round(times * min(there_ns, USUAL_FAULT_NS))
+            for times in (LEAST_RETURN, USUAL_RETURN, QUICK_RETURN)
+        )
+    fault_ns = ns if ns <= quick_ns else min(ns, usual_ns)
     middle_ns = span.start_ns + fault_ns
     fault = Part(Culprit(Kind.PAGE_FAULT, either.name), fault_ns, [(span.start_ns, middle_ns, piece.cpu)])
-    if ns > QUICK_FAULT_NS:
-        fault.uncertain_ns = fault_ns - LEAST_FAULT_NS
+    if ns <= quick_ns:
+        return [fault]
+    fault.uncertain_ns = fault_ns - least_ns
     own = Part(Culprit(Kind.OWN), ns - fault_ns, [(middle_ns, span.end_ns, piece.cpu)])
+    after = scene.timelines[piece.cpu].at(span.end_ns).fault
+    if after is not None and after.since_ns == span.end_ns:
+        own.among_faults_ns = min(own.ns, MOST_AMONG_FAULTS * (there_ns + fault_ns))
     return [fault, own] if own.ns else [fault]
 
 

@@ -214,7 +214,8 @@ class RankedCulprit:
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
     """Rank the culprits of all latencies by their time. The thread's own work comes after the causes with at
-    least LEAST_SHARE of the time, and before all other causes.
+    least LEAST_SHARE of the time, and before all other causes. Page faults rank with own work if it took more
+    time between them than they did.
     """
     explained = list(explanations)
     total = sum(explanation.latency_ns for explanation in explained)
@@ -238,16 +239,22 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
         )
         for culprit, costs in took.items()
     ]
+    faults_ns = sum(known.ns for known in ranked if known.culprit.kind is Kind.PAGE_FAULT)
+    among_ns = sum(part.among_faults_ns for explanation in explained for part in explanation.parts)
+    own = OWN | {Kind.PAGE_FAULT} if among_ns > faults_ns else OWN
     return sorted(
-        ranked, key=lambda known: (_place(known), -known.ns, known.culprit.kind, known.culprit.name)
+        ranked, key=lambda known: (_place(known, own), -known.ns, known.culprit.kind, known.culprit.name)
     )
 
 
-def _place(ranked: RankedCulprit) -> int:
+OWN = frozenset({Kind.OWN, Kind.FAULT_OR_OWN})
+
+
+def _place(ranked: RankedCulprit, own: frozenset[Kind]) -> int:
     """Return the rank: 0 for a cause, 1 for the thread's own work, 2 for a cause below LEAST_SHARE."""
-    if ranked.culprit.kind in {Kind.OWN, Kind.FAULT_OR_OWN}:
-        return 1
-    return 0 if ranked.time_share >= LEAST_SHARE else 2
+    if ranked.time_share < LEAST_SHARE and ranked.culprit.kind not in OWN:
+        return 2
+    return 1 if ranked.culprit.kind in own else 0
 
 
 def general(culprit: Culprit) -> Culprit:

@@ -89,6 +89,8 @@ class Part:
     """The CPUs on which nothing ran, for `no software ran`."""
     uncertain_ns: int = 0
     """How much of the time may be the thread's own work instead."""
+    among_faults_ns: int = 0
+    """How much of the thread's own work was between page faults."""
 
     @property
     def begin_ns(self) -> int:

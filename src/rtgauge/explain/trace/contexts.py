@@ -20,6 +20,10 @@ INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
 """Kinds of frames that a CPU leaves only at their end, so that no other task can run in between."""
 LOCK_EVENTS = ("contention_", "mmap_lock_")
 """Prefixes of the names of events that also occur within a page fault."""
+MAPPED_EVENTS = frozenset({"rss_stat", "tlb_flush"})
+"""Events in which the kernel counts a thread's new page, or flushes the address of its old one."""
+FLUSH_OTHERS = 4
+"""TLB_REMOTE_SEND_IPI, the reason of a flush that other CPUs must do as well (include/linux/mm_types.h)."""
 _CALLBACKS = {
     "hrtimer_expire": "hrtimer",
     "timer_expire": "timer",
@@ -48,10 +52,15 @@ class Task:
 
 @dataclass(frozen=True)
 class Fault:
-    """A page fault. `copies`: the thread wrote to a page that the kernel copies then."""
+    """A page fault. `copies`: the thread wrote to a page that the kernel copies then. `mapped_ns`: when the
+    kernel counted the new page, or had flushed its old address, which is shortly before the fault's end; None
+    before that, or if the trace lacks it. `waits`: the kernel waits for other CPUs at the end.
+    """
 
     since_ns: int
     copies: bool
+    mapped_ns: int | None = None
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -300,7 +309,9 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
 
     `kept`: the softirqs and works in which tasks were preempted.
     """
-    if not event.name.startswith(LOCK_EVENTS):
+    if event.name in MAPPED_EVENTS:
+        state.fault = _mapped(state.fault, event)
+    elif not event.name.startswith(LOCK_EVENTS):
         is_fault = event.name.startswith("page_fault")
         state.fault = Fault(event.time_ns, _copies(event.number("error_code"))) if is_fault else None
     edge = _frame(event, symbols)
@@ -345,6 +356,17 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
         and event.pid >= 0
     ):
         state.task = names.task(event.pid)  # A switch was lost.
+
+
+def _mapped(fault: Fault | None, event: Event) -> Fault | None:
+    """Return the fault with the time of its new page. If other CPUs must flush the old address too, the
+    kernel then waits for them, and the trace does not show for how long.
+    """
+    if fault is None or fault.waits:
+        return fault
+    if event.name == "tlb_flush" and event.number("reason") == FLUSH_OTHERS:
+        return replace(fault, mapped_ns=None, waits=True)
+    return replace(fault, mapped_ns=event.time_ns)
 
 
 PRESENT, WRITE = 1, 2
