@@ -42,7 +42,7 @@ CHANGES = {
 """Ways to open, make or remove a file by its path."""
 WAYS = CHANGES | {
     "open_regular", "read_regular", "exists", "is_file", "is_dir", "is_symlink", "iterdir", "glob", "rglob",
-    "listdir", "scandir", "realpath", "resolve",
+    "listdir", "scandir", "realpath", "resolve", "real_path",
 }  # fmt: skip
 """Also ways to read or find a file by its path."""
 ALLOWED = {
@@ -68,7 +68,7 @@ ALLOWED = {
         "whole_file",
     },
     # Of the record that is begun or renamed itself.
-    "record/writer.py": {"open", "exists", "mkdir", "is_file", "is_symlink", "resolve", "rmdir", "new_file"},
+    "record/writer.py": {"open", "exists", "mkdir", "is_file", "is_symlink", "real_path", "rmdir", "new_file"},
     # Folders of records, not what is in a record; and a file of a record, which has its own `open`.
     "record/reader.py": {"open", "glob", "exists", "is_dir"},
     "record/windows_file.py": {"open", "open_regular", "read_parquet", "scan_parquet"},
