@@ -68,7 +68,16 @@ ALLOWED = {
         "whole_file",
     },
     # Of the record that is begun or renamed itself.
-    "record/writer.py": {"open", "exists", "mkdir", "is_file", "is_symlink", "real_path", "rmdir", "new_file"},
+    "record/writer.py": {
+        "open",
+        "exists",
+        "mkdir",
+        "is_file",
+        "is_symlink",
+        "real_path",
+        "rmdir",
+        "new_file",
+    },
     # Folders of records, not what is in a record; and a file of a record, which has its own `open`.
     "record/reader.py": {"open", "glob", "exists", "is_dir"},
     "record/windows_file.py": {"open", "open_regular", "read_parquet", "scan_parquet"},
