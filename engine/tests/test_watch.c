@@ -84,7 +84,7 @@ static void leaves(struct loop *loop, int64_t time_ns, int64_t result)
 static void off(struct loop *loop, int64_t time_ns)
 {
 	give(loop, (struct sched_event){
-			   .kind = SCHED_SWITCH, .time_ns = time_ns, .from = TID, .to = 1, .sleeps = true});
+			   .kind = SCHED_SWITCH, .time_ns = time_ns, .from = TID, .to = 1});
 }
 
 static void on(struct loop *loop, int64_t time_ns)

@@ -96,7 +96,6 @@ static bool read_event(char *line, pid_t tid, struct sched_event *event)
 		at += len;
 		event->to = (pid_t)next(&at);
 		event->runnable = state[0] == 'R';
-		event->sleeps = state[0] == 'S';
 		event->held = state[0] == 'D' || state[0] == 'T';
 		return event->to == tid || event->from == tid;
 	default:

@@ -2,6 +2,7 @@
 #include "trace/instance.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#define PREFIX "rtgauge-" /* of the instances that rtgauge makes */
 
 int trace_instance_open(int root, const char *name)
 {
@@ -23,6 +26,36 @@ int trace_instance_open(int root, const char *name)
 		return -1;
 	}
 	return fd;
+}
+
+/* Returns whether the instance records events. */
+static bool records(int instances, const char *name)
+{
+	char path[TRACE_NAME_MAX + 32], text[TRACE_TEXT_MAX];
+
+	snprintf(path, sizeof(path), "%s/events/enable", name);
+	return trace_read(instances, path, text) && text[0] != '0';
+}
+
+bool trace_other(int root, const char *own, const char *owns, char name[TRACE_NAME_MAX])
+{
+	int fd = openat(root, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *instances = fd < 0 ? NULL : fdopendir(fd);
+	bool found = false;
+	struct dirent *entry;
+
+	while (instances && !found && (entry = readdir(instances))) {
+		const char *other = entry->d_name;
+
+		found = !strncmp(other, PREFIX, strlen(PREFIX)) && strlen(other) < TRACE_NAME_MAX &&
+			(!own || strcmp(other, own) != 0) && (!owns || strcmp(other, owns) != 0) &&
+			records(fd, other);
+		if (found)
+			memcpy(name, other, strlen(other) + 1);
+	}
+	if (instances)
+		closedir(instances);
+	return found;
 }
 
 int trace_ring_open(int instance, int cpu)

@@ -10,11 +10,19 @@
 #include <stddef.h>
 
 #define TRACE_TEXT_MAX 8192
+#define TRACE_NAME_MAX 65 /* of an instance */
 
 /* The place of a field in a record, in bytes. */
 struct trace_field {
 	size_t offset, size;
 };
+
+/*
+ * Finds another instance of rtgauge that records: another measurement on this kernel, perhaps in another
+ * container. own, owns: the two instances of this one; NULL: there is none. Returns whether there is one, and
+ * its name.
+ */
+bool trace_other(int root, const char *own, const char *owns, char name[TRACE_NAME_MAX]);
 
 /* Opens instances/NAME below the root of tracefs; -1 with errno, EBUSY if another engine records in it, as
  * from a container, whose lock of the machine is another one. */

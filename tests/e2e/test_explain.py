@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from rtgauge.probe.descriptor import TRACE_INSTANCE
+from rtgauge.probe.explain_parameters import EXPLAIN_INSTANCE
 from tests.e2e.cli import PATIENCE_S, good, invoke, rtgauge, start, wait_until
 from tests.e2e.test_permissions import ORDINARY
-from tests.e2e.test_signal import instances, wait_until_removed
+from tests.e2e.test_signal import engines, instance_of, instances, wait_until_removed
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 HOG = """
@@ -72,7 +74,7 @@ def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
     assert step["explain"]["cost"] is None or step["explain"]["cost"]["pairs"] >= 4
     (setting,) = step["deployment"]["settings"]
     assert (setting["path"], setting["wanted"], setting["put_back"]) == (
-        "trace:rtgauge-explain",
+        f"trace:{EXPLAIN_INSTANCE}",
         "present",
         "restored",
     )
@@ -82,10 +84,12 @@ def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
 def test_after_kill_9_no_instance_is_left(tmp_path: Path) -> None:
     process = start("probe", "wakeup", "--duration", "60s", "--explain", log=tmp_path / "log")
     try:
-        wait_until(lambda: "rtgauge-explain" in instances(), "the instance")
+        wait_until(lambda: engines("wakeup", "--explain-instance"), "the engine")
+        (name,) = {instance_of(pid, "--explain-instance") for pid in engines("wakeup", "--explain-instance")}
+        wait_until(lambda: name in instances(), "the instance")
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE_S)
-        wait_until_removed("rtgauge-explain")
+        wait_until_removed(name or "")
     finally:
         process.kill()
         process.wait()
@@ -168,8 +172,8 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
     (record,) = tmp_path.iterdir()
     (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
     assert [(setting["path"], setting["put_back"]) for setting in step["deployment"]["settings"]] == [
-        ("trace:rtgauge", "restored"),
-        ("trace:rtgauge-explain", "restored"),
+        (f"trace:{TRACE_INSTANCE}", "restored"),
+        (f"trace:{EXPLAIN_INSTANCE}", "restored"),
     ]
     metrics = ["latency", "response", "execution", "period", "overrun", "uncertain"]
     assert [series["metric"] for series in step["series"]] == metrics

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from contextlib import suppress
@@ -121,11 +122,9 @@ def test_the_parts_are_told_and_the_instance_is_gone() -> None:
     assert segments == ["interrupt-latency", "service-time", "scheduling-latency", "scheduling-duration"]
     assert step["total"]["count"] == 200
     (setting,) = step["deployment"]["settings"]
-    assert (setting["path"], setting["wanted"], setting["put_back"]) == (
-        "trace:rtgauge",
-        "present",
-        "restored",
-    )
+    assert re.fullmatch("trace:rtgauge-[0-9a-f]{8}", setting["path"])
+    assert (setting["wanted"], setting["put_back"]) == ("present", "restored")
+    assert setting["path"].removeprefix("trace:") not in instances()
 
 
 @pytest.mark.root
@@ -136,10 +135,9 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
         "probe", "response", "--interval", "1ms", "--duration", "60s", "--trace-parts", log=tmp_path / "log"
     )
     try:
-        wait_until(
-            lambda: "measuring" in (tmp_path / "log").read_text() or bool(engines("response")), "the engine"
-        )
-        wait_until(lambda: "rtgauge" in instances(), "the instance")
+        wait_until(lambda: engines("response"), "the engine")
+        (name,) = {instance_of(pid) for pid in engines("response")} - {None}
+        wait_until(lambda: name in instances(), "the instance")
         if victim == "host":
             process.send_signal(signal.SIGKILL)
         else:
@@ -147,21 +145,31 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
                 with suppress(ProcessLookupError):  # the slave ends with its master
                     os.kill(pid, signal.SIGKILL)
         process.wait(PATIENCE_S)
-        wait_until_removed("rtgauge")
+        wait_until_removed(name or "")
         wait_until(lambda: not engines("response"), "master and slave to end")
     finally:
         end(process)
 
 
-def engines(verb: str) -> list[int]:
-    """Processes of the engine with this verb and a trace instance: only a test of this file starts such."""
+def instance_of(pid: int, option: str = "--trace-instance") -> str | None:
+    """The instance of tracefs in which the kernel records for this engine; None if there is none."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return None
+    found = (word.removeprefix(f"{option}=") for word in words if word.startswith(f"{option}="))
+    return next(found, None)
+
+
+def engines(verb: str, option: str = "--trace-instance") -> list[int]:
+    """Processes of the engine with this verb and an instance: only a test of one file starts such."""
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if verb.encode() in words[1:2] and b"--trace-instance=rtgauge" in words:
+        if verb.encode() in words[1:2] and instance_of(int(folder.name), option):
             found.append(int(folder.name))
     return found
 

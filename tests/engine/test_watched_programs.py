@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from tests.engine.stream import Stream
+from tests.engine.test_explain import made_instance
 from tests.engine.test_watch import results, watch
+from tests.support.trace_instance import trace_instance
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 SOURCE = Path(__file__).parents[2] / "bench" / "own_loops" / "loops.c"
@@ -70,6 +72,51 @@ def test_each_release_of_a_grid_is_accounted_for(
     assert (values["kind"], values["call"]) == ("periodic", call)
     releases = values["activations"] + values["overruns"] + values["unknown_releases"]
     assert abs(releases - MEASURED_NS // PERIOD_NS) <= 1
+
+
+def test_a_deadline_thread_over_its_budget_is_throttled_and_not_preempted(
+    engine: Path, tmp_path: Path, loops: Path
+) -> None:
+    """Only its budget, half a period, can make it give way: nothing has a higher priority."""
+    with loop(loops, "deadline", tmp_path, "--long-every", "20", "--long-us", "12000") as process:
+        values, stream = watched(engine, tmp_path, process)
+    assert values["throttled"] >= values["activations"] // 20
+    assert values["throttled_ns"] > values["throttled"] * PERIOD_NS // 10
+    assert not results(stream, "preempted-by")
+
+
+def test_another_measurement_on_this_kernel_is_a_mark(engine: Path, tmp_path: Path, loops: Path) -> None:
+    with (
+        made_instance(engine, tmp_path / "other", f"rtgauge-other-{os.getpid()}"),
+        loop(loops, "absolute", tmp_path) as process,
+    ):
+        _, alone = watched(engine, tmp_path, process)
+        with trace_instance(tmp_path, f"rtgauge-another-{os.getpid()}") as other:
+            other.start("sched")
+            _, together = watched(engine, tmp_path, process)
+    assert "another" in next(
+        mark["detail"] for mark in together.all("mark") if mark["name"] == "measured-together"
+    )
+    assert "rtgauge-other" not in str([mark["detail"] for mark in alone.all("mark")])  # it records nothing
+
+
+def test_what_the_engine_itself_takes_from_a_thread_is_counted(
+    engine: Path, tmp_path: Path, loops: Path
+) -> None:
+    """Both have only one CPU."""
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cpus)})
+    try:
+        with loop(loops, "relative", tmp_path, "--fifo", "0", "--work-us", "3000") as process:
+            values, stream = watched(engine, tmp_path, process)
+    finally:
+        os.sched_setaffinity(0, cpus)
+    own_ns = values["preempted_by_rtgauge_ns"]
+    assert own_ns > 0
+    latency = next(line["series"] for line in stream.all("series") if line["metric"] == "latency")
+    late_ns = next(line["sum_ns"] for line in stream.all("summary") if line["series"] == latency)
+    marked = any(mark["name"] == "delayed-by-rtgauge" for mark in stream.all("mark"))
+    assert marked is (own_ns * 100 > late_ns)
 
 
 def test_a_relative_sleep_is_named(engine: Path, tmp_path: Path, loops: Path) -> None:

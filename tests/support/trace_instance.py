@@ -71,12 +71,12 @@ class TraceInstance:
 
 
 @contextmanager
-def trace_instance(tmp_path: Path) -> Generator[TraceInstance]:
+def trace_instance(tmp_path: Path, name: str | None = None) -> Generator[TraceInstance]:
     """A new instance, which is removed in the end."""
     root = tmp_path / "tracefs"
     root.mkdir()
     subprocess.run(["mount", "-t", "tracefs", "tracefs", root], check=True)
-    folder = root / "instances" / f"rtgauge-test-{os.getpid()}"
+    folder = root / "instances" / (name or f"rtgauge-test-{os.getpid()}")
     try:
         folder.mkdir()
         try:

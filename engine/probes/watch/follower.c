@@ -10,6 +10,8 @@
 #include "base/stream.h"
 
 #define UNKNOWN_PART 100
+#define OWN_PART 100 /* of the latencies: what the engine may cause without a doubt */
+#define ORDINARY 100 /* the kernel's first priority that is not real-time (MAX_RT_PRIO) */
 
 static const char *const metrics[METRICS] = {"latency", "response",  "execution", "period",
 					     "overrun", "uncertain", "gap"};
@@ -191,21 +193,45 @@ static void note_held(struct follower *f, int64_t time_ns)
 		 in_call ? blocking_call_name(&f->waits.now.call, room, sizeof(room)) : "");
 }
 
+/* A real-time thread that can run gives way to a task of a lower class only if it is throttled: by the
+ * kernel's limit on real-time threads, its control group's runtime, or its deadline's budget (sched(7)). */
+static bool is_throttled(const struct follower *f, const struct sched_event *event)
+{
+	switch (f->place.policy) {
+	case SCHED_DEADLINE:
+		return event->to_priority >= 0;
+	case SCHED_FIFO:
+	case SCHED_RR:
+		return event->to_priority >= ORDINARY;
+	default:
+		return false;
+	}
+}
+
 static void count_preemption(struct follower *f, const struct sched_event *event)
 {
 	if (event->to == f->phase->own)
 		f->own_since_ns = event->time_ns;
 	if (!is_measured(f, event->time_ns) || waits_for_release(f))
 		return;
+	if (is_throttled(f, event)) {
+		f->throttled++;
+		f->throttled_since_ns = event->time_ns;
+		return;
+	}
 	f->preemptions++;
 	count_other(f->preempted_by, OTHERS_MAX, event->to_name, 0);
 }
 
 static void gets_cpu(struct follower *f, const struct sched_event *event)
 {
+	if (!f->own_since_ns && event->from == f->phase->own && f->waits.state == WAIT_PREEMPTED)
+		f->own_since_ns = f->waits.since_ns; /* it was woken while the engine had the CPU */
 	if (f->own_since_ns && is_measured(f, event->time_ns))
 		f->own_ns += event->time_ns - f->own_since_ns;
-	f->own_since_ns = 0;
+	if (f->throttled_since_ns)
+		f->throttled_ns += event->time_ns - f->throttled_since_ns;
+	f->own_since_ns = f->throttled_since_ns = 0;
 	if (f->poller && f->waits.state == WAIT_PREEMPTED)
 		series_feed_timed(&f->series[GAP], f->waits.since_ns, event->time_ns - f->waits.since_ns,
 				  f->phase->j);
@@ -261,7 +287,7 @@ void follower_lost(struct follower *f, int64_t from_ns, int64_t until_ns)
 	waits_lost(&f->waits);
 	cycles_lost(&f->cycles, from_ns, until_ns);
 	f->outside_call = false;
-	f->own_since_ns = 0;
+	f->own_since_ns = f->throttled_since_ns = 0;
 	f->blind_until_ns = until_ns;
 }
 
@@ -286,6 +312,7 @@ bool follower_learn(struct follower *f, int64_t now_ns)
 void follower_end(struct follower *f, int64_t now_ns)
 {
 	f->stuck = cycles_end(&f->cycles, &f->waits, f->ended_ns ? f->ended_ns : now_ns, f->ended_ns != 0);
+	f->no_memory = f->cycles.no_memory;
 	cycles_free(&f->cycles);
 }
 
@@ -355,6 +382,21 @@ static void mark_unclear(const struct follower *f, struct json *j)
 	stream_mark(j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
 		    "several waits of %s could begin its cycle: %s; say which with --cycle CALL[:FD]",
 		    f->label, list);
+}
+
+/* What the engine itself did to the thread. */
+static void mark_own(const struct follower *f, struct json *j)
+{
+	int64_t late_ns = f->series[LATENCY].total.sum_ns;
+
+	if (f->own_ns * OWN_PART > late_ns)
+		stream_mark(
+			j, "delayed-by-rtgauge", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
+			"rtgauge itself kept %s from running for %lld us, more than 1 %% of its latencies",
+			f->label, (long long)(f->own_ns / 1000));
+	if (f->no_memory)
+		stream_mark(j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
+			    "there was no memory to follow the waits of %s", f->label);
 }
 
 static const char *kind_of(const struct follower *f)
@@ -458,6 +500,8 @@ static void write_thread(const struct follower *f, struct json *j)
 	write_present(f, j);
 	json_int(j, "preemptions", f->preemptions);
 	json_int(j, "preempted_by_rtgauge_ns", f->own_ns);
+	json_int(j, "throttled", f->throttled);
+	json_int(j, "throttled_ns", f->throttled_ns);
 	json_int(j, "timer_slack_ns", f->place.slack_ns);
 	json_int(j, "voluntary_switches", f->after.voluntary_switches - f->before.voluntary_switches);
 	json_int(j, "involuntary_switches", f->after.involuntary_switches - f->before.involuntary_switches);
@@ -478,4 +522,5 @@ void follower_conclude(const struct follower *f, struct json *j)
 	write_others(f, "inversion-lent", f->inversions_lent, OTHERS_MAX, "by", j);
 	tell_unknown(f, j);
 	mark_unclear(f, j);
+	mark_own(f, j);
 }

@@ -55,13 +55,15 @@ struct follower {
 	int64_t cpu_ns;	      /* its CPU time then */
 	int64_t activations, overruns, unknown_releases, lost_ends, preemptions;
 	int64_t cut_latency_ns,
-		cut_response_ns;   /* the age of the activation at the end of the step; 0: none */
-	int64_t unknown_execution; /* activations without this value */
-	int64_t own_ns;		   /* for how long the engine's thread took its CPU */
-	int64_t own_since_ns;	   /* ... at present; 0: it does not */
-	int64_t ended_ns;	   /* it has ended; 0: it lives */
-	int64_t blind_until_ns;	   /* events before this are incomplete */
-	bool poller, stuck;
+		cut_response_ns;	 /* the age of the activation at the end of the step; 0: none */
+	int64_t unknown_execution;	 /* activations without this value */
+	int64_t own_ns;			 /* for how long the engine's thread kept it from running */
+	int64_t own_since_ns;		 /* ... at present; 0: it does not */
+	int64_t throttled, throttled_ns; /* it gave way to a task of a lower class: how often, how long */
+	int64_t throttled_since_ns;	 /* ... at present; 0: it does not */
+	int64_t ended_ns;		 /* it has ended; 0: it lives */
+	int64_t blind_until_ns;		 /* events before this are incomplete */
+	bool poller, stuck, no_memory;
 	struct series series[METRICS];
 };
 

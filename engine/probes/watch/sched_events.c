@@ -23,7 +23,6 @@
 #define PENDING_MAX 131072
 #define FLAG_HARDIRQ 8 /* include/linux/trace_events.h */
 #define FLAG_SOFTIRQ 16
-#define INTERRUPTIBLE 1
 #define REPORTED_STATES 255 /* states of a sleeping task; the bits above say whether it was preempted */
 #define ENDED_STATES 48	    /* dead, zombie */
 #define HELD_STATES 14	    /* uninterruptible, stopped, traced (TASK_REPORT, include/linux/sched.h) */
@@ -52,7 +51,8 @@ static bool read_formats(struct sched_events *events)
 	    !trace_find_field(text, "prev_pid", &events->from) ||
 	    !trace_find_field(text, "prev_state", &events->state) ||
 	    !trace_find_field(text, "next_pid", &events->to) ||
-	    !trace_find_field(text, "next_comm[16]", &events->to_name))
+	    !trace_find_field(text, "next_comm[16]", &events->to_name) ||
+	    !trace_find_field(text, "next_prio", &events->to_priority))
 		return false;
 	events->ids[SCHED_SWITCH] = trace_event_id(text);
 	if (trace_event_format(events->reader.instance, names[SCHED_SYSCALL], text) &&
@@ -215,8 +215,8 @@ static bool read_switch(const struct sched_events *events, const unsigned char *
 	event->to = (pid_t)number(record, len, &events->to);
 	event->runnable = !state;
 	event->held = state & HELD_STATES;
-	event->sleeps = state == INTERRUPTIBLE;
 	event->ended = state & ENDED_STATES;
+	event->to_priority = (int)number(record, len, &events->to_priority);
 	if (events->to_name.offset + sizeof(event->to_name) <= len)
 		memcpy(event->to_name, record + events->to_name.offset, sizeof(event->to_name) - 1);
 	return true;

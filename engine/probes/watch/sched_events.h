@@ -42,8 +42,8 @@ struct sched_event {
 	/* switch: it is stopped, or no signal can wake it: it sleeps for a disk, a page, a freezer of
 	   cgroup v1 */
 	bool held;
-	bool sleeps; /* switch: it sleeps, and a signal can wake it */
-	bool ended;  /* switch: `from` has ended */
+	bool ended;	 /* switch: `from` has ended */
+	int to_priority; /* switch: as the kernel has it, 100 and more: not real-time */
 	char to_name[16];
 	struct blocking_call call;
 	int64_t result; /* return; signal: its number */
@@ -57,8 +57,8 @@ struct sched_event {
 struct sched_events {
 	struct trace_reader reader;
 	unsigned int ids[SCHED_KINDS]; /* ids of the events; 0: this kernel has no such event */
-	struct trace_field flags, current, woken, from, state, to, to_name, call, arguments, result, timer,
-		expiry, function, signal, handler, child;
+	struct trace_field flags, current, woken, from, state, to, to_name, to_priority, call, arguments,
+		result, timer, expiry, function, signal, handler, child;
 	enum call_table table; /* of the program's system calls */
 	/* Events that are not passed on yet. Each run of them is in time order: run i begins at runs[i]. */
 	struct sched_event *pending;

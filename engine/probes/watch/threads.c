@@ -356,15 +356,6 @@ bool thread_run(pid_t tid, int64_t *cpu_ns, int64_t *slices)
 	return *slices > 0;
 }
 
-long thread_syscall(pid_t tid)
-{
-	char text[TEXT_MAX];
-
-	if (!read_text(tid, "syscall", text) || !isdigit((unsigned char)text[0]))
-		return -1; /* running */
-	return strtol(text, NULL, 10);
-}
-
 int thread_priority(pid_t tid, int *priority)
 {
 	struct watched_thread thread;

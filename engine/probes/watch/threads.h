@@ -61,9 +61,6 @@ bool thread_count(pid_t tid, struct thread_counts *counts);
    (CONFIG_SCHED_INFO). */
 bool thread_run(pid_t tid, int64_t *cpu_ns, int64_t *slices);
 
-/* Returns the number of the system call in which the thread sleeps; -1: none. */
-long thread_syscall(pid_t tid);
-
 /* Returns the policy of a thread of any program, and its real-time priority (0: none), without lent
  * priorities. -1: the thread has ended. */
 int thread_priority(pid_t tid, int *priority);

@@ -102,6 +102,7 @@ struct state {
 	int64_t clock_set_ns, clock_sets; /* by how much the wall clock was set at most, and how often */
 	int64_t signal, signal_ns;	  /* the last one that ended the program */
 	int64_t rttime_us;		  /* the program's limit of real-time CPU time; -1: none */
+	char other[TRACE_NAME_MAX];	  /* another measurement's instance of tracefs; empty: none */
 	int64_t begun;			  /* threads that the watched ones began in the measured phase */
 	struct change changes[CHANGES_MAX];
 	int change_count;
@@ -482,7 +483,18 @@ static void find_changes(struct state *state, int64_t now_ns)
 	}
 }
 
-/* Once a second: what is in /proc. */
+/* Another measurement may have begun, perhaps in another container. */
+static void find_other(struct state *state)
+{
+	int root = state->other[0] ? -1 : tracefs_open();
+
+	if (root < 0)
+		return;
+	trace_other(root, options.instance, explain_options.instance, state->other);
+	close(root);
+}
+
+/* Once a second: what is in /proc, and in tracefs. */
 static void look(struct harness *h, int64_t now_ns)
 {
 	struct state *state = h->state;
@@ -492,6 +504,7 @@ static void look(struct harness *h, int64_t now_ns)
 	state->looked_ns = now_ns;
 	find_changes(state, now_ns);
 	find_later(h, now_ns);
+	find_other(state);
 }
 
 static void learn(struct harness *h, int64_t now_ns)
@@ -678,6 +691,10 @@ static void conclude(struct harness *h, struct json *j)
 	write_end(state, state->taken_ns, j);
 	mark_clock(state, j);
 	mark_threads(state, j);
+	if (state->other[0])
+		stream_mark(j, "measured-together", SEVERITY_NOTE, -1,
+			    "another measurement ran on this kernel meanwhile (tracefs instance %s)",
+			    state->other);
 	watch_cost_write(&state->cost, j);
 	if (state->dropped)
 		stream_mark(

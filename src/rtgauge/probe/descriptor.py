@@ -10,6 +10,7 @@ and its presenter (rtgauge.report.presenter) one in the group `rtgauge.presenter
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,8 +28,10 @@ from rtgauge.validation import explain
 if TYPE_CHECKING:
     from rtgauge.record.stream import Frame
 
-TRACE_INSTANCE = "rtgauge"
-"""The tracefs instance in which the kernel records for a probe. The runner makes and removes it."""
+TRACE_INSTANCE = f"rtgauge-{secrets.token_hex(4)}"
+"""The tracefs instance in which the kernel records for a probe. The runner makes and removes it. Each process
+has a name of its own, because measurements in different containers share the kernel.
+"""
 Traced = Literal["tracepoints", "timerlat"]
 """How the kernel records in that instance."""
 

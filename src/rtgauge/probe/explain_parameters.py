@@ -8,11 +8,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from rtgauge.probe.descriptor import TRACE_INSTANCE
 from rtgauge.record.parameters import Parameters
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 
-EXPLAIN_INSTANCE = "rtgauge-explain"
+EXPLAIN_INSTANCE = f"{TRACE_INSTANCE}-explain"
 """The tracefs instance in which the kernel records its events. The runner makes and removes it."""
 COST_SHARE, MOST_COST_NS, LEAST_COST_NS = 0.1, 4 * NS_PER_S, NS_PER_S
 """How long to measure the cost of the events: a share of the measured time, with a maximum and a minimum."""

@@ -284,6 +284,16 @@ class MarkKind(Enum):
         "A thread waits for times of the wall clock, and the wall clock was set while it was watched.",
         "let the thread wait for times of CLOCK_MONOTONIC (C++: steady_clock)",
     )
+    DELAYED_BY_RTGAUGE = Entry(
+        (DOUBTFUL,),
+        "The engine itself kept a watched thread from running for more than 1 % of the sum of its latencies.",
+        "leave a CPU to rtgauge: bind the program to other CPUs (taskset), or make its threads real-time",
+    )
+    MEASURED_TOGETHER = Entry(
+        (NOTE,),
+        "Another measurement of rtgauge ran on this kernel at the same time, perhaps in another container.",
+        "let one measurement end before another begins",
+    )
     PROGRAM_ENDED = Entry(
         (NOTE,),
         "The watched program ended before the measured time was over. The figures are of the time that it "

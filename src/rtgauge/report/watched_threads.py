@@ -13,7 +13,7 @@ from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.tables import series_table
 from rtgauge.report.text import us
-from rtgauge.units import format_count, format_share, plural
+from rtgauge.units import format_count, format_share, format_time, plural
 
 MOST_NAMES = 3
 MOST_IDLE = 6
@@ -120,6 +120,12 @@ class WatchedThreads(Presenter):
             parts.append(
                 f"preempted {format_count(_number(result, 'preemptions'))} times{f' (by {by})' if by else ''}"
             )
+            if throttled := _number(result, "throttled"):
+                times = format_time(_number(result, "throttled_ns"))
+                parts.append(
+                    f"throttled {format_count(throttled)} times for {times} in all (by the limit on real-time "
+                    "threads, its group's runtime, or its deadline budget)"
+                )
             major = _number(result, "major_faults")
             faults = plural(_number(result, "minor_faults") + major, "page fault")
             parts.append(faults + (f", {format_count(major)} of them from disk" if major else ""))
