@@ -84,7 +84,7 @@ def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
 def test_after_kill_9_no_instance_is_left(tmp_path: Path) -> None:
     process = start("probe", "wakeup", "--duration", "60s", "--explain", log=tmp_path / "log")
     try:
-        wait_until(lambda: engines("wakeup", "--explain-instance"), "the engine")
+        wait_until(lambda: bool(engines("wakeup", "--explain-instance")), "the engine")
         (name,) = {instance_of(pid, "--explain-instance") for pid in engines("wakeup", "--explain-instance")}
         wait_until(lambda: name in instances(), "the instance")
         process.send_signal(signal.SIGKILL)

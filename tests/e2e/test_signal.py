@@ -135,7 +135,7 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
         "probe", "response", "--interval", "1ms", "--duration", "60s", "--trace-parts", log=tmp_path / "log"
     )
     try:
-        wait_until(lambda: engines("response"), "the engine")
+        wait_until(lambda: bool(engines("response")), "the engine")
         (name,) = {instance_of(pid) for pid in engines("response")} - {None}
         wait_until(lambda: name in instances(), "the instance")
         if victim == "host":

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.plan.plan import Overrides, load_plan
-from rtgauge.probe.descriptor import normalise
+from rtgauge.probe.descriptor import TRACE_INSTANCE, normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.probe.signal_parameters import SignalProbe, check_path, resolved
 
@@ -86,7 +86,7 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
         word.startswith(("--interval-min", "--interval-max", "--duration", "--trace")) for word in fixed
     )
     traced = probe.arguments(normalise(probe, {"trace-parts": True}, "x"), None)
-    assert "--trace-instance=rtgauge" in traced
+    assert f"--trace-instance={TRACE_INSTANCE}" in traced
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from rtgauge.analysis.frequency import Options, gather
 from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError
-from rtgauge.probe.descriptor import normalise
+from rtgauge.probe.descriptor import TRACE_INSTANCE, normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Result
 from rtgauge.report.method import method_words
@@ -157,7 +157,7 @@ def test_wakeup_in_kernel_space_is_the_timerlat_tracer():
     probe = PROBES["wakeup"]
     parameters = normalise(probe, {"space": "kernel", "interval": "100us", "count": 50}, "x")
     words = probe.arguments(parameters, None)
-    assert {"--space=kernel", "--trace-instance=rtgauge", "--count=50"} <= set(words)
+    assert {"--space=kernel", f"--trace-instance={TRACE_INSTANCE}", "--count=50"} <= set(words)
     assert not any(word.startswith(("--timer", "--phase")) for word in words)
     assert probe.traces(parameters) == "timerlat"
     assert probe.traces(normalise(probe, {}, "x")) is None
