@@ -65,9 +65,9 @@
 
 /*
  * The kernel does not trace the end of a page fault. But shortly before the end, it counts the new page, or
- * flushes the address of the old one.
+ * flushes the address of the old one. At some faults, it then puts the pages of many on its lists.
  */
-#define FAULT_EVENTS ",kmem/rss_stat,tlb/tlb_flush"
+#define FAULT_EVENTS ",kmem/rss_stat,tlb/tlb_flush,pagemap/mm_lru_insertion"
 #define FLUSHES "reason>=3&&" /* TLB_LOCAL_MM_SHOOTDOWN and TLB_REMOTE_SEND_IPI, not at each switch */
 
 /*
@@ -260,7 +260,11 @@ static void filter_event(const char *name)
 {
 	static const struct {
 		const char *group, *condition;
-	} filtered[] = {{CALL_GROUP, ""}, {"mmap_lock/", "write==1&&"}, {"kmem/", ""}, {"tlb/", FLUSHES}};
+	} filtered[] = {{CALL_GROUP, ""},
+			{"mmap_lock/", "write==1&&"},
+			{"kmem/", ""},
+			{"pagemap/", ""},
+			{"tlb/", FLUSHES}};
 	char path[200], filter[100];
 	const size_t count = sizeof(filtered) / sizeof(*filtered);
 	size_t at = 0;

@@ -382,6 +382,18 @@ def test_slow_page_faults_whose_pages_are_there_are_page_faults_without_a_doubt(
         assert not explanation.doubts
 
 
+def test_pages_that_the_kernel_lists_at_a_fault_belong_to_it() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
+    for number in range(31):
+        story.at(10 + number * 2, 1, "page_fault_user", address=4096 * number, ip=1, error_code=6)
+        story.at(11 + number * 2, 1, "rss_stat", member=1)
+    for number in range(31):
+        story.at(71.5 + number / 10, 1, "mm_lru_insertion", pfn=number)
+    explanation = explained(story.switch(75, 1, MEASURED, IDLE, state=1).moment(75))
+    assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(65)
+    assert not explanation.doubts
+
+
 def test_a_huge_page_is_a_page_fault_until_it_is_there() -> None:
     explanation = faulting(1, 90, 200, 6, ("rss_stat", 0))
     assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(90 + 4.5)

@@ -77,6 +77,17 @@ def test_a_stall_is_found_sized_and_named() -> None:
     assert judged.size_right
 
 
+def test_a_page_fault_before_the_stall_is_not_part_of_it() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1).switch(7, 1, LOWER, MEASURED)
+    for begin in (10, *range(100, 500, 2)):
+        story.at(begin, 1, "page_fault_user", address=4096 * begin, ip=1, error_code=6)
+        story.at(begin + 1, 1, "rss_stat", member=1)
+    known = explain(story.switch(510, 1, MEASURED, LOWER, state=1).moment(510), Symbols((), ()))
+    judged = judge_stall(stall("fault", 99, 500), [known], 200_000)
+    assert judged.named
+    assert judged.size_right
+
+
 def test_a_stall_that_is_given_to_another_is_not_named() -> None:
     judged = judge_stall(stall("hog", -100, 495), [explained(500, "softirq")], 200_000)
     assert judged.answer is not None

@@ -20,8 +20,11 @@ INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
 """Kinds of frames that a CPU leaves only at their end, so that no other task can run in between."""
 LOCK_EVENTS = ("contention_", "mmap_lock_")
 """Prefixes of the names of events that also occur within a page fault."""
-MAPPED_EVENTS = frozenset({"rss_stat", "tlb_flush"})
-"""Events in which the kernel counts a thread's new page, or flushes the address of its old one."""
+LISTED = "mm_lru_insertion"
+MAPPED_EVENTS = frozenset({"rss_stat", "tlb_flush", LISTED})
+"""Events in which the kernel counts a thread's new page, flushes the address of its old one, or puts it on a
+list.
+"""
 FLUSH_OTHERS = 4
 """TLB_REMOTE_SEND_IPI, the reason of a flush that other CPUs must do as well (include/linux/mm_types.h)."""
 _CALLBACKS = {
@@ -54,12 +57,15 @@ class Task:
 class Fault:
     """A page fault. `copies`: the thread wrote to a page that the kernel copies then. `mapped_ns`: when the
     kernel counted the new page, or had flushed its old address, which is shortly before the fault's end; None
-    before that, or if the trace lacks it. `waits`: the kernel waits for other CPUs at the end.
+    before that, or if the trace lacks it. `listed_ns`: the last event after that, in which the kernel put
+    pages on its lists, as it does for many faults at once. `waits`: the kernel waits for other CPUs at the
+    end.
     """
 
     since_ns: int
     copies: bool
     mapped_ns: int | None = None
+    listed_ns: int | None = None
     waits: bool = False
 
 
@@ -364,6 +370,8 @@ def _mapped(fault: Fault | None, event: Event) -> Fault | None:
     """
     if fault is None or fault.waits:
         return fault
+    if event.name == LISTED:
+        return replace(fault, listed_ns=fault.mapped_ns and event.time_ns)
     if event.name == "tlb_flush" and event.number("reason") == FLUSH_OTHERS:
         return replace(fault, mapped_ns=None, waits=True)
     return replace(fault, mapped_ns=event.time_ns)
