@@ -72,6 +72,8 @@ PRIO_INHERIT = 1
 FILES = 15_000
 SOCKETS = 2_000
 TIMERS = 6_000
+LONG_POWERS = 90_000, 150_000
+"""Powers of 3 that Python computes for 1 to 3 ms, in one operation."""
 MAPPED = 32 << 20
 LIBC = ctypes.CDLL(None, use_errno=True)
 FOLDER = Path()
@@ -603,6 +605,98 @@ def inversion() -> Callable[[int], None]:
     return work
 
 
+def interpreter_lock() -> Callable[[int], None]:
+    """Another thread keeps Python's interpreter lock in one long operation."""
+
+    def keep() -> None:
+        become("cause-lock", LOWER, OTHER_CPU)
+        for _ in pauses():
+            begin, _, end = now_ns(), 3 ** random.randint(*LONG_POWERS), now_ns()
+            tell(begin, end)
+
+    threading.Thread(target=keep, daemon=True).start()
+
+    def work(_number: int) -> None:
+        compute(WORK_NS)
+
+    return work
+
+
+def java(folder: Path) -> list[str]:
+    """A program in Java that is stopped while its memory is collected."""
+    source, classes = folder / "Cause.java", folder / "classes"
+    source.write_text(JAVA)
+    subprocess.run(["javac", "-d", str(classes), str(source)], check=True)
+    words = ["chrt", "-f", str(PROGRAM_PRIORITY), "java", "-XX:+UseSerialGC", "-Xmx64m", "-cp", str(classes)]
+    return [*words, "Cause", str(folder), str(PERIOD_NS), str(WORK_NS), str(SECONDS + 30)]
+
+
+JAVA = r"""
+import java.nio.file.*;
+import java.util.*;
+import java.util.concurrent.locks.LockSupport;
+
+class Cause {
+    static final List<long[]> ran = Collections.synchronizedList(new ArrayList<>());
+    static final List<long[]> told = Collections.synchronizedList(new ArrayList<>());
+    static final Object[] live = new Object[100_000];
+
+    public static void main(String[] words) throws Exception {
+        long period = Long.parseLong(words[1]), work = Long.parseLong(words[2]);
+        long until = System.nanoTime() + Long.parseLong(words[3]) * 1_000_000_000L;
+        for (int i = 0; i < live.length; i++)
+            live[i] = new byte[16];
+        Thread collector = new Thread(() -> {
+            Random random = new Random();
+            while (true) {
+                LockSupport.parkNanos(30_000_000 + random.nextInt(50_000_000));
+                long begin = System.nanoTime();
+                System.gc();
+                told.add(new long[] {begin, System.nanoTime(), 0, 0});
+            }
+        }, "collector");
+        collector.setDaemon(true);
+        Thread victim = new Thread(() -> {
+            long due = System.nanoTime() + period;
+            while (due < until) {
+                for (long now = System.nanoTime(); now < due; now = System.nanoTime())
+                    LockSupport.parkNanos(due - now);
+                long begin = System.nanoTime(), start = begin, end = begin;
+                while (end - begin < work) {
+                    long now = System.nanoTime();
+                    if (now - end > 20_000) {
+                        ran.add(new long[] {start, end});
+                        start = now;
+                    }
+                    end = now;
+                }
+                ran.add(new long[] {start, end});
+                due += period;
+            }
+        }, "victim");
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            try {
+                String text = "{\"told\": " + lists(told) + ", \"ran\": " + lists(ran) + "}";
+                Files.writeString(Path.of(words[0], "told-java"), text);
+            } catch (java.io.IOException error) {
+                throw new RuntimeException(error);
+            }
+        }));
+        victim.start();
+        collector.start();
+        victim.join();
+    }
+
+    static String lists(List<long[]> rows) {
+        StringJoiner text = new StringJoiner(", ", "[", "]");
+        for (long[] row : rows.toArray(new long[0][]))
+            text.add(Arrays.toString(row));
+        return text.toString();
+    }
+}
+"""
+
+
 def mapping() -> Callable[[int], None]:
     """Another thread changes a large mapping, for which the program's own mmap waits."""
     memory = mmap.mmap(-1, MAPPED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -725,7 +819,7 @@ def own_work() -> Callable[[int], None]:
     return work
 
 
-def children() -> list[str]:
+def children(_folder: Path) -> list[str]:
     """A real program whose children have the real-time threads."""
     words = [
         "stress-ng",
@@ -754,7 +848,7 @@ class Cause:
     expected: str
     inject: Callable[[], None] | None = None
     within: Callable[[], Callable[[int], None]] | None = None
-    program: Callable[[], list[str]] | None = None
+    program: Callable[[Path], list[str]] | None = None
     inside: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     fair: bool = False
@@ -767,6 +861,8 @@ class Cause:
     unsure_before_ns: int = 0
     """How long after an injection, and before it, at most the program may have waited for what was injected.
     """
+    may_end_early: bool = False
+    """The injector reads its clock later than the program goes on."""
     runs: int = 1
     """Of waits only a new maximum is explained, which are few in a run."""
 
@@ -864,6 +960,22 @@ CAUSES = (
         within=mapping,
         inside=SLEEPS,
         options=("--threads", "victim"),
+    ),
+    Cause(
+        "another thread has Python's lock",
+        r"cause-lock",
+        within=interpreter_lock,
+        inside=SLEEPS,
+        options=("--threads", "victim"),
+        may_end_early=True,
+    ),
+    Cause(
+        "Java collects memory",
+        r"VM Thread",
+        program=java,
+        inside=SLEEPS,
+        options=("--threads", "victim"),
+        may_end_early=True,
     ),
     Cause("page faults", r"page fault", within=faults, inside=OWN),
     Cause("copies on write", r"copy on write", within=copies, inside=OWN),
@@ -997,7 +1109,7 @@ def judged(
 def tried(cause: Cause, folder: Path) -> list[Row]:
     """Injects one cause, watches the program, and judges what the explanations say."""
     ours = [sys.executable, __file__, "--folder", str(folder)]
-    command = cause.program() if cause.program is not None else [*ours, "--program", cause.name]
+    command = cause.program(folder) if cause.program is not None else [*ours, "--program", cause.name]
     injector = (
         None if cause.inject is None else subprocess.Popen([*ours, "--inject", cause.name], process_group=0)
     )
@@ -1061,7 +1173,8 @@ def bounded(
     """
     if not ran:
         return begin_ns, end_ns, begin_ns - before_ns, end_ns + after_ns
-    if cause.inject is not None:  # a reading of its clock that comes after the program ran is too late
+    if cause.inject is not None or cause.may_end_early:
+        # a reading of its clock that comes after the program ran is too late
         next_run = bisect.bisect_right(ran, (begin_ns, sys.maxsize))
         end_ns = min(end_ns, ran[next_run][0]) if next_run < len(ran) else end_ns
     after = bisect.bisect_left(ran, (end_ns, 0))

@@ -11,9 +11,9 @@ from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import ranked_culprits, remedy_of
 from rtgauge.explain.analysis.explanation import Explanation, Kind, sentence
 from rtgauge.explain.trace.formats import Symbols
-from rtgauge.explain.trace.moment import Moment
+from rtgauge.explain.trace.moment import Lost, Moment
 from rtgauge.record.facts import Facts
-from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, THREAD, Story
+from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, RELEASE, THREAD, Story
 
 OWNER, KWORKER = ("owner", 600, 120), ("kworker/u8:2", 700, 120)
 WAIT, LOCK_PI, UNLOCK_PI, CONTENDED, PRIVATE, LOCK = 0, 6, 7, 2, 128, 4096
@@ -55,6 +55,35 @@ def test_a_spin_for_a_lock_with_inheritance_is_its_owners() -> None:
         explanation
     )
     assert "shorten what owner does with the lock, or avoid the lock" in remedies(explanation)
+
+
+@pytest.mark.parametrize("by_owner", [True, False])
+def test_a_lock_that_was_waited_for_since_before_all_events_has_its_owner(*, by_owner: bool) -> None:
+    """Of a long latency, only the events of its last part are kept."""
+    story = Story().switch(200_000, 1, HIGHER, LOWER).at(200_000, 0, "local_timer_exit", vector=236)
+    if by_owner:
+        story.at(290_000, 0, "local_timer_entry", vector=236)
+        story.at(290_001, 0, "sched_waking", comm="owner", pid=600, prio=120, target_cpu=0)
+        story.events[-1] = story.events[-1]._replace(flags=8)
+        story.at(290_002, 0, "local_timer_exit", vector=236).switch(290_004, 0, IDLE, OWNER)
+        story.at(290_005, 0, "sys_exit_clock_nanosleep", ret=0)
+        story.at(290_010, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    else:
+        story.timer(290_004, 1)
+    story.switch(290_020, 1, LOWER, MEASURED).at(290_021, 1, "sys_exit_futex", ret=0)
+    moment = replace(
+        story.moment(290_100),
+        table=replace(
+            story.moment(1).table, lost=[Lost(cpu, None, RELEASE + 200_000_000, 0) for cpu in (0, 1)]
+        ),
+    )
+    explanation, found = explained(moment)
+    assert found[Kind.UNATTRIBUTED, "", ""] == pytest.approx(200_000)
+    first = ranked_culprits([explanation])[0].culprit
+    assert first.kind is (Kind.OWNER_ASLEEP if by_owner else Kind.TIMER_LATE)
+    if by_owner:
+        assert found[Kind.OWNER_ASLEEP, "owner", "clock_nanosleep"] == pytest.approx(90_004, abs=5)
+        assert "release the lock before owner calls clock_nanosleep" in remedies(explanation)
 
 
 def test_an_owner_of_the_same_priority_is_known_by_its_unlocking() -> None:

@@ -40,7 +40,7 @@ from rtgauge.explain.trace.contexts import (
 )
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.missed_switches import MissedSwitch, Running, with_missed_switches
-from rtgauge.explain.trace.moment import NEED_RESCHED, Lost, Moment
+from rtgauge.explain.trace.moment import NEED_RESCHED, Event, Lost, Moment
 from rtgauge.units import format_cpu_list
 
 LEAST_FAULT_NS, QUICK_FAULT_NS, USUAL_FAULT_NS, LONGEST_FAULT_NS = 300, 3_000, 5_000, 20_000
@@ -109,7 +109,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     table, missed = with_missed_switches(moment.table, _seen_running(moment))
     moment = replace(moment, table=table)
     apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
-    calls = Calls.of_table(table)
+    calls = Calls.of_table(table, moment.release_ns)
     path = _waiting_for_locks(
         thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, apart_ns),
         calls.of.get(moment.thread, []),
@@ -203,11 +203,20 @@ def _waiting_for_locks(path: ThreadPath, calls: Sequence[Call]) -> ThreadPath:
         path,
         pieces=[
             replace(piece, phase=Phase.BLOCKED)
-            if piece.phase is Phase.LATE and any(call.covers(piece.since_ns) for call in locked)
+            if piece.phase is Phase.LATE
+            and any(
+                call.covers(piece.since_ns) and (call.lock is not Lock.PERHAPS or _by_task(piece.woken_by))
+                for call in locked
+            )
             else piece
             for piece in path.pieces
         ],
     )
+
+
+def _by_task(waking: Event | None) -> bool:
+    """Return whether a task woke the thread, and no interrupt."""
+    return waking is not None and not waking.flags & IN_INTERRUPT and waking.pid > 0
 
 
 def _follows(scene: _Scene, thread: int, piece: Piece) -> bool:
@@ -453,8 +462,7 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
     it.
     """
     waking = piece.woken_by
-    by_task = waking is not None and not waking.flags & IN_INTERRUPT and waking.pid > 0
-    until = scene.names.label(waking.pid) if waking is not None and by_task else ""
+    until = scene.names.label(waking.pid) if waking is not None and _by_task(waking) else ""
     if piece.prev_state & TRACED:
         return Culprit(Kind.STOPPED, "a debugger", until=until)
     if piece.prev_state & STOPPED:

@@ -26,6 +26,8 @@ class Lock(StrEnum):
 
     NONE = "no lock"
     PLAIN = "plain"
+    PERHAPS = "perhaps"
+    """The call began before the release and all events, so the trace does not show what it waited for."""
     INHERITS = "with priority inheritance"
 
 
@@ -69,8 +71,11 @@ class Calls:
     of: Mapping[int, list[Call]]
 
     @classmethod
-    def of_table(cls, table: EventTable) -> Calls:
-        """Collect the calls of all threads."""
+    def of_table(cls, table: EventTable, release_ns: int) -> Calls:
+        """Collect the calls of all threads. If the events begin after the release, because the latency is
+        long, a futex call that began before them probably waits for a lock.
+        """
+        cut = bool(table.events) and table.events[0].time_ns > release_ns
         calls: dict[int, list[Call]] = defaultdict(list)
         for event in table.events:
             known = calls[event.pid] if event.name.startswith((ENTERS, LEAVES)) else None
@@ -81,7 +86,8 @@ class Calls:
             elif known and known[-1].end_ns is None:
                 known[-1] = replace(known[-1], end_ns=event.time_ns)
             elif not known:
-                known.append(Call(_name(event), None, event.time_ns))
+                call = Call(_name(event), None, event.time_ns)
+                known.append(replace(call, lock=Lock.PERHAPS) if cut and call.is_futex else call)
         return cls(dict(calls))
 
     def spins(self, table: EventTable, thread: int) -> tuple[LockSpin, ...]:

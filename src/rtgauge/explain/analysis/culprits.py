@@ -215,7 +215,7 @@ class RankedCulprit:
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
     """Rank the culprits of all latencies by their time. The thread's own work comes after the causes with at
     least LEAST_SHARE of the time, and before all other causes. Page faults rank with own work if it took more
-    time between them than they did.
+    time between them than they did. What no event explains is no cause, and comes last.
     """
     explained = list(explanations)
     total = sum(explanation.latency_ns for explanation in explained)
@@ -251,7 +251,11 @@ OWN = frozenset({Kind.OWN, Kind.FAULT_OR_OWN})
 
 
 def _place(ranked: RankedCulprit, own: frozenset[Kind]) -> int:
-    """Return the rank: 0 for a cause, 1 for the thread's own work, 2 for a cause below LEAST_SHARE."""
+    """Return the rank: 0 for a cause, 1 for the thread's own work, 2 for a cause below LEAST_SHARE, 3 for
+    what no event explains.
+    """
+    if ranked.culprit.kind is Kind.UNATTRIBUTED:
+        return 3
     if ranked.time_share < LEAST_SHARE and ranked.culprit.kind not in OWN:
         return 2
     return 1 if ranked.culprit.kind in own else 0
