@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* watch: cycles from the events of a thread, threads from /proc. */
+#include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
@@ -249,6 +250,74 @@ static void an_interrupted_wait_goes_on(void **state)
 	cycles_free(&loop.cycles);
 }
 
+/* As a rate that sleeps for one period from now on if it is late. */
+static void a_grid_may_begin_anew_after_an_overrun(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = learn(&loop), anew_ns = BEGIN + 103 * PERIOD + 400000;
+
+	(void)state;
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	for (int i = 1; i <= 3; i++) {
+		sleeps_until(&loop, anew_ns + (i - 1) * PERIOD + 200000, anew_ns + i * PERIOD);
+		assert_int_equal(loop.latency_ns, 20000);
+	}
+	assert_int_equal(loop.begun, 104);
+	assert_int_equal(loop.overruns, 2);
+	cycles_free(&loop.cycles);
+}
+
+/* A virtual machine does not trace the switch. */
+static void a_woken_thread_may_run_before_an_event_shows_it(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = learn(&loop);
+
+	(void)state;
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	now_ns = BEGIN + 101 * PERIOD + 500000;
+	off(&loop, now_ns);
+	wakes(&loop, now_ns + 1200000, 3, false);
+	sleeps_until(&loop, now_ns + 1400000, BEGIN + 103 * PERIOD);
+	assert_int_equal(loop.overruns, 1);
+	assert_int_equal(loop.at_least_ns, now_ns + 1200000 - (BEGIN + 102 * PERIOD));
+	cycles_free(&loop.cycles);
+}
+
+/* One cycle that also sleeps for 250 us. Returns when it ends. */
+static int64_t cycle_with_a_pause(struct loop *loop, int64_t now_ns, int i)
+{
+	sleeps_until(loop, now_ns, BEGIN + i * PERIOD);
+	now_ns = BEGIN + i * PERIOD + 120000 + (int64_t)(i % 7) * 3000;
+	sleeps_until(loop, now_ns, now_ns + 200 + 250000);
+	return now_ns + 350000;
+}
+
+static void a_pause_that_a_signal_interrupts_does_not_end_the_cycle(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = BEGIN;
+
+	(void)state;
+	begin_loop(&loop);
+	for (int i = 1; i <= 100; i++)
+		now_ns = cycle_with_a_pause(&loop, now_ns, i);
+	assert_true(cycles_learn(&loop.cycles, &loop.waits, false));
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	now_ns = BEGIN + 101 * PERIOD + 120000;
+	enters(&loop, now_ns, SYS_clock_nanosleep, 1);
+	arms(&loop, now_ns + 200, now_ns + 250200);
+	off(&loop, now_ns + 1000);
+	wakes(&loop, now_ns + 100000, 3, false);
+	on(&loop, now_ns + 110000);
+	leaves(&loop, now_ns + 111000, -516);
+	sleeps_until(&loop, now_ns + 115000, now_ns + 255000); /* for the rest */
+	sleeps_until(&loop, now_ns + 400000, BEGIN + 102 * PERIOD);
+	assert_int_equal(loop.response_ns, 520000);
+	assert_int_equal(loop.begun, 102);
+	cycles_free(&loop.cycles);
+}
+
 static void work_of_two_lengths_is_no_second_sleep(void **state)
 {
 	struct loop loop;
@@ -286,24 +355,48 @@ static void a_relative_sleep_is_no_grid(void **state)
 	cycles_free(&loop.cycles);
 }
 
+/* Waits for data that come in each period, and lets the model choose. */
+static void learn_data(struct loop *loop)
+{
+	begin_loop(loop);
+	for (int i = 1; i <= 100; i++) {
+		int64_t release_ns = BEGIN + i * PERIOD + (int64_t)(i * i % 11) * 20000;
+
+		enters(loop, release_ns - 700000, SYS_recvfrom, 5);
+		off(loop, release_ns - 699000);
+		wakes(loop, release_ns, 3, false);
+		on(loop, release_ns + 8000);
+		leaves(loop, release_ns + 9000, 64);
+	}
+	assert_true(cycles_learn(&loop->cycles, &loop->waits, false));
+	assert_int_equal(loop->cycles.model.kind, CYCLE_DATA);
+}
+
 static void a_thread_that_others_wake_is_of_data(void **state)
 {
 	struct loop loop;
 
 	(void)state;
-	begin_loop(&loop);
-	for (int i = 1; i <= 100; i++) {
-		int64_t release_ns = BEGIN + i * PERIOD + (int64_t)(i * i % 11) * 20000;
-
-		enters(&loop, release_ns - 700000, SYS_recvfrom, 5);
-		off(&loop, release_ns - 699000);
-		wakes(&loop, release_ns, 3, false);
-		on(&loop, release_ns + 8000);
-		leaves(&loop, release_ns + 9000, 64);
-	}
-	assert_true(cycles_learn(&loop.cycles, &loop.waits, false));
-	assert_int_equal(loop.cycles.model.kind, CYCLE_DATA);
+	learn_data(&loop);
 	assert_int_equal(loop.latency_ns, 9000);
+	cycles_free(&loop.cycles);
+}
+
+static void what_comes_while_a_thread_is_stopped_is_unknown(void **state)
+{
+	const int64_t now_ns = BEGIN + 101 * PERIOD;
+	struct loop loop;
+
+	(void)state;
+	learn_data(&loop);
+	enters(&loop, now_ns, SYS_recvfrom, 5);
+	off(&loop, now_ns + 1000);
+	wakes(&loop, now_ns + 100000, 3, false); /* by the signal that stops it */
+	on(&loop, now_ns + 110000);
+	leaves(&loop, now_ns + 111000, -512);
+	enters(&loop, now_ns + 5 * PERIOD, SYS_recvfrom, 5);
+	leaves(&loop, now_ns + 5 * PERIOD + 1000, -EAGAIN); /* its time-out has passed */
+	assert_int_equal(loop.unknown, 1);
 	cycles_free(&loop.cycles);
 }
 
@@ -420,9 +513,13 @@ int main(void)
 		cmocka_unit_test(a_thread_that_hangs_is_stuck),
 		cmocka_unit_test(releases_while_events_were_lost_are_unknown),
 		cmocka_unit_test(an_interrupted_wait_goes_on),
+		cmocka_unit_test(a_grid_may_begin_anew_after_an_overrun),
+		cmocka_unit_test(a_woken_thread_may_run_before_an_event_shows_it),
+		cmocka_unit_test(a_pause_that_a_signal_interrupts_does_not_end_the_cycle),
 		cmocka_unit_test(work_of_two_lengths_is_no_second_sleep),
 		cmocka_unit_test(a_relative_sleep_is_no_grid),
 		cmocka_unit_test(a_thread_that_others_wake_is_of_data),
+		cmocka_unit_test(what_comes_while_a_thread_is_stopped_is_unknown),
 		cmocka_unit_test(an_expiry_on_the_wall_clock_is_converted),
 		cmocka_unit_test(a_grid_is_found_in_spite_of_skipped_points),
 		cmocka_unit_test(only_a_futex_that_is_a_lock_is_one),

@@ -131,6 +131,15 @@ def test_no_thread_with_the_period_is_the_answer() -> None:
     assert "absolute time" in judged.next
 
 
+@pytest.mark.parametrize("latency", [20 * US, 9 * MS])
+def test_a_loop_without_a_grid_is_not_judged_by_a_period(latency: int) -> None:
+    thread = Thread(latencies=[latency] * 20_000, values={"kind": "own-schedule"})
+    judged = watched(thread, text="period=1ms latency<=5ms hardness=99%")
+    assert judged.word == CANNOT_TELL
+    assert "no grid" in judged.reason
+    assert watched(thread, text="latency<=5ms hardness=99%").word == (HOLDS if latency < MS else FAILS)
+
+
 def test_a_drift_is_named() -> None:
     relative = Thread(values={"kind": "relative", "period_ns": 1050 * US, "sleep_ns": MS})
     judged = watched(relative, text="period=1ms latency<=5ms hardness=99%")

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from rtgauge.record.watched_loop import SAME_PERIOD
 from tests.support.loop_simulator import Late, Schedule, simulate
 
 ENGINE = Path(__file__).parents[2] / "engine"
 SOURCES = ("waits", "cycles", "cycle_choice", "grid", "blocking_calls", "clock_offsets")
 SCHEDULES = 20_000
 BATCH = 500
-PERIOD_UNKNOWN = ("relative", "own", "data", "receive", "rate that begins anew")
+PERIOD_UNKNOWN = ("relative", "own", "data", "receive")
 """Kinds for which a requirement would give no period."""
 QUEUES = ("data, condition variable", "mixed")
 """Kinds that take what came meanwhile from a queue, without a call: no event shows these releases."""
@@ -58,6 +59,7 @@ class Answer:
     @classmethod
     def of(cls, schedule: Schedule, text: str) -> Answer:
         answer = cls()
+        starts: list[int] = []
         certain = True
         for line in text.splitlines():
             word, *rest = line.split()
@@ -65,11 +67,14 @@ class Answer:
                 *kind, unclear, stuck, period = rest
                 answer.kind, answer.period_ns = " ".join(kind), float(period)
                 answer.unclear, answer.stuck = unclear == "1", stuck == "1"
+                if answer.kind != "periodic" and len(starts) > 1:  # as the engine says it
+                    answer.period_ns = (starts[-1] - starts[0]) / (len(starts) - 1)
                 continue
             release_ns, value = map(int, rest)
             if not schedule.begin_ns <= release_ns < schedule.end_ns:
                 continue
             if word == "A":
+                starts.append(value)
                 answer.latencies.append(value - release_ns)
             elif word == "D":
                 answer.responses.append(value - release_ns)
@@ -116,11 +121,14 @@ def answers(replay: Path, schedules: Sequence[Schedule]) -> Iterator[tuple[Sched
 
 
 def verdict(schedule: Schedule, answer: Answer, bound_ns: int, allowed: float, *, response: bool) -> str:
-    """Return what a requirement with this share would get, if the sample were large."""
+    """Return what verdict/loops.py would say of a requirement with this share, if the sample were large."""
     certain, possible, releases = answer.late(bound_ns, response=response)
-    on_grid = not schedule.kind.startswith(PERIOD_UNKNOWN)
-    other_period = on_grid and abs(answer.period_ns - schedule.period_ns) > 0.1 * schedule.period_ns
-    if answer.unclear or other_period or (on_grid and answer.kind != "periodic") or not releases:
+    if answer.unclear or not releases:
+        return "cannot tell"
+    if not schedule.kind.startswith(PERIOD_UNKNOWN) and (
+        answer.kind in {"own schedule", "unknown"}
+        or abs(answer.period_ns - schedule.period_ns) >= SAME_PERIOD * schedule.period_ns
+    ):
         return "cannot tell"
     if possible / releases <= allowed:
         return "cannot tell" if schedule.must_not_hold else "holds"
@@ -149,27 +157,23 @@ def judged(schedule: Schedule, answer: Answer) -> Iterator[tuple[str, Late, floa
                 yield verdict(schedule, answer, bound_ns, allowed, response=response), late, allowed
 
 
-KNOWN = ("rate that begins anew",)
-"""Kinds with releases that no event shows: a grid begins anew after a release that was run late."""
-
-
 def test_no_verdict_contradicts_the_truth(replay: Path) -> None:
-    """In 20,000 schedules with 50 to 400 cycles, the most hostile ones included, one in a thousand verdicts
-    may be wrong by a release or two at the edge of a gap or at the end.
+    """In 20,000 schedules with 50 to 400 cycles, the most hostile ones included, one in 5,000 verdicts may be
+    wrong, mostly by a release or two at the edge of a gap or at the end.
     """
     wrong, told = Counter[str](), Counter[str]()
     seeds: list[int] = []
     for first in range(0, SCHEDULES, BATCH):
         drawn = [simulate(seed) for seed in range(first, first + BATCH)]
         for schedule, answer in answers(replay, drawn):
-            if schedule.kind in KNOWN or ("wall clock" in schedule.kind and "pause" in schedule.traits):
+            if "wall clock" in schedule.kind and "pause" in schedule.traits:
                 continue  # a real pause is on another clock, and so another wait
             for said, late, allowed in judged(schedule, answer):
                 told[said] += 1
                 if is_wrong(said, late, allowed):
                     wrong[f"{schedule.kind}: {said}"] += 1
                     seeds.append(schedule.seed)
-    assert sum(wrong.values()) < 0.001 * sum(told.values()), (wrong, seeds[:10])
+    assert sum(wrong.values()) < 0.0002 * sum(told.values()), (wrong, seeds[:10])
 
 
 def test_rounded_times_of_an_event_loop_are_not_taken_for_its_releases(replay: Path) -> None:

@@ -5,18 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_PERIOD 0.1	     /* a grid has the required period if it differs by less */
-#define SAME_EXPIRY_NS 50000 /* a sleep for the rest of an interrupted one */
-#define PLACES_MAX 4	     /* more places are no property of the program's loop */
-#define PLACE_SHARE 5	     /* each place has at least 1/PLACE_SHARE of the waits */
+#define SAME_PERIOD 0.1 /* a grid has the required period if it differs by less */
+#define PLACES_MAX 4	/* more places are no property of the program's loop */
+#define PLACE_SHARE 5	/* each place has at least 1/PLACE_SHARE of the waits */
 #define LEAST_WAITS 2
 #define LEAST_SHARED 16
 #define GAP_POINTS 5.0
-#define ROUNDED_SHARE 0.95 /* of the expiries of a call that rounds its time-out */
-#define TWIN_SHARE 0.6	   /* ... or that another wait of the same period has */
-#define POINTS_SHARE 0.8   /* of the points of a grid that a call shares with other times */
-#define PASSED_NS 5000	   /* a sleep for no time */
-#define PAUSE_NS 2000.0	   /* sleeps for a fixed time differ by less */
+#define ROUNDED_SHARE 0.95   /* of the expiries of a call that rounds its time-out */
+#define TWIN_SHARE 0.6	     /* ... or that another wait of the same period has */
+#define POINTS_SHARE 0.8     /* of the points of a grid that a call shares with other times */
+#define PASSED_NS 5000	     /* a sleep for no time */
+#define BEFORE_CALL_NS 20000 /* ... until a time that the program read so long before the call */
+#define SAME_SLOPE_NS 100.0
+#define PAUSE_NS 2000.0 /* sleeps for a fixed time differ by less */
 
 bool cycle_waits_at(const struct cycle_candidate *candidate, const struct wait *wait)
 {
@@ -32,9 +33,10 @@ static bool timed_out(const struct wait *wait)
 	       (wait->call.number < 0 || blocking_call_timed_out(&wait->call, wait->result));
 }
 
-bool cycle_had_passed(const struct wait *wait)
+bool cycle_sleeps_for_no_time(const struct wait *wait)
 {
-	return wait->own.expiry_ns && wait->own.expiry_ns <= wait->own.armed_ns + PASSED_NS;
+	return wait->own.expiry_ns && wait->own.expiry_ns <= wait->own.armed_ns + PASSED_NS &&
+	       wait->own.expiry_ns >= wait->own.armed_ns - BEFORE_CALL_NS;
 }
 
 static bool is_for(const struct wait *wait, double sleep_ns)
@@ -154,7 +156,6 @@ struct room {
 static size_t read_releases(const struct cycle_candidate *candidate, const struct wait *waits, size_t count,
 			    bool passed, const struct room *room)
 {
-	const struct wait *first = NULL; /* the sleep that a signal interrupted */
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -163,14 +164,12 @@ static size_t read_releases(const struct cycle_candidate *candidate, const struc
 
 		if (!cycle_waits_at(candidate, wait))
 			continue;
-		if (!first || llabs(wait->own.expiry_ns - first->own.expiry_ns) > SAME_EXPIRY_NS)
-			first = wait;
 		release_ns = cycle_release_ns(candidate, wait);
 		if (!release_ns ||
 		    (found && release_ns + cycle_ahead_ns(candidate, wait) <= room->times_ns[found - 1]) ||
-		    (!passed && candidate->source == SOURCE_TIME_OUT && cycle_had_passed(wait)))
+		    (!passed && candidate->source == SOURCE_TIME_OUT && cycle_sleeps_for_no_time(wait)))
 			continue;
-		room->values[found] = (double)(release_ns - first->own.armed_ns);
+		room->values[found] = (double)(release_ns - wait->own.armed_ns);
 		room->times_ns[found++] = release_ns + cycle_ahead_ns(candidate, wait);
 	}
 	return found;
@@ -205,6 +204,19 @@ static double interval_ns(const int64_t *times_ns, size_t count, double *room)
 	return count > 1 ? median_ns(room, count - 1) : 0;
 }
 
+/* Fits a grid through the releases, which may begin anew now and then: a line through all of them then has
+ * another slope than most steps. */
+static bool fit(struct cycle_candidate *candidate, const int64_t *times_ns, size_t count)
+{
+	struct grid whole, steps;
+	bool by_line = grid_fit(times_ns, count, &whole), by_steps = grid_fit_steps(times_ns, count, &steps);
+
+	candidate->anew = by_steps && (!by_line || fabs(whole.period_ns - steps.period_ns) >
+							   SAME_SLOPE_NS + 4 * steps.spread_ns);
+	candidate->grid = candidate->anew ? steps : whole;
+	return by_line || by_steps;
+}
+
 /* Finds the kind by the expiries: flags and names of calls do not tell it. */
 static void find_kind(struct cycle_candidate *candidate, const struct wait *waits, size_t count,
 		      const struct room *room)
@@ -221,16 +233,11 @@ static void find_kind(struct cycle_candidate *candidate, const struct wait *wait
 	candidate->interval_ns = interval_ns(room->times_ns, found, room->values);
 	if (candidate->source == SOURCE_DATA)
 		candidate->kind = CYCLE_DATA;
-	else if (grid_fit(room->times_ns, found, &candidate->grid) &&
+	else if (fit(candidate, room->times_ns, found) &&
 		 (!relative || candidate->grid.spread_ns <= sleep_spread_ns))
 		candidate->kind = CYCLE_PERIODIC;
-	else if (grid_fit_steps(room->times_ns, found, &candidate->grid) &&
-		 (!relative || candidate->grid.spread_ns <= sleep_spread_ns)) {
-		candidate->kind = CYCLE_PERIODIC;
-		candidate->anew = true;
-	} else if (relative && found >= LEAST_WAITS) {
+	else if (relative && found >= LEAST_WAITS)
 		candidate->kind = CYCLE_RELATIVE;
-	}
 }
 
 /* The waits that seem to be sleeps for a fixed time. */
@@ -264,9 +271,9 @@ static struct pauses find_pauses(const struct cycle_candidate *candidate, double
 static bool is_better(const struct cycle_candidate *rest, const struct cycle_candidate *whole,
 		      const struct pauses *pauses)
 {
-	if (rest->kind != CYCLE_PERIODIC || rest->anew)
+	if (rest->kind != CYCLE_PERIODIC)
 		return false;
-	if (whole->kind != CYCLE_PERIODIC || whole->anew)
+	if (whole->kind != CYCLE_PERIODIC)
 		return true;
 	/* Together they may seem to lie on a finer grid, but not as exactly as they are equally long. */
 	return rest->grid.period_ns > 1.5 * whole->grid.period_ns &&
@@ -287,7 +294,7 @@ static void leave_out_pause(struct cycle_candidate *candidate, const struct wait
 
 		qsort(room->values, found, sizeof(*room->values), by_length);
 		rest.pause_ns = room->values[found * tenth / 10];
-		if (rest.pause_ns <= 0)
+		if (rest.pause_ns <= PASSED_NS)
 			continue;
 		pauses = find_pauses(candidate, rest.pause_ns, waits, count, room);
 		if (pauses.count * PLACE_SHARE < found || (found - pauses.count) * PLACE_SHARE < found)
@@ -418,13 +425,26 @@ static double points_in(const int64_t *times_ns, size_t count, double period_ns)
 	return points;
 }
 
+/* Expiries that a call shares with another grid may come close to the points of this one. */
+static double shared_tolerance_ns(double period_ns)
+{
+	return fmin((double)grid_tolerance_ns(period_ns), period_ns / 16);
+}
+
+double cycle_tolerance_ns(const struct cycle_candidate *candidate)
+{
+	double period_ns = candidate->grid.period_ns;
+
+	return candidate->shared ? shared_tolerance_ns(period_ns) : (double)grid_tolerance_ns(period_ns);
+}
+
 /* A call may wait for the points of several grids, as in an executor with several timers. Returns whether the
  * expiries have all points of a grid with this period; the candidate is then only what lies on it. */
 static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns, const struct wait *waits,
 			     size_t count, const struct room *room)
 {
 	size_t found = read_releases(candidate, waits, count, true, room), most, at, second = 0;
-	double width_ns = fmin(2 * (double)grid_tolerance_ns(wanted_ns), wanted_ns / 8), points;
+	double width_ns = 2 * shared_tolerance_ns(wanted_ns), points;
 
 	if (candidate->source == SOURCE_DATA || candidate->kind == CYCLE_RELATIVE || found < LEAST_SHARED)
 		return false;
@@ -442,7 +462,7 @@ static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns
 	}
 	candidate->kind = CYCLE_PERIODIC;
 	candidate->shared = true;
-	candidate->twin = (double)second >= TWIN_SHARE * points;
+	candidate->twin |= (double)second >= TWIN_SHARE * points;
 	candidate->count = most;
 	candidate->grid = (struct grid){
 		.origin_ns = room->times_ns[0] + (int64_t)room->values[(at + most / 2) % found],
@@ -590,7 +610,7 @@ bool cycle_choose(const struct wait *waits, size_t count, const struct cycle_wis
 			struct cycle_candidate *candidate = &choice->candidates[i];
 
 			if (!find_rounded_grid(candidate, (double)wish->period_ns, waits, count, &room) &&
-			    (!has_wished_grid(candidate, wish) || candidate->anew))
+			    !has_wished_grid(candidate, wish))
 				find_shared_grid(candidate, (double)wish->period_ns, waits, count, &room);
 		}
 		if (find_by(choice, wish, is_wished)) {

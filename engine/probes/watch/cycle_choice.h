@@ -70,14 +70,18 @@ int64_t cycle_release_ns(const struct cycle_candidate *candidate, const struct w
  * the wall clock, on which the grid then lies. */
 int64_t cycle_ahead_ns(const struct cycle_candidate *candidate, const struct wait *wait);
 
+/* Returns how far (ns) an expiry may lie from its point of the candidate's grid. */
+double cycle_tolerance_ns(const struct cycle_candidate *candidate);
+
 /* Returns whether the wait is one in which the candidate's source can end it. */
 bool cycle_waits_at(const struct cycle_candidate *candidate, const struct wait *wait);
 
 /* Returns whether the wait is a sleep for a fixed time within the cycle, and not the candidate's. */
 bool cycle_is_pause(const struct cycle_candidate *candidate, const struct wait *wait);
 
-/* Returns whether the wait's time had passed when its timer was armed. */
-bool cycle_had_passed(const struct wait *wait);
+/* Returns whether the wait is a sleep for no time, as of a program that computes the time left and is late.
+ */
+bool cycle_sleeps_for_no_time(const struct wait *wait);
 
 /* Chooses from waits that have returned, in order of time. Returns false if there is no memory. */
 bool cycle_choose(const struct wait *waits, size_t count, const struct cycle_wish *wish,

@@ -9,7 +9,8 @@
 #define LEARN_LEAST 32
 #define STRAYS 64 /* so many waits elsewhere, and none of the model: another wait begins the cycle */
 #define STUCK_PERIODS 10
-#define POINTS_MAX 1000000 /* points of one gap that are counted one by one */
+#define SAME_POINT_NS 1000.0 /* by how much an expiry may lie beside its point if they are exact */
+#define POINTS_MAX 1000000   /* points of one gap that are counted one by one */
 /* How fast the grid follows the expiries. The period follows slower, so that the two do not swing. */
 #define FOLLOW 16.0
 #define FOLLOW_PERIOD 1024.0
@@ -19,6 +20,7 @@ void cycles_begin(struct cycles *cycles, const struct cycle_wish *wish, cycle_ta
 	cycles->wish = *wish;
 	cycles->take = take;
 	cycles->user = user;
+	cycles->learn_at = LEARN_LEAST;
 }
 
 void cycles_free(struct cycles *cycles)
@@ -51,12 +53,14 @@ static void keep(struct cycles *cycles, const struct wait *wait)
 	cycles->learned[cycles->learned_count++] = *wait;
 }
 
-static void overrun(struct cycles *cycles, const struct waits *waits, int64_t release_ns, int64_t now_ns)
+/* A point of the grid for which the thread did not wait. possible: it may be none. */
+static void overrun(struct cycles *cycles, const struct waits *waits, int64_t release_ns, int64_t now_ns,
+		    bool possible)
 {
 	struct activation missed = {.release_ns = release_ns, .cpu = cycles->now.cpu};
 	bool unknown = release_ns > cycles->gap_from_ns && release_ns <= cycles->gap_until_ns;
 
-	if (!unknown)
+	if (!unknown && !possible)
 		missed.at_least_ns = waits_off_until(waits, release_ns, now_ns) - release_ns;
 	/* The thread learned of a surplus expiration only when it took the one before. */
 	if (!unknown && cycles->model.source == SOURCE_TIMER &&
@@ -65,14 +69,15 @@ static void overrun(struct cycles *cycles, const struct waits *waits, int64_t re
 	cycles->take(cycles->user, unknown ? CYCLE_UNKNOWN_RELEASE : CYCLE_OVERRUN, &missed);
 }
 
-/* Counts the points between the last release and the next one, exclusive. */
+/* Counts the points between the last release and the next one, exclusive. If the grid begins anew there, it
+ * may have done so before: then there was only the first of them for certain. */
 static void count_points(struct cycles *cycles, const struct waits *waits, double from_ns, double steps,
 			 int64_t now_ns)
 {
 	for (double i = 1; i < steps && i < POINTS_MAX; i++)
 		overrun(cycles, waits,
 			(int64_t)llround(from_ns + i * cycles->model.grid.period_ns) - cycles->ahead_ns,
-			now_ns);
+			now_ns, cycles->anew && i > 1);
 }
 
 /* Returns how many points (>= 1) after the last one an expiry is. 0: it is not after it. *error_ns: its
@@ -80,7 +85,7 @@ static void count_points(struct cycles *cycles, const struct waits *waits, doubl
 static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, double *error_ns)
 {
 	struct grid *grid = &cycles->model.grid;
-	double tolerance_ns = (double)grid_tolerance_ns(grid->period_ns);
+	double tolerance_ns = cycle_tolerance_ns(&cycles->model);
 	double from_ns = (double)expiry_ns - cycles->point_ns;
 	double steps = round(from_ns / grid->period_ns);
 
@@ -99,13 +104,25 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 		return steps;
 	}
 	*error_ns = 0;
+	if (cycles->model.shared)
+		return 0;
 	/* A program that sleeps for no time because it is late takes one point after the other. */
 	if (passed)
 		return from_ns >= grid->period_ns ? 1 : 0;
-	if (cycles->model.shared)
-		return 0;
 	cycles->off_grid_in_row++;
 	return floor((from_ns + tolerance_ns) / grid->period_ns);
+}
+
+/* Returns whether the grid begins anew at an expiry this many steps after the last point. Some programs do
+ * that when they are late, after releases without a wait. */
+static bool begins_anew(const struct cycles *cycles, const struct wait *wait, double steps, double error_ns)
+{
+	const struct cycle_candidate *model = &cycles->model;
+	bool off_grid = cycles->off_grid_in_row || fabs(error_ns) > SAME_POINT_NS + 8 * model->grid.spread_ns;
+
+	if (model->shared || model->rounded_ns || cycle_sleeps_for_no_time(wait))
+		return false;
+	return off_grid && (steps > 1 || model->anew);
 }
 
 /* Returns the point of the grid for an expiry; 0: it is the one before. */
@@ -122,16 +139,21 @@ static int64_t to_grid(struct cycles *cycles, const struct wait *wait, int64_t r
 		double from_origin = round(((double)expiry_ns - (double)grid->origin_ns) / grid->period_ns);
 
 		cycles->point_ns = (double)grid->origin_ns + (from_origin - 1) * grid->period_ns;
+		if (cycles->model.anew)
+			cycles->point_ns = (double)expiry_ns - grid->period_ns;
 	}
-	steps = steps_to(cycles, expiry_ns, cycle_had_passed(wait), &error_ns);
+	steps = steps_to(cycles, expiry_ns, cycle_sleeps_for_no_time(wait), &error_ns);
 	if (steps < 1)
 		return 0;
-	cycles->steps = steps;
+	cycles->anew = begins_anew(cycles, wait, steps, error_ns);
+	cycles->steps = cycles->anew && error_ns < 0 && steps > 2 ? steps - 1 : steps;
 	cycles->before_ns = cycles->point_ns;
+	if (cycles->anew) {
+		cycles->point_ns = (double)expiry_ns;
+		return release_ns;
+	}
 	cycles->point_ns += steps * grid->period_ns + error_ns / FOLLOW;
 	grid->period_ns += error_ns / steps / FOLLOW_PERIOD;
-	if (cycles->off_grid_in_row && cycles->model.anew)
-		cycles->point_ns = (double)expiry_ns;
 	/* An expiry that was computed a little too early is the program's own release. */
 	return (error_ns < 0 ? expiry_ns : (int64_t)llround(cycles->point_ns)) - cycles->ahead_ns;
 }
@@ -157,6 +179,7 @@ static void begin(struct cycles *cycles, const struct waits *waits, const struct
 		  int64_t release_ns)
 {
 	cycles->steps = 1;
+	cycles->anew = false;
 	if (cycles->model.kind == CYCLE_PERIODIC)
 		release_ns = to_grid(cycles, wait, release_ns);
 	else
@@ -332,9 +355,11 @@ void cycles_return(struct cycles *cycles, const struct waits *waits, const struc
 	} else if (here) {
 		cycles->others++;
 		if (cycles->model.source == SOURCE_DATA && !wait->slept && !wait->interrupted &&
-		    wait->result >= 0)
+		    (wait->result >= 0 || cycles->broken_off))
 			unseen(cycles, waits, wait);
 	}
+	if (here)
+		cycles->broken_off = wait->interrupted;
 	if (!is_worth(cycles, wait))
 		return;
 	keep(cycles, wait);
@@ -382,15 +407,18 @@ bool cycles_learn(struct cycles *cycles, const struct waits *waits, bool at_end)
 {
 	struct cycle_choice choice;
 
-	if (cycles->chosen || (cycles->learned_count < LEARN_LEAST && !at_end))
+	if (cycles->chosen || (cycles->learned_count < cycles->learn_at && !at_end))
 		return cycles->chosen;
 	if (!cycle_choose(cycles->learned, cycles->learned_count, &cycles->wish, &choice)) {
 		cycles->no_memory = true;
 		return false;
 	}
 	cycles->choice = choice;
-	if (choice.chosen < 0) {
-		if (cycles->learned_count == LEARN_MAX)
+	/* The other waits may be of the same cycle: then there are too few. */
+	if (choice.chosen < 0 || (!at_end && choice.candidates[choice.chosen].count < LEARN_LEAST &&
+				  cycles->learned_count < LEARN_MAX)) {
+		cycles->learn_at = 2 * cycles->learned_count;
+		if (choice.chosen < 0 && cycles->learned_count == LEARN_MAX)
 			cycles->learned_count = 0;
 		return false;
 	}
@@ -457,6 +485,15 @@ static bool count_passed(struct cycles *cycles, const struct waits *waits, int64
 	return false;
 }
 
+/* Returns whether points lie between the last release and the one for which the thread waits. */
+static bool has_passed_points(const struct cycles *cycles, const struct waits *waits, int64_t now_ns)
+{
+	double next_ns = (double)(next_release(cycles, waits, now_ns) + cycles->ahead_ns);
+
+	return cycles->model.kind == CYCLE_PERIODIC &&
+	       next_ns > cycles->point_ns + 1.5 * cycles->model.grid.period_ns;
+}
+
 bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns, bool gone)
 {
 	struct activation unfinished = {.cpu = cycles->now.cpu};
@@ -468,8 +505,7 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 		return false;
 	period_ns = cycles_period_ns(cycles);
 	late_ns = late_release(cycles, waits, now_ns);
-	finish(cycles, waits,
-	       late_ns && (double)(late_ns + cycles->ahead_ns) > cycles->point_ns + 1.5 * period_ns);
+	finish(cycles, waits, has_passed_points(cycles, waits, now_ns));
 	if (cycles->active)
 		unfinished = cycles->now;
 	else if (gone)

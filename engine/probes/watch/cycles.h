@@ -50,6 +50,7 @@ struct cycles {
 	struct cycle_candidate model; /* the wait that begins the cycle */
 	struct wait *learned;	      /* waits from which to choose, or, later, that are not of the model */
 	size_t learned_count, learned_room;
+	size_t learn_at; /* so many waits are enough to choose from */
 	bool no_memory;
 	struct {
 		int64_t number;
@@ -66,10 +67,12 @@ struct cycles {
 	double point_ns;		   /* the last release, on the grid; 0: none */
 	int64_t ahead_ns;		   /* what the clock of the grid is ahead of CLOCK_MONOTONIC */
 	double before_ns, steps;	   /* the release before it, and how many points lie between */
+	bool anew;			   /* the grid began anew at the last release */
 	int64_t last_start_ns;		   /* of the activation before; 0: unknown, since events were lost */
 	int64_t returned_ns;		   /* when its wait returned last */
 	int64_t seen_ns;		   /* when it was last at its wait, and on its grid */
 	int64_t gap_from_ns, gap_until_ns; /* events were lost meanwhile */
+	bool broken_off;		   /* a signal interrupted its wait the last time */
 	size_t off_grid_in_row, looks;	   /* looks: returns without a wait since the activation began */
 
 	int64_t activations, others; /* others: returns of the wait that its source did not end */

@@ -109,23 +109,26 @@ static bool fits(const int64_t *times_ns, size_t count, double period_ns, double
 bool grid_fit_steps(const int64_t *times_ns, size_t count, struct grid *grid)
 {
 	double *steps = count >= LEAST_TIMES ? malloc(count * sizeof(*steps)) : NULL, period_ns;
-	size_t equal = 0;
+	size_t equal = 0, shorter = 0;
 
 	if (!steps)
 		return false;
 	for (size_t i = 1; i < count; i++)
 		steps[i - 1] = (double)(times_ns[i] - times_ns[i - 1]);
 	period_ns = median_ns(steps, count - 1);
-	for (size_t i = 1; i < count; i++)
-		equal += fabs((double)(times_ns[i] - times_ns[i - 1]) - period_ns) <=
-			 (double)grid_tolerance_ns(period_ns);
+	for (size_t i = 1; i < count; i++) {
+		double longer_ns = (double)(times_ns[i] - times_ns[i - 1]) - period_ns;
+
+		equal += fabs(longer_ns) <= (double)grid_tolerance_ns(period_ns);
+		shorter += longer_ns < -(double)grid_tolerance_ns(period_ns);
+	}
 	for (size_t i = 1; i < count; i++)
 		steps[i - 1] = fabs((double)(times_ns[i] - times_ns[i - 1]) - period_ns);
 	*grid = (struct grid){.origin_ns = times_ns[count - 1],
 			      .period_ns = period_ns,
 			      .spread_ns = median_ns(steps, count - 1)};
 	free(steps);
-	return period_ns >= 1 && equal * 4 >= (count - 1) * 3;
+	return period_ns >= 1 && equal * 4 >= (count - 1) * 3 && shorter * 100 <= count;
 }
 
 bool grid_fit(const int64_t *times_ns, size_t count, struct grid *grid)

@@ -24,8 +24,8 @@ int64_t grid_tolerance_ns(double period_ns);
  */
 bool grid_fit(const int64_t *times_ns, size_t count, struct grid *grid);
 
-/* The same for a grid that begins anew at another time now and then: three of four times follow the one
- * before by one period. */
+/* The same for a grid that begins anew at a later time now and then: three of four times follow the one
+ * before by one period, and 99 % by no less. */
 bool grid_fit_steps(const int64_t *times_ns, size_t count, struct grid *grid);
 
 /* Returns the median of values, whose order changes; 0 if there are none. */

@@ -2,7 +2,9 @@
 #include "probes/watch/waits.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+#define SAME_EXPIRY_NS 50000 /* a sleep for the rest of an interrupted one */
 #define RESTART_FIRST (-516) /* ERESTART_RESTARTBLOCK to ERESTARTSYS (include/linux/errno.h) */
 #define RESTART_LAST (-512)
 
@@ -67,14 +69,15 @@ static void leaves_cpu(struct waits *waits, enum wait_state state, int64_t time_
 	waits->since_ns = time_ns;
 }
 
-/* An event shows that it has the CPU. */
+/* An event shows that it has the CPU. Since when is unknown: at the latest since this event, and not before
+ * it was woken. */
 static void runs(struct waits *waits, const struct sched_event *event)
 {
 	waits->cpu = event->cpu;
 	if (waits->state == WAIT_RUNNING)
 		return;
 	waits->doubts++;
-	pause_ends(waits, event->time_ns);
+	pause_ends(waits, waits->state == WAIT_PREEMPTED ? waits->since_ns : event->time_ns);
 	waits->state = WAIT_RUNNING;
 	waits->since_ns = event->time_ns;
 }
@@ -158,8 +161,12 @@ static enum wait_news take_timer(struct waits *waits, const struct sched_event *
 		      (waits->waiting && blocking_call_has_special_timer(&now->call));
 	if (!own)
 		return arm(waits, &expiry, event->time_ns);
-	if (waits->waiting)
-		now->own = expiry;
+	if (!waits->waiting)
+		return NEWS_NOTHING;
+	if (llabs(expiry.expiry_ns - waits->broken_off.expiry_ns) <= SAME_EXPIRY_NS)
+		expiry.armed_ns =
+			expiry.expiry_ns - (waits->broken_off.expiry_ns - waits->broken_off.armed_ns);
+	now->own = expiry;
 	return NEWS_NOTHING;
 }
 
@@ -173,6 +180,8 @@ static enum wait_news enter(struct waits *waits, const struct sched_event *event
 		*now = (struct wait){.call = waits->interrupted.call, .own = waits->interrupted.own};
 	else
 		*now = (struct wait){.call = event->call};
+	waits->broken_off = waits->interrupted.call.number == now->call.number ? waits->interrupted.own
+									       : (struct wait_expiry){0};
 	waits->interrupted.call.number = GAP_CALL;
 	now->enter_ns = event->time_ns;
 	now->ran_enter_ns = waits_ran_ns(waits, event->time_ns);
@@ -230,6 +239,7 @@ static enum wait_news take_waking(struct waits *waits, const struct sched_event 
 	if (waits->waiting)
 		now->slept_ns += event->time_ns - waits->since_ns;
 	waits->state = WAIT_PREEMPTED;
+	waits->since_ns = event->time_ns;
 	return NEWS_WOKEN;
 }
 

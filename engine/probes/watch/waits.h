@@ -20,7 +20,8 @@
 /* A timer's expiry on CLOCK_MONOTONIC; the clock of the timer may be the wall clock. */
 struct wait_expiry {
 	uint64_t timer; /* identifies it; 0: the time-out of the call itself */
-	int64_t expiry_ns, armed_ns;
+	int64_t expiry_ns;
+	int64_t armed_ns; /* of a sleep for the rest of an interrupted one: so long before as that one */
 	int64_t there_ns; /* the expiry on the timer's own clock */
 	bool wall;
 };
@@ -60,13 +61,14 @@ struct waits {
 
 	enum wait_state state;
 	int cpu;
-	int64_t since_ns;	 /* of the state */
-	int64_t ran_ns;		 /* CPU time in stretches that have ended */
-	unsigned int doubts;	 /* switches that the kernel did not trace */
-	bool waiting;		 /* it is in a call that can wait */
-	struct wait now;	 /* this call, or the last one */
-	struct wait interrupted; /* the call that a signal interrupted; number GAP_CALL: none */
-	struct wait any;	 /* the last wait for any of several objects that has returned */
+	int64_t since_ns;	       /* of the state */
+	int64_t ran_ns;		       /* CPU time in stretches that have ended */
+	unsigned int doubts;	       /* switches that the kernel did not trace */
+	bool waiting;		       /* it is in a call that can wait */
+	struct wait now;	       /* this call, or the last one */
+	struct wait interrupted;       /* the call that a signal interrupted; number GAP_CALL: none */
+	struct wait_expiry broken_off; /* its time-out, if the present call may be for the rest of it */
+	struct wait any;	       /* the last wait for any of several objects that has returned */
 	struct wait_expiry timers[WAIT_TIMERS];
 	bool expired[WAIT_TIMERS]; /* its expiry has ended a wait */
 	struct wait_pause pauses[WAIT_PAUSES];

@@ -115,15 +115,14 @@ def _of_thread(
     unclear = next((mark for mark in marks if mark.kind is MarkKind.CYCLE_UNCLEAR), None)
     if unclear is not None:
         return cannot_tell(requirement, step, unclear.detail, next_for_mark(unclear))
+    if requirement.period_ns is not None and loop.kind == "own-schedule":
+        return cannot_tell(
+            requirement,
+            step,
+            f"{loop.task} {loop.waits}: these times lie on no grid, so releases may be missing",
+            "leave out period=, or name the wait that begins its cycle: --cycle CALL[:FD]",
+        )
     judged = judge_thread(loop)
-    period_ns = requirement.period_ns
-    if period_ns is not None and loop.kind == "own-schedule" and (drift := loop.drift(period_ns)) is not None:
-        reason = f"{drift}, and its releases lie on no grid; {judged.reason}"
-        following = "name the period that the loop has, or the wait that begins its cycle: --cycle CALL[:FD]"
-        if judged.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
-            return judged.model_copy(
-                update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": following}
-            )
     clock = next((mark for mark in marks if mark.kind is MarkKind.WALL_CLOCK_SET), None)
     if clock is not None and judged.word is not VerdictWord.FAILS:
         return judged.model_copy(
