@@ -36,7 +36,7 @@ from rtgauge.analysis.effect_size import wasserstein_interval
 from rtgauge.analysis.frequency import Options as FrequencyOptions
 from rtgauge.analysis.frequency import line_of
 from rtgauge.plan.alternation import first_sides
-from rtgauge.record.model import Step, VerdictWord
+from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.windows import Windows
 from rtgauge.tire.analysis.estimate import mean_of
 from rtgauge.verdict.decision import judge
@@ -113,6 +113,29 @@ def exposure(runs: int, share: float) -> Draw:
         return {
             f"exposure, share of {share:.0%}, {runs} run{'s' * (runs > 1)}": found.share_excluded >= truth
         }
+
+    return draw
+
+
+def exposure_of_rates(runs: int) -> Draw:
+    """The exposure of runs whose rates of violations differ by 85 % (standard deviation; log-normal)."""
+
+    def draw(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+        if kind != "repeated":
+            return {}
+        machine, mean, spread = Machine("independent", seconds=10), 0.05, np.sqrt(np.log(1 + 0.85**2))
+        bound_ns = bound_of(machine, mean)
+        requirement = Requirement("latency", bound_ns, Fraction(1, 2))
+        judged: list[tuple[Step, Verdict]] = []
+        for repeat in range(runs):
+            rate = min(mean * float(np.exp(spread * generator.standard_normal() - spread**2 / 2)), 0.9)
+            late = latencies(machine, generator) * (bound_ns / machine.quantile_ns(1 - rate))
+            key = TEMPLATE.key.model_copy(update={"load": "cpu", "repeat": repeat})
+            step = TEMPLATE.model_copy(update={"id": f"cpu-{repeat}", "key": key})
+            judged.append((step, judge(requirement, step, windows_of(late.astype(np.int64)))))
+        found = exposure_of(requirement, judged, RUN)
+        assert found is not None
+        return {f"exposure, rates of runs differ by 85 %, {runs} runs": found.share_excluded >= mean}
 
     return draw
 
@@ -220,6 +243,7 @@ DRAWS: list[Draw] = [
         for seconds, share in ((10, 0.05), (10, 0.01), (19, 0.05), (60, 0.05), (60, 0.01))
     ),
     *(exposure(runs, share) for runs, share in ((1, 0.05), (3, 0.05), (5, 0.05))),
+    *(exposure_of_rates(runs) for runs in (2, 3, 5)),
     *(frequency(runs) for runs in (1, 5)),
     *(comparison(runs) for runs in (1, 5)),
     lost,

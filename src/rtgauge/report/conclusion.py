@@ -218,7 +218,9 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
     excluded = f"at {exposure.confidence:.0%} confidence at most {share} {what}"
     if exposure.assumes_independence:
         excluded += " if violations are independent"
-    elif not exposure.between_runs:
+    elif exposure.between_runs:
+        excluded += " if these runs show how runs differ"
+    else:
         excluded += " in this run" if exposure.runs == 1 else " in these runs"
     if exposure.per_hour_excluded is not None:
         excluded += f", {_per_hour(exposure.per_hour_excluded)} per hour"

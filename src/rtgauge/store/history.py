@@ -56,7 +56,7 @@ class HistoryGroup(Model):
     quantiles_ns: dict[str, int | None]
     low_ns: int | None = Field(
         description="lower end of the quantile's 95 % interval over boots, which allows for slow changes "
-        "from boot to boot; fewer than 12 boots are assumed independent; null for fewer than two"
+        "from boot to boot; fewer than 20 boots are assumed independent; null for fewer than two"
     )
     high_ns: int | None
     max_ns: int | None
