@@ -4,7 +4,8 @@
 `gate_simulation.py [--decisions N] [--pairs N] [--seed N]` prints tables in Markdown. Boots are log-normal
 with a given spread: independent; with a drift (AR(1), 0.5 from boot to boot); with 15 % of the boots slower
 by half; with heavy tails (Student's t with 3 degrees of freedom); with a period of 3.6 to 4.4 or of 2.2 to 9
-runs (a sine or a square, ten times the spread of the boots). The gates look for +10 %. In the second table,
+runs (a sine or a square, ten times the spread of the boots), also with a random pause of up to one run before
+each run. The gates look for +10 %. In the second table,
 the candidate is worse in some boots only, by +10 % on average.
 
 With `--rate` a bound decides: violations of each run come singly or in bursts, their number is drawn from
@@ -27,6 +28,7 @@ from rtgauge.record.alternation import BLOCK
 LARGER_THAN = 0.1
 SPREADS = (0.02, 0.04, 0.08, 0.2)
 PERIODS = {"period near 4 runs": (3.6, 4.4), "period of 2 to 9 runs": (2.2, 9.0)}
+PAUSES = ", random pauses"
 ACTIVATIONS, WINDOWS = 10_000, 40
 
 
@@ -40,9 +42,11 @@ def boots(kind: str, spread: float, gates: int, pairs: int, generator: np.random
         values += math.log(1.5) * (generator.random(values.shape) < 0.15)
     elif kind == "heavy tails":
         values = generator.standard_t(3, values.shape) * spread / math.sqrt(3)
-    elif kind in PERIODS:
+    elif (period := kind.removesuffix(PAUSES)) in PERIODS:
+        pauses = generator.uniform(0, 1, values.shape) if kind.endswith(PAUSES) else np.zeros(values.shape)
+        at = np.arange(2 * pairs) + np.cumsum(pauses, axis=1)
         wave = np.sin(
-            2 * np.pi * (np.arange(2 * pairs) / generator.uniform(*PERIODS[kind], (gates, 1)))
+            2 * np.pi * (at / generator.uniform(*PERIODS[period], (gates, 1)))
             + generator.uniform(0, 2 * np.pi, (gates, 1))
         )
         square = generator.random((gates, 1)) < 0.5
@@ -74,7 +78,14 @@ def quantile_table(decisions: int, pairs: int, generator: np.random.Generator) -
     """Print how often like with like, +10 % and exactly +10 % are called worse or pass."""
     print("| boots | spread | false alarms in 500 | pass | pairs | +10 % found | false passes in 100 |")
     print("|---|---|---|---|---|---|---|")
-    for kind in ("independent", "drift", "slow boots", "heavy tails", *PERIODS):
+    for kind in (
+        "independent",
+        "drift",
+        "slow boots",
+        "heavy tails",
+        *PERIODS,
+        *(f"{each}{PAUSES}" for each in PERIODS),
+    ):
         for spread in SPREADS:
             same, mean = outcomes(by_sides(boots(kind, spread, decisions, pairs, generator), generator))
             more = by_sides(boots(kind, spread, decisions, pairs, generator), generator) + math.log1p(
