@@ -67,6 +67,32 @@ def test_a_stop_that_began_before_the_release_is_a_stop() -> None:
     assert explanation.main.culprit.until == "bash"
 
 
+def test_a_stop_that_began_before_all_events_is_known_by_its_end() -> None:
+    """The kernel wakes each stopped thread, and then reports the signal that continues the program."""
+    main = THREAD - 1
+    story = Story().switch(-500, 0, IDLE, BASH).switch(-500, 1, IDLE, LOWER)
+    story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.at(915, 0, "signal_generate", sig=18, comm="main", pid=main, group=1)
+    moment = replace(story.switch(910, 1, LOWER, MEASURED).moment(1000), process=main)
+    explanation, found = explained(moment)
+    assert found[Kind.STOPPED, "a signal"] == pytest.approx(900)
+    assert explanation.main.culprit.until == "bash"
+    _, found = explained(replace(moment, process=main - 1))
+    assert Kind.STOPPED not in {kind for kind, _ in found}
+
+
+def test_a_thread_that_was_frozen_asleep_is_blocked_until_a_task_wakes_it() -> None:
+    """Its timer does not wake it meanwhile."""
+    for call, kind in (("clock_nanosleep", Kind.BLOCKED), ("epoll_wait", Kind.WAKER)):
+        story = Story().switch(-500, 0, IDLE, BASH).switch(-900, 1, LOWER, MEASURED)
+        story.at(-510, 1, f"sys_enter_{call}").switch(-500, 1, MEASURED, LOWER, state=SLEEPS)
+        story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+        story.switch(910, 1, LOWER, MEASURED).at(911, 1, f"sys_exit_{call}", ret=0)
+        explanation, found = explained(story.moment(1000))
+        assert explanation.main.culprit.kind is kind
+        assert found.get((Kind.BLOCKED, call), 0) == pytest.approx(900 if kind is Kind.BLOCKED else 0)
+
+
 def test_a_thread_that_is_woken_again_slept_in_between_although_no_switch_shows_it() -> None:
     story = Story().switch(-500, 0, IDLE, BASH).switch(-500, 1, MEASURED, LOWER, state=SLEEPS)
     story.at(-300, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
-from rtgauge.explain.analysis.calls import Call, Calls, Lock, LockSpin
+from rtgauge.explain.analysis.calls import TIMER_CALLS, Call, Calls, Lock, LockSpin
 from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import (
@@ -76,6 +76,8 @@ A switch takes 1 to 5 us on a small board.
 
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
 """Stop signals by number, which are the same on all architectures of the engine."""
+SIGCONT, LONGEST_CONTINUE_NS = 18, 1_000_000
+"""The signal that continues a program, and the longest time that the kernel takes to wake its threads."""
 LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
 """Unknown time makes a latency doubtful if it is more than the larger of 5 us and 1 %."""
 
@@ -110,9 +112,10 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     moment = replace(moment, table=table)
     apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
     calls = Calls.of_table(table, moment.release_ns)
-    path = _waiting_for_locks(
+    path = _not_waiting_for_release(
         thread_path(table, moment.thread, moment.cpu, moment.release_ns, moment.end_ns, apart_ns),
         calls.of.get(moment.thread, []),
+        moment,
     )
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
@@ -194,23 +197,44 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     )
 
 
-def _waiting_for_locks(path: ThreadPath, calls: Sequence[Call]) -> ThreadPath:
-    """Return the path with each sleep for a lock as blocked. Such a sleep may have begun before the release,
-    if the cycle before was late.
+def _not_waiting_for_release(path: ThreadPath, calls: Sequence[Call], moment: Moment) -> ThreadPath:
+    """Return the path with each sleep for a lock, and each stop that a signal ended, as blocked. Such a sleep
+    may have begun before the release, if the cycle before was late, and even before all events. If a task
+    ends a sleep for a time, the thread was frozen in it.
     """
-    locked = [call for call in calls if call.lock is not Lock.NONE]
+    locked = [call for call in calls if call.lock is not Lock.NONE or call.name in TIMER_CALLS]
+    by_task = (Lock.NONE, Lock.PERHAPS)
     return replace(
         path,
         pieces=[
             replace(piece, phase=Phase.BLOCKED)
             if piece.phase is Phase.LATE
-            and any(
-                call.covers(piece.since_ns) and (call.lock is not Lock.PERHAPS or _by_task(piece.woken_by))
-                for call in locked
+            and (
+                _continued(moment, piece)
+                or any(
+                    call.covers(piece.since_ns)
+                    and (call.lock not in by_task or (_by_task(piece.woken_by) and call.covers(piece.end_ns)))
+                    for call in locked
+                )
             )
             else piece
             for piece in path.pieces
         ],
+    )
+
+
+def _continued(moment: Moment, piece: Piece) -> bool:
+    """Return whether the task that woke the thread continued it: the kernel first wakes each stopped thread,
+    and then reports the signal.
+    """
+    waking, threads = piece.woken_by, {moment.thread, moment.process}
+    return waking is not None and any(
+        event.name == "signal_generate"
+        and event.pid == waking.pid
+        and event.number("sig") == SIGCONT
+        and event.number("pid") in threads
+        and 0 <= event.time_ns - waking.time_ns <= LONGEST_CONTINUE_NS
+        for event in moment.table.events
     )
 
 
@@ -465,7 +489,7 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
     until = scene.names.label(waking.pid) if waking is not None and _by_task(waking) else ""
     if piece.prev_state & TRACED:
         return Culprit(Kind.STOPPED, "a debugger", until=until)
-    if piece.prev_state & STOPPED:
+    if piece.prev_state & STOPPED or _continued(scene.moment, piece):
         return Culprit(Kind.STOPPED, _stop_signal(scene, piece), until=until)
     lock = _kernel_lock(scene, piece.start_ns)
     if lock is not None:

@@ -17,6 +17,8 @@ ENTERS, LEAVES = "sys_enter_", "sys_exit_"
 _COMMAND = 127
 """FUTEX_CMD_MASK (include/uapi/linux/futex.h)."""
 _WAIT, _WAIT_BITSET, _LOCK_PI, _UNLOCK_PI, _LOCK_PI2 = 0, 9, 6, 7, 13
+TIMER_CALLS = frozenset({"nanosleep", "clock_nanosleep"})
+"""Calls that only a timer or a signal ends."""
 CONTENDED = 2
 """The value that glibc and Rust's library write into a plain lock if a thread waits for it."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rtgauge.explain.analysis.attribution import DOUBT_SHARE, explain
+from rtgauge.explain.analysis.calls import TIMER_CALLS
 from rtgauge.explain.analysis.explanation import (
     COPY_ON_WRITE,
     OR,
@@ -213,9 +214,9 @@ class RankedCulprit:
 
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
-    """Rank the culprits of all latencies by their time. The thread's own work comes after the causes with at
-    least LEAST_SHARE of the time, and before all other causes. Page faults rank with own work if it took more
-    time between them than they did. What no event explains is no cause, and comes last.
+    """Rank the culprits of all latencies by their time. The thread's own work, and what no event explains,
+    come after the causes with at least LEAST_SHARE of the time, and before all other causes. Page faults rank
+    with own work if it took more time between them than they did.
     """
     explained = list(explanations)
     total = sum(explanation.latency_ns for explanation in explained)
@@ -247,15 +248,13 @@ def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:
     )
 
 
-OWN = frozenset({Kind.OWN, Kind.FAULT_OR_OWN})
+OWN = frozenset({Kind.OWN, Kind.FAULT_OR_OWN, Kind.UNATTRIBUTED})
 
 
 def _place(ranked: RankedCulprit, own: frozenset[Kind]) -> int:
-    """Return the rank: 0 for a cause, 1 for the thread's own work, 2 for a cause below LEAST_SHARE, 3 for
-    what no event explains.
+    """Return the rank: 0 for a cause, 1 for the thread's own work and what no event explains, 2 for a cause
+    below LEAST_SHARE.
     """
-    if ranked.culprit.kind is Kind.UNATTRIBUTED:
-        return 3
     if ranked.time_share < LEAST_SHARE and ranked.culprit.kind not in OWN:
         return 2
     return 1 if ranked.culprit.kind in own else 0
@@ -332,6 +331,10 @@ def _of_program(ranked: RankedCulprit) -> str | None:
         return MAPPING if culprit.name == MEMORY_LOCK else None
     if culprit.name in TIMERS and _wakes(ranked):
         return OWN_TIMER
+    if culprit.kind is Kind.BLOCKED and culprit.name in TIMER_CALLS:
+        return OF_PROGRAM[Kind.STOPPED]
+    if culprit.kind is Kind.BLOCKED and culprit.name == "futex":
+        return f"shorten what {culprit.until} does before it wakes the thread" if culprit.until else None
     if culprit.kind is Kind.BLOCKED and culprit.name:
         return f"call {culprit.name} in another thread"
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN} and culprit.name == COPY_ON_WRITE:
