@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from rtgauge.cli.console import Console
-from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
+from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.record.model import STOPPED_EARLY, Run
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
@@ -122,6 +122,8 @@ def status(record: Record, problem: RtgaugeError | None) -> int:
         for line in _cut_off(record):
             typer.echo(line, err=True)
         return EXIT_INTERRUPTED
+    if not record.steps:  # everything was left out
+        return EXIT_CANNOT_MEASURE
     return exit_status(record.run.verdicts, record.steps)
 
 

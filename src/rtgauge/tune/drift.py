@@ -42,7 +42,10 @@ def own_values(named: Path) -> list[Value]:
 
 def _values(folder: RecordFolder, named: Path) -> list[Value]:
     if not folder.has(RUN):
-        return values_of(read_files(folder))
+        values = values_of(read_files(folder))
+        if not values:
+            raise InputError(f"the files in {named} set nothing; write them again with: rtgauge tune --files")
+        return values
     record = Record.of(folder)
     result = TuneResult.of(record)
     if not result.helps:

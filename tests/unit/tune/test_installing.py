@@ -46,6 +46,10 @@ def test_a_folder_of_files_is_read(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has neither"):
         kept_values(tmp_path / "empty")
+    for name in (SYSCTL_FILE, UNIT_FILE):
+        (tmp_path / name).write_bytes(b"\xff\xfe kernel.timer_migration = 0\n")
+    with pytest.raises(InputError, match="set nothing"):
+        kept_values(tmp_path)
 
 
 HOSTILE = [
