@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "probes/watch/blocking_calls.h"
 #include "probes/watch/cycles.h"
 #include "probes/watch/grid.h"
+#include "probes/watch/interrupt_events.h"
+#include "probes/watch/stops.h"
 #include "probes/watch/threads.h"
 #include "tests/check.h"
 #include "tests/cm.h"
@@ -84,8 +87,7 @@ static void leaves(struct loop *loop, int64_t time_ns, int64_t result)
 
 static void off(struct loop *loop, int64_t time_ns)
 {
-	give(loop, (struct sched_event){
-			   .kind = SCHED_SWITCH, .time_ns = time_ns, .from = TID, .to = 1});
+	give(loop, (struct sched_event){.kind = SCHED_SWITCH, .time_ns = time_ns, .from = TID, .to = 1});
 }
 
 static void on(struct loop *loop, int64_t time_ns)
@@ -503,6 +505,133 @@ static void a_grid_is_found_in_spite_of_skipped_points(void **state)
 	assert_false(grid_fit(times, 3, &grid));
 }
 
+/* A poller whose stops are followed from 0 on. */
+struct stopped {
+	struct stops stops;
+	struct stop done;
+	int count;
+};
+
+static void interrupted(struct stopped *s, int64_t from_ns, int64_t until_ns, const char *name, bool switches)
+{
+	struct interrupt entry = {.begins = true}, exit = {.ends = true, .reschedules = switches};
+
+	snprintf(entry.name, sizeof(entry.name), "%s", name);
+	s->count += stops_interrupt(&s->stops, from_ns, &entry, &s->done);
+	s->count += stops_interrupt(&s->stops, until_ns, &exit, &s->done);
+}
+
+static void preempted(struct stopped *s, int64_t from_ns, int64_t until_ns)
+{
+	s->count += stops_leave(&s->stops, from_ns, "hog", &s->done);
+	stops_return(&s->stops, until_ns);
+}
+
+static void an_interrupt_and_its_softirq_are_one_stop(void **state)
+{
+	struct interrupt softirq = {.name = "softirq RCU", .begins = true}, exit = {.ends = true};
+	struct stopped s = {0};
+
+	(void)state;
+	interrupted(&s, 1000, 5000, "timer interrupt", false);
+	s.count += stops_interrupt(&s.stops, 6000, &softirq, &s.done);
+	interrupted(&s, 7000, 8000, "irq 9", false); /* nested */
+	s.count += stops_interrupt(&s.stops, 20000, &exit, &s.done);
+	assert_int_equal(s.count, 0);
+	assert_false(stops_settle(&s.stops, 21000, false, &s.done));
+	interrupted(&s, 40000, 41000, "irq 9", false);
+	assert_int_equal(s.count, 1);
+	assert_int_equal(s.done.from_ns, 1000);
+	assert_int_equal(s.done.until_ns, 20000);
+	assert_string_equal(s.done.by, "softirq RCU");
+	assert_true(stops_settle(&s.stops, 50000, false, &s.done));
+	assert_int_equal(s.done.from_ns, 40000);
+	assert_false(stops_settle(&s.stops, 60000, true, &s.done));
+}
+
+static void a_task_belongs_to_the_interrupt_that_lets_it_run(void **state)
+{
+	struct stopped s = {0}, apart = {0};
+
+	(void)state;
+	interrupted(&s, 1000, 5000, "timer interrupt", true);
+	preempted(&s, 12000, 90000);
+	assert_true(stops_settle(&s.stops, 100000, false, &s.done));
+	assert_int_equal(s.done.from_ns, 1000);
+	assert_int_equal(s.done.until_ns, 90000);
+	assert_string_equal(s.done.by, "hog");
+	interrupted(&apart, 1000, 5000, "timer interrupt", false);
+	preempted(&apart, 12000, 90000);
+	assert_int_equal(apart.count, 1);
+	assert_int_equal(apart.done.until_ns, 5000);
+}
+
+static void an_nmi_has_lasted_before_its_event(void **state)
+{
+	const struct interrupt nmi = {.name = "NMI", .begins = true, .ends = true, .lasted_ns = 4000};
+	struct stopped s = {0};
+
+	(void)state;
+	s.count += stops_interrupt(&s.stops, 9000, &nmi, &s.done);
+	assert_true(stops_settle(&s.stops, 20000, false, &s.done));
+	assert_int_equal(s.done.from_ns, 5000);
+	assert_int_equal(s.done.until_ns, 9000);
+}
+
+static void only_stops_that_were_seen_whole_count(void **state)
+{
+	struct stopped s = {0};
+
+	(void)state;
+	stops_begin(&s.stops, 500);
+	preempted(&s, 1000, 2000);
+	assert_true(stops_settle(&s.stops, 10000, false, &s.done));
+	s.count += stops_leave(&s.stops, 20000, NULL, &s.done); /* it sleeps in a call of its own */
+	stops_return(&s.stops, 90000);
+	assert_false(stops_settle(&s.stops, 100000, false, &s.done));
+	s.count += stops_leave(&s.stops, 200000, "hog", &s.done);
+	interrupted(&s, 300000, 301000, "irq 9", false); /* the switch back is missing */
+	assert_int_equal(s.count, 0);
+	assert_int_equal(s.stops.unknown, 1);
+	assert_true(stops_settle(&s.stops, 310000, false, &s.done));
+	s.count += stops_leave(&s.stops, 400000, "hog", &s.done);
+	assert_false(stops_settle(&s.stops, 500000, false, &s.done));
+	assert_true(stops_settle(&s.stops, 500000, true, &s.done)); /* it has lasted so long at least */
+	assert_int_equal(s.done.until_ns - s.done.from_ns, 100000);
+	stops_begin(&s.stops, 600000); /* events were lost until then */
+	stops_return(&s.stops, 700000);
+	assert_true(stops_settle(&s.stops, 800000, false, &s.done));
+	assert_int_equal(s.done.from_ns, 600000);
+}
+
+static void interrupts_have_names(void **state)
+{
+	const struct interrupt_events events = {
+		.all = {{.id = 3, .event = "irq/irq_handler_entry", .number = {8, 4}, .action = {12, 4}},
+			{.id = 4, .event = "irq/softirq_exit", .number = {8, 4}},
+			{.id = 5, .event = "irq_vectors/call_function_entry"},
+			{.id = 6, .event = "nmi/nmi_handler", .lasted = {16, 8}}},
+		.count = 4};
+	unsigned char record[24] = {[8] = 3, [12] = 16, [14] = 5, [16] = 'e', 't', 'h', '0'};
+	struct interrupt interrupt;
+
+	(void)state;
+	assert_true(interrupt_events_read(&events, 3, record, sizeof(record), 4, &interrupt));
+	assert_string_equal(interrupt.name, "irq 3 eth0");
+	assert_true(interrupt.begins && !interrupt.ends && interrupt.reschedules);
+	assert_true(interrupt_events_read(&events, 3, record, 18, 0, &interrupt)); /* cut off */
+	assert_string_equal(interrupt.name, "irq 3 et");
+	assert_true(interrupt_events_read(&events, 4, record, sizeof(record), 0, &interrupt));
+	assert_string_equal(interrupt.name, "softirq NET_RX");
+	assert_true(interrupt.ends && !interrupt.begins && !interrupt.reschedules);
+	assert_true(interrupt_events_read(&events, 5, record, sizeof(record), 0, &interrupt));
+	assert_string_equal(interrupt.name, "call function interrupt");
+	record[20] = 0;
+	assert_true(interrupt_events_read(&events, 6, record, sizeof(record), 0, &interrupt));
+	assert_true(interrupt.begins && interrupt.ends && interrupt.lasted_ns > 0);
+	assert_false(interrupt_events_read(&events, 7, record, sizeof(record), 0, &interrupt));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -525,6 +654,11 @@ int main(void)
 		cmocka_unit_test(only_a_futex_that_is_a_lock_is_one),
 		cmocka_unit_test(calls_have_names_and_objects),
 		cmocka_unit_test(a_thread_is_read_whatever_its_name),
+		cmocka_unit_test(an_interrupt_and_its_softirq_are_one_stop),
+		cmocka_unit_test(a_task_belongs_to_the_interrupt_that_lets_it_run),
+		cmocka_unit_test(an_nmi_has_lasted_before_its_event),
+		cmocka_unit_test(only_stops_that_were_seen_whole_count),
+		cmocka_unit_test(interrupts_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

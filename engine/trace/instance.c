@@ -136,6 +136,21 @@ bool trace_find_field(const char *format, const char *name, struct trace_field *
 	return true;
 }
 
+int64_t trace_number(const unsigned char *record, size_t len, const struct trace_field *field)
+{
+	int64_t wide = 0;
+	int32_t word = 0;
+
+	if (field->size > len || field->offset > len - field->size)
+		return 0;
+	if (field->size == sizeof(wide)) {
+		memcpy(&wide, record + field->offset, sizeof(wide));
+		return wide;
+	}
+	memcpy(&word, record + field->offset, field->size < sizeof(word) ? field->size : sizeof(word));
+	return word;
+}
+
 unsigned int trace_event_id(const char *format)
 {
 	const char *at = strstr(format, "ID:");

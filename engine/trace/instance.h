@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define TRACE_TEXT_MAX 8192
 #define TRACE_NAME_MAX 65 /* of an instance */
@@ -46,6 +47,9 @@ bool trace_has_word(const char *text, const char *word);
 
 /* Finds the field NAME of a format: "... NAME;\toffset:N;\tsize:N;". Returns false if there is none. */
 bool trace_find_field(const char *format, const char *name, struct trace_field *field);
+
+/* Returns the field's number in a record; 0 if the record is too short. */
+int64_t trace_number(const unsigned char *record, size_t len, const struct trace_field *field);
 
 /* Returns the id in an event's format, "ID: N"; 0: it has none. */
 unsigned int trace_event_id(const char *format);

@@ -142,8 +142,19 @@ def test_threads_that_live_for_one_cycle_are_marked(engine: Path, tmp_path: Path
     assert "threads-unwatched" in {mark["name"] for mark in stream.all("mark")}
 
 
-def test_a_thread_that_never_sleeps_is_a_poller(engine: Path, tmp_path: Path, loops: Path) -> None:
+def test_the_stops_of_a_thread_that_never_sleeps_are_measured_and_named(
+    engine: Path, tmp_path: Path, loops: Path
+) -> None:
+    """The kernel interrupts each CPU that runs a task, at least once a second."""
     cpu = str(max(os.sched_getaffinity(0)))
     with loop(loops, "poller", tmp_path, "--cpu", cpu) as process:
-        values, _ = watched(engine, tmp_path, process)
+        values, stream = watched(engine, tmp_path, process)
     assert values["kind"] == "poller"
+    assert values["interrupts_traced"]
+    assert 0 < values["observed_ns"] <= MEASURED_NS
+    stops = {line["labels"]["by"]: line["values"] for line in results(stream, "stopped-by")}
+    assert any("interrupt" in by or "irq" in by for by in stops)
+    gaps = next(line["series"] for line in stream.all("series") if line["metric"] == "gap")
+    (summary,) = [line for line in stream.all("summary") if line["series"] == gaps]
+    assert sum(values["count"] for values in stops.values()) == summary["count"] > 0
+    assert max(values["max_ns"] for values in stops.values()) == summary["max_ns"]

@@ -9,6 +9,7 @@ import pytest
 
 from rtgauge.analysis.sides import check_comparable
 from rtgauge.errors import InputError
+from rtgauge.record.facts import Facts, Virtualization
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Result, Step, StepKey, Verdict, VerdictWord
 from rtgauge.record.summary import summarise_step
@@ -196,11 +197,44 @@ def test_a_poller_is_judged_by_its_gaps() -> None:
     assert "gap<=" in judged.next
 
 
-@pytest.mark.parametrize(("gap_us", "word"), [(10, CANNOT_TELL), (50_000, FAILS)])
-def test_gaps_of_a_poller_fail_but_do_not_hold(gap_us: int, word: VerdictWord) -> None:
-    poller = Thread(latencies=[], responses=[], values={"kind": "poller", "activations": 0})
+def gaps_of_a_poller(gap_us: int, *, virtual: bool | None = False, **found: bool | int | None) -> Verdict:
+    """Judge gap<=20us. `found`: what the engine counted; None: nothing counts it."""
+    observed = {"interrupts_traced": True, "observed_ns": 10**10, "unknown_stops": 0, "smis": 0} | found
+    smis = observed.pop("smis")
+    poller = Thread(latencies=[], responses=[], values={"kind": "poller", "activations": 0, **observed})
     step, windows = step_of(poller, gaps=[gap_us * US])
-    assert judge(parse_requirement("gap<=20us"), step, windows).word == word
+    results = [
+        *step.results,
+        Result(name="watched", labels={}, values={} if smis is None else {"smis": smis}),
+    ]
+    facts = Facts(machine=Virtualization(virtual=virtual))
+    return judge(parse_requirement("gap<=20us"), step.model_copy(update={"results": results}), windows, facts)
+
+
+@pytest.mark.parametrize(("gap_us", "word"), [(10, HOLDS), (19, VerdictWord.MARGINAL), (50_000, FAILS)])
+def test_a_poller_is_judged_by_its_gaps_if_all_stops_have_events(gap_us: int, word: VerdictWord) -> None:
+    assert gaps_of_a_poller(gap_us).word == word
+
+
+@pytest.mark.parametrize(
+    ("virtual", "found", "reason"),
+    [
+        (True, {}, "the host of this virtual machine"),
+        (None, {}, "a host of virtual machines"),
+        (False, {"interrupts_traced": False}, "interrupts are not among them"),
+        (False, {"smis": None}, "nothing counts"),
+        (False, {"smis": 2}, "2 times"),
+        (False, {"unknown_stops": 1}, "events of some stops are missing"),
+    ],
+)
+def test_gaps_of_a_poller_do_not_hold_if_a_stop_may_have_no_event(
+    virtual: bool | None, found: dict[str, bool | int | None], reason: str
+) -> None:
+    judged = gaps_of_a_poller(10, virtual=virtual, **found)
+    assert judged.word == CANNOT_TELL
+    assert reason in judged.reason
+    assert judged.next.endswith('rtgauge probe noise --cpu CPU --require "gap<=20us"')
+    assert gaps_of_a_poller(50, virtual=virtual, **found).word == FAILS
 
 
 def test_steps_with_other_definitions_are_not_compared() -> None:

@@ -232,9 +232,37 @@ static void gets_cpu(struct follower *f, const struct sched_event *event)
 	if (f->throttled_since_ns)
 		f->throttled_ns += event->time_ns - f->throttled_since_ns;
 	f->own_since_ns = f->throttled_since_ns = 0;
-	if (f->poller && f->waits.state == WAIT_PREEMPTED)
-		series_feed_timed(&f->series[GAP], f->waits.since_ns, event->time_ns - f->waits.since_ns,
-				  f->phase->j);
+}
+
+static void take_stop(struct follower *f, const struct stop *stop)
+{
+	int64_t lasted_ns = stop->until_ns - stop->from_ns;
+
+	series_feed_timed(&f->series[GAP], stop->from_ns, lasted_ns, f->phase->j);
+	if (is_measured(f, stop->from_ns))
+		count_other(f->stopped_by, OTHERS_MAX, stop->by, lasted_ns);
+}
+
+/* A sleep is no stop if the thread asked for it: if it is in a call that can wait. */
+static void follow_stops(struct follower *f, const struct sched_event *event)
+{
+	bool asked = f->waits.waiting && !event->runnable && !event->held;
+	struct stop stop;
+	bool ended = false;
+
+	if (event->kind == SCHED_INTERRUPT)
+		ended = stops_interrupt(&f->stops, event->time_ns, &event->interrupt, &stop);
+	else if (event->kind == SCHED_SWITCH && event->to == f->thread.tid)
+		stops_return(&f->stops, event->time_ns);
+	else if (event->kind == SCHED_SWITCH && !event->ended)
+		ended = stops_leave(&f->stops, event->time_ns,
+				    asked		     ? NULL
+				    : !event->runnable	     ? "a sleep in the kernel"
+				    : is_throttled(f, event) ? "throttling"
+							     : event->to_name,
+				    &stop);
+	if (ended)
+		take_stop(f, &stop);
 }
 
 static void take_sleep(struct follower *f, const struct sched_event *event)
@@ -251,6 +279,8 @@ void follower_take(struct follower *f, const struct sched_event *event, const st
 
 	if (event->time_ns < f->blind_until_ns)
 		return;
+	if (f->stops.since_ns && event->time_ns >= f->stops.since_ns)
+		follow_stops(f, event);
 	if (event->kind == SCHED_SWITCH && event->to == f->thread.tid)
 		gets_cpu(f, event);
 	if (event->kind == SCHED_SWITCH && event->from == f->thread.tid && event->ended)
@@ -289,6 +319,11 @@ void follower_lost(struct follower *f, int64_t from_ns, int64_t until_ns)
 	f->outside_call = false;
 	f->own_since_ns = f->throttled_since_ns = 0;
 	f->blind_until_ns = until_ns;
+	if (!f->stops.since_ns)
+		return;
+	if (from_ns > f->stops.since_ns)
+		f->observed_ns += from_ns - f->stops.since_ns;
+	stops_begin(&f->stops, until_ns);
 }
 
 /* Returns the thread's CPU time since it was first seen: without switches, events do not show it. */
@@ -299,19 +334,41 @@ static int64_t ran_ns(const struct follower *f)
 	return thread_run(f->thread.tid, &cpu_ns, &slices) ? cpu_ns - f->cpu_ns : 0;
 }
 
-bool follower_learn(struct follower *f, int64_t now_ns)
+bool follower_polls(const struct follower *f, int64_t now_ns)
 {
-	bool found = !f->poller && !f->cycles.chosen && !f->cycles.site_count &&
-		     now_ns - f->begun_ns > NS_PER_S && ran_ns(f) > (now_ns - f->begun_ns) / 2;
+	return !f->cycles.chosen && !f->cycles.site_count && now_ns - f->begun_ns > NS_PER_S &&
+	       ran_ns(f) > (now_ns - f->begun_ns) / 2;
+}
 
+void follower_begin_stops(struct follower *f, int64_t now_ns)
+{
+	f->poller = true;
+	stops_begin(&f->stops, now_ns);
+}
+
+void follower_learn(struct follower *f)
+{
 	cycles_learn(&f->cycles, &f->waits, false);
-	f->poller |= found;
-	return found;
+}
+
+void follower_settle(struct follower *f, int64_t now_ns)
+{
+	struct stop stop;
+
+	if (stops_settle(&f->stops, now_ns, false, &stop))
+		take_stop(f, &stop);
 }
 
 void follower_end(struct follower *f, int64_t now_ns)
 {
-	f->stuck = cycles_end(&f->cycles, &f->waits, f->ended_ns ? f->ended_ns : now_ns, f->ended_ns != 0);
+	int64_t end_ns = f->ended_ns ? f->ended_ns : now_ns;
+	struct stop stop;
+
+	if (stops_settle(&f->stops, end_ns, true, &stop))
+		take_stop(f, &stop);
+	if (f->stops.since_ns && end_ns > f->stops.since_ns)
+		f->observed_ns += end_ns - f->stops.since_ns;
+	f->stuck = cycles_end(&f->cycles, &f->waits, end_ns, f->ended_ns != 0);
 	f->no_memory = f->cycles.no_memory;
 	cycles_free(&f->cycles);
 }
@@ -487,6 +544,11 @@ static void write_thread(const struct follower *f, struct json *j)
 		write_call(&f->cycles.model, j);
 		json_int(j, "period_ns", period_ns(f));
 	}
+	if (f->poller) {
+		json_bool(j, "interrupts_traced", f->phase->interrupts);
+		json_int(j, "observed_ns", f->observed_ns);
+		json_int(j, "unknown_stops", f->stops.unknown);
+	}
 	json_bool(j, "unclear", f->cycles.choice.unclear);
 	json_int(j, "changes", f->cycles.changes);
 	json_int(j, "activations", f->activations);
@@ -515,6 +577,7 @@ void follower_conclude(const struct follower *f, struct json *j)
 	write_thread(f, j);
 	write_candidates(f, j);
 	write_others(f, "preempted-by", f->preempted_by, OTHERS_MAX, "by", j);
+	write_others(f, "stopped-by", f->stopped_by, OTHERS_MAX, "by", j);
 	write_others(f, "woken-by", f->woken_by, OTHERS_MAX, "by", j);
 	write_others(f, "sleeps-in", f->sleeps_in, SLEEPS_MAX, "syscall", j);
 	write_others(f, "blocked-in", f->blocked_in, SLEEPS_MAX, "syscall", j);

@@ -11,6 +11,7 @@
 #include "harness/explain.h"
 #include "probes/watch/cycles.h"
 #include "probes/watch/sched_events.h"
+#include "probes/watch/stops.h"
 #include "probes/watch/threads.h"
 #include "probes/watch/waits.h"
 
@@ -31,7 +32,8 @@ struct other {
 /* The measured phase, and what all followers share. */
 struct phase {
 	int64_t from_ns, until_ns;
-	pid_t own; /* the engine's thread that drains */
+	pid_t own;	 /* the engine's thread that drains */
+	bool interrupts; /* the kernel reports those of the threads */
 	struct json *j;
 };
 
@@ -43,8 +45,8 @@ struct follower {
 	struct waits waits;
 	struct cycles cycles;
 	struct thread_counts before, after;
-	struct other preempted_by[OTHERS_MAX], woken_by[OTHERS_MAX], sleeps_in[SLEEPS_MAX],
-		blocked_in[SLEEPS_MAX];
+	struct other preempted_by[OTHERS_MAX], woken_by[OTHERS_MAX], stopped_by[OTHERS_MAX],
+		sleeps_in[SLEEPS_MAX], blocked_in[SLEEPS_MAX];
 	struct other inversions[OTHERS_MAX],
 		inversions_lent[OTHERS_MAX]; /* by locks that do not lend priority, and by locks that do */
 	bool outside_call;		     /* a call that it left by itself, not interrupted by a signal */
@@ -64,6 +66,8 @@ struct follower {
 	int64_t ended_ns;		 /* it has ended; 0: it lives */
 	int64_t blind_until_ns;		 /* events before this are incomplete */
 	bool poller, stuck, no_memory;
+	struct stops stops;  /* of a poller */
+	int64_t observed_ns; /* for how long its stops were followed */
 	struct series series[METRICS];
 };
 
@@ -78,9 +82,17 @@ void follower_take(struct follower *f, const struct sched_event *event, const st
 /* Events were lost in this time. */
 void follower_lost(struct follower *f, int64_t from_ns, int64_t until_ns);
 
-/* Chooses the wait that begins the cycle, if that is possible by now. Returns true once, when the thread
- * turns out to be a poller. */
-bool follower_learn(struct follower *f, int64_t now_ns);
+/* Chooses the wait that begins the cycle, if that is possible by now. */
+void follower_learn(struct follower *f);
+
+/* Returns whether the thread never sleeps, as far as is known by now. */
+bool follower_polls(const struct follower *f, int64_t now_ns);
+
+/* Follows the stops of a poller from now on. */
+void follower_begin_stops(struct follower *f, int64_t now_ns);
+
+/* All events up to now were taken. */
+void follower_settle(struct follower *f, int64_t now_ns);
 
 /* Ends: counts what is unfinished. */
 void follower_end(struct follower *f, int64_t now_ns);

@@ -182,41 +182,26 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	return 0;
 }
 
-static int64_t number(const unsigned char *record, size_t len, const struct trace_field *field)
-{
-	int64_t wide = 0;
-	int32_t word = 0;
-
-	if (field->size > len || field->offset > len - field->size)
-		return 0;
-	if (field->size == sizeof(wide)) {
-		memcpy(&wide, record + field->offset, sizeof(wide));
-		return wide;
-	}
-	memcpy(&word, record + field->offset, field->size < sizeof(word) ? field->size : sizeof(word));
-	return word;
-}
-
 static int64_t argument(const struct sched_events *events, const unsigned char *record, size_t len,
 			size_t which)
 {
 	size_t size = events->arguments.size / 6;
 	const struct trace_field field = {events->arguments.offset + which * size, size};
 
-	return number(record, len, &field);
+	return trace_number(record, len, &field);
 }
 
 static bool read_switch(const struct sched_events *events, const unsigned char *record, size_t len,
 			struct sched_event *event)
 {
-	int64_t state = number(record, len, &events->state) & REPORTED_STATES;
+	int64_t state = trace_number(record, len, &events->state) & REPORTED_STATES;
 
-	event->from = (pid_t)number(record, len, &events->from);
-	event->to = (pid_t)number(record, len, &events->to);
+	event->from = (pid_t)trace_number(record, len, &events->from);
+	event->to = (pid_t)trace_number(record, len, &events->to);
 	event->runnable = !state;
 	event->held = state & HELD_STATES;
 	event->ended = state & ENDED_STATES;
-	event->to_priority = (int)number(record, len, &events->to_priority);
+	event->to_priority = (int)trace_number(record, len, &events->to_priority);
 	if (events->to_name.offset + sizeof(event->to_name) <= len)
 		memcpy(event->to_name, record + events->to_name.offset, sizeof(event->to_name) - 1);
 	return true;
@@ -229,32 +214,34 @@ static bool read_event(const struct sched_events *events, const unsigned char *r
 	event->to = event->current;
 	switch (event->kind) {
 	case SCHED_WAKING:
-		event->to = (pid_t)number(record, len, &events->woken);
+		event->to = (pid_t)trace_number(record, len, &events->woken);
 		return true;
 	case SCHED_SWITCH:
 		return read_switch(events, record, len, event);
 	case SCHED_SYSCALL:
-		event->call.number = number(record, len, &events->call);
+		event->call.number = trace_number(record, len, &events->call);
 		event->call.table = events->table;
 		for (size_t i = 0; i < CALL_ARGUMENTS; i++)
 			event->call.arguments[i] = (uint64_t)argument(events, record, len, i);
 		return true;
 	case SCHED_RETURN:
-		event->result = number(record, len, &events->result);
+		event->result = trace_number(record, len, &events->result);
 		return true;
 	case SCHED_TIMER: /* an interrupt arms timers of its own, whatever it interrupts */
-		event->timer = (uint64_t)number(record, len, &events->timer);
-		event->expiry_ns = number(record, len, &events->expiry);
+		event->timer = (uint64_t)trace_number(record, len, &events->timer);
+		event->expiry_ns = trace_number(record, len, &events->expiry);
 		if (events->wakes)
-			event->use = (uint64_t)number(record, len, &events->function) == events->wakes
+			event->use = (uint64_t)trace_number(record, len, &events->function) == events->wakes
 					     ? USE_TIME_OUT
 					     : USE_PROGRAM;
 		return !event->hardirq && !event->softirq;
 	case SCHED_SIGNAL: /* one without a handler, which may end the program */
-		event->result = number(record, len, &events->signal);
-		return !number(record, len, &events->handler);
+		event->result = trace_number(record, len, &events->signal);
+		return !trace_number(record, len, &events->handler);
 	case SCHED_FORK:
-		event->to = (pid_t)number(record, len, &events->child);
+		event->to = (pid_t)trace_number(record, len, &events->child);
+		return true;
+	case SCHED_INTERRUPT:
 		return true;
 	case SCHED_LOST:
 		break;
@@ -274,6 +261,7 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 {
 	struct sched_events *events = user;
 	struct sched_event *event = &events->pending[events->count];
+	struct interrupt interrupt;
 	unsigned int kind = 0;
 	uint16_t id = 0;
 
@@ -283,8 +271,13 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 		memcpy(&id, record, sizeof(id));
 	while (record && kind < SCHED_KINDS && id != events->ids[kind])
 		kind++;
-	if (record && kind == SCHED_KINDS)
-		return;
+	if (record && kind == SCHED_KINDS) {
+		if (!interrupt_events_read(&events->interrupts, id, record, len,
+					   (unsigned int)trace_number(record, len, &events->flags),
+					   &interrupt))
+			return;
+		kind = SCHED_INTERRUPT;
+	}
 	events->taken_bytes += (int64_t)len;
 	if (events->count == PENDING_MAX) {
 		events->overflowed = true;
@@ -299,9 +292,11 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 		events->count++;
 		return;
 	}
-	event->current = (pid_t)number(record, len, &events->current);
-	event->hardirq = number(record, len, &events->flags) & FLAG_HARDIRQ;
-	event->softirq = number(record, len, &events->flags) & FLAG_SOFTIRQ;
+	event->current = (pid_t)trace_number(record, len, &events->current);
+	event->hardirq = trace_number(record, len, &events->flags) & FLAG_HARDIRQ;
+	event->softirq = trace_number(record, len, &events->flags) & FLAG_SOFTIRQ;
+	if (event->kind == SCHED_INTERRUPT)
+		event->interrupt = interrupt;
 	if (!read_event(events, record, len, event))
 		return;
 	if (cpu < TRACE_CPUS_MAX)
@@ -381,9 +376,15 @@ void sched_events_switch(const struct sched_events *events, bool on)
 	}
 }
 
+bool sched_events_add_interrupts(struct sched_events *events)
+{
+	return interrupt_events_enable(&events->interrupts, events->reader.instance);
+}
+
 void sched_events_close(struct sched_events *events)
 {
 	sched_events_switch(events, false);
+	interrupt_events_disable(&events->interrupts, events->reader.instance);
 	if (events->set_fd >= 0)
 		close(events->set_fd);
 	trace_reader_close(&events->reader);

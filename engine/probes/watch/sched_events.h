@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Records wake-ups, switches, system calls and timers of some threads with the kernel's tracepoints
- * sched_waking, sched_switch, sys_enter, sys_exit and hrtimer_start, in an instance of tracefs that the
- * caller makes and removes. Of system calls, only those that can wait are recorded. */
+ * sched_waking, sched_switch, sys_enter, sys_exit and hrtimer_start, and interrupts if asked to, in an
+ * instance of tracefs that the caller makes and removes. Of system calls, only those that can wait are
+ * recorded. */
 #ifndef RTGAUGE_WATCH_SCHED_EVENTS_H
 #define RTGAUGE_WATCH_SCHED_EVENTS_H
 
@@ -12,6 +13,7 @@
 
 #include "probes/watch/blocking_calls.h"
 #include "probes/watch/clock_offsets.h"
+#include "probes/watch/interrupt_events.h"
 #include "trace/instance.h"
 #include "trace/reader.h"
 
@@ -23,7 +25,8 @@ enum sched_kind {
 	SCHED_TIMER,
 	SCHED_SIGNAL,
 	SCHED_FORK,
-	SCHED_LOST
+	SCHED_LOST,
+	SCHED_INTERRUPT
 };
 #define SCHED_KINDS SCHED_LOST /* of events that the kernel records */
 
@@ -45,7 +48,10 @@ struct sched_event {
 	bool ended;	 /* switch: `from` has ended */
 	int to_priority; /* switch: as the kernel has it, 100 and more: not real-time */
 	char to_name[16];
-	struct blocking_call call;
+	union {
+		struct blocking_call call;
+		struct interrupt interrupt;
+	};
 	int64_t result; /* return; signal: its number */
 	uint64_t timer; /* timer: what identifies it */
 	enum timer_use use;
@@ -68,6 +74,7 @@ struct sched_events {
 	bool overflowed;     /* events were lost because there was no room for them; the user resets it */
 	int64_t taken_bytes; /* of all records, to size the buffers */
 	struct clock_offsets offsets;
+	struct interrupt_events interrupts;
 	uint64_t wakes; /* address of hrtimer_wakeup; 0: unknown */
 	int set_fd;	/* becomes readable when the wall clock is set; -1: none */
 };
@@ -86,6 +93,9 @@ bool sched_events_clock_set(struct sched_events *events, int64_t *set_ns);
 
 /* Also records the events of these threads. */
 void sched_events_add(const struct sched_events *events, const pid_t *tids, int count);
+
+/* Also records the interrupts of these threads. Returns false if this kernel has no such events. */
+bool sched_events_add_interrupts(struct sched_events *events);
 
 /* Returns whether system calls are recorded. Not every kernel can do this. */
 bool sched_events_have_calls(const struct sched_events *events);

@@ -296,6 +296,7 @@ enum wait_news waits_take(struct waits *waits, const struct sched_event *event,
 	case SCHED_SIGNAL:
 	case SCHED_FORK:
 	case SCHED_LOST:
+	case SCHED_INTERRUPT:
 		break;
 	}
 	return NEWS_NOTHING;

@@ -28,6 +28,7 @@
 #include "probes/watch/cost.h"
 #include "probes/watch/follower.h"
 #include "probes/watch/sched_events.h"
+#include "probes/watch/smi.h"
 #include "probes/watch/threads.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
@@ -95,10 +96,11 @@ struct state {
 	struct cycle_wish wish;
 	struct phase phase;
 	int64_t start_ns, dropped, taken_ns;
-	int64_t looked_ns; /* for threads that begin later */
-	bool counted;	   /* the program's own counts were read when the measured phase began */
-	bool ended;	   /* the followers have ended */
-	bool fitted;	   /* the buffers were sized by the rate of events */
+	int64_t looked_ns;     /* for threads that begin later */
+	bool counted;	       /* the program's own counts were read when the measured phase began */
+	bool ended;	       /* the followers have ended */
+	bool fitted;	       /* the buffers were sized by the rate of events */
+	bool interrupts_tried; /* there was a poller, so the kernel was asked to record interrupts */
 	int64_t clock_set_ns, clock_sets; /* by how much the wall clock was set at most, and how often */
 	int64_t signal, signal_ns;	  /* the last one that ended the program */
 	int64_t rttime_us;		  /* the program's limit of real-time CPU time; -1: none */
@@ -108,6 +110,7 @@ struct state {
 	int change_count;
 	struct process program;
 	struct sched_events events;
+	struct smi_counter smi;
 	struct watch_cost cost;
 };
 
@@ -507,18 +510,42 @@ static void look(struct harness *h, int64_t now_ns)
 	find_other(state);
 }
 
+/* Interrupts are recorded as soon as a thread may be a poller, because the kernel interrupts all CPUs when it
+ * begins to record: if possible before the measured phase. */
+static void find_pollers(struct harness *h, int64_t now_ns)
+{
+	struct state *state = h->state;
+
+	for (int i = 0; i < state->count; i++) {
+		struct follower *f = state->followers[i];
+
+		if (f->poller || !follower_polls(f, now_ns))
+			continue;
+		if (!state->interrupts_tried) {
+			smi_begin(&state->smi);
+			state->phase.interrupts = sched_events_add_interrupts(&state->events);
+		}
+		state->interrupts_tried = true;
+		if (now_ns < state->phase.from_ns)
+			continue;
+		add_later(h, &f->series[GAP], f);
+		follower_begin_stops(f, clock_now_ns(CLOCK_MONOTONIC));
+	}
+}
+
 static void learn(struct harness *h, int64_t now_ns)
 {
 	struct state *state = h->state;
 
+	find_pollers(h, now_ns);
 	if (now_ns < state->phase.from_ns)
 		return;
 	if (!state->fitted)
 		sched_events_fit_buffers(&state->events, now_ns - state->start_ns);
 	state->fitted = true;
 	for (int i = 0; i < state->count; i++) {
-		if (follower_learn(state->followers[i], now_ns))
-			add_later(h, &state->followers[i]->series[GAP], state->followers[i]);
+		follower_learn(state->followers[i]);
+		follower_settle(state->followers[i], now_ns);
 	}
 }
 
@@ -661,6 +688,8 @@ static void mark_threads(const struct state *state, struct json *j)
 /* How the program ended, as far as its threads show it. */
 static void write_end(const struct state *state, int64_t reached_ns, struct json *j)
 {
+	int64_t smis = smi_read(&state->smi);
+
 	stream_result(j, "watched");
 	json_close(j, '}');
 	json_open(j, "values", '{');
@@ -674,6 +703,8 @@ static void write_end(const struct state *state, int64_t reached_ns, struct json
 	json_int(j, "watched_ns", reached_ns - state->phase.from_ns);
 	if (state->rttime_us >= 0)
 		json_int(j, "rttime_us", state->rttime_us);
+	if (smis >= 0)
+		json_int(j, "smis", smis);
 	if (state->signal_ns) {
 		json_int(j, "signal", state->signal);
 		json_int(j, "signal_after_ns", state->signal_ns - state->phase.from_ns);

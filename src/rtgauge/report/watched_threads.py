@@ -65,6 +65,15 @@ def _shares(counted: list[_Counted], least: float = 0.0) -> str:
     )
 
 
+def _stops(counted: list[_Counted]) -> str:
+    """Return text like "stopped 250 times (by timer interrupt 250, at most 8.1 us)", the longest first."""
+    longest = sorted(counted, key=lambda entry: -entry.longest_ns)[:MOST_NAMES]
+    by = "; ".join(
+        f"{entry.who} {format_count(entry.count)}, at most {us(entry.longest_ns)} us" for entry in longest
+    )
+    return f"stopped {plural(sum(entry.count for entry in counted), 'time')} (by {by})"
+
+
 def _inversions(results: list[Result], task: str) -> list[str]:
     """Return lines like "task control, priority inversion: blocked 12 times on a lock of logger, ..."."""
     lines: list[str] = []
@@ -89,7 +98,7 @@ def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
 
 def _never_ran(result: Result) -> bool:
     """Return whether a thread slept or was stopped the whole time."""
-    return not any(
+    return result.values.get("kind") != "poller" and not any(
         _number(result, name) for name in ("activations", "preemptions", "minor_faults", "major_faults")
     )
 
@@ -115,6 +124,8 @@ class WatchedThreads(Presenter):
             for name, label, words, least in SHARES:
                 if counted := _counted(step.results, name, task, label):
                     parts.append(f"{words} {_shares(counted, least)}")
+            if stops := _counted(step.results, "stopped-by", task, "by"):
+                parts.append(_stops(stops))
             preempted = _counted(step.results, "preempted-by", task, "by")
             by = ", ".join(f"{entry.who} {format_count(entry.count)}" for entry in preempted[:MOST_NAMES])
             parts.append(
@@ -123,8 +134,8 @@ class WatchedThreads(Presenter):
             if throttled := _number(result, "throttled"):
                 times = format_time(_number(result, "throttled_ns"))
                 parts.append(
-                    f"throttled {format_count(throttled)} times for {times} in all (by the limit on real-time "
-                    "threads, its group's runtime, or its deadline budget)"
+                    f"throttled {format_count(throttled)} times for {times} in all (by the limit on "
+                    "real-time threads, its group's runtime, or its deadline budget)"
                 )
             major = _number(result, "major_faults")
             faults = plural(_number(result, "minor_faults") + major, "page fault")

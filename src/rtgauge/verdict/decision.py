@@ -387,7 +387,7 @@ def _judge_series(
     if requirement.metric == GAP:
         verdict = judge_gaps(requirement, step, series, case.violations, case.close, case.next)
         if loops_of(step):
-            verdict = gaps_of_pollers(verdict)
+            verdict = gaps_of_pollers(verdict, step, facts)
         return _in_doubt(_only_if_whole(verdict, step, (), case.next), step.doubts_on(GAP))
     judged = {summary.series for summary in series}
     unknown = next(

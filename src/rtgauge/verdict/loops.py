@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.watched_loop import WatchedLoop
@@ -62,17 +63,39 @@ def worst_of_both(verdicts: Sequence[Verdict], requirement: Requirement) -> Verd
     )
 
 
-def gaps_of_pollers(verdict: Verdict) -> Verdict:
-    """Return the verdict on the gaps of watched pollers. `watch` sees when another task takes their CPU, but
-    not interrupts, so nothing holds.
+def _unseen_stops(step: Step, facts: Facts) -> str | None:
+    """Say what may have stopped pollers without an event that `watch` records; None if nothing may."""
+    pollers = [result for result in step.results if result.values.get("kind") == "poller"]
+    smis = next((result.values.get("smis") for result in step.results if result.name == "watched"), None)
+    if not all(result.values.get("interrupts_traced") is True for result in pollers):
+        return "these are stops by other tasks, and interrupts are not among them"
+    if facts.machine.virtual is not False:
+        host = "the host of this virtual machine" if facts.machine.virtual else "a host of virtual machines"
+        return f"{host} may have stopped it too, which no event shows"
+    if not isinstance(smis, int):
+        return "nothing counts the firmware's interrupts (SMI) here, which no event shows"
+    if smis:
+        return f"the firmware interrupted the CPUs {plural(smis, 'time')} (SMI), which no event shows"
+    if any(mark.kind is MarkKind.TRACE_DROPPED for mark in step.marks) or any(
+        result.values.get("unknown_stops") != 0 for result in pollers
+    ):
+        return "events of some stops are missing"
+    return None
+
+
+def gaps_of_pollers(verdict: Verdict, step: Step, facts: Facts) -> Verdict:
+    """Return the verdict on the gaps of watched pollers. Nothing holds if they may have been stopped by
+    something that the kernel's events do not show.
     """
-    if verdict.word not in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
+    unseen = _unseen_stops(step, facts)
+    if verdict.word not in {VerdictWord.HOLDS, VerdictWord.MARGINAL} or unseen is None:
         return verdict
+    bound = format_duration(verdict.evidence["bound_ns"])
     return verdict.model_copy(
         update={
             "word": VerdictWord.CANNOT_TELL,
-            "reason": f"{verdict.reason}; these are stops by other tasks, and interrupts are not among them",
-            "next": 'measure interrupts too: rtgauge probe noise --cpu CPU --require "gap<=20us"',
+            "reason": f"{verdict.reason}; {unseen}",
+            "next": f'measure by the clock: rtgauge probe noise --cpu CPU --require "gap<={bound}"',
         }
     )
 

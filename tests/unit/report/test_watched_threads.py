@@ -53,6 +53,24 @@ def test_a_thread_has_a_line_with_who_wakes_and_preempts_it_the_most_first():
     ]
 
 
+def test_the_line_of_a_poller_says_who_stopped_it_the_longest_first():
+    poller = THREAD.model_copy(update={"values": {"policy": "fifo", "kind": "poller", "definitions": 2}})
+    stops = [
+        Result(
+            name="stopped-by",
+            labels={"task": "control", "by": by},
+            values={"count": count, "total_ns": longest_ns * count, "max_ns": longest_ns},
+        )
+        for by, count, longest_ns in (("timer interrupt", 2_500, 8_100), ("throttling", 1, 50_000_000))
+    ]
+    (line,) = lines(poller, *stops)
+    assert (
+        "; stopped 2,501 times (by throttling 1, at most 50,000.0 us; timer interrupt 2,500, at most 8.1 us)"
+        in line
+    )
+    assert len(lines(poller, THREAD)) == 2  # it ran, although it had no activation
+
+
 def test_results_that_lack_values_are_shown_as_far_as_they_go():
     bare = Result(name="thread", labels={}, values={})
     assert lines(
