@@ -89,8 +89,9 @@ _FIGURE = re.compile(
 _CYCLES = re.compile(r"#\s*Thread\s+([0-9]{1,6})\s*:((?:\s+[0-9]{1,12})*)(?:\s*#\s*([0-9]{1,12})\s+others)?")
 _LIVE = re.compile(
     r"T:\s*([0-9]{1,6})\s*\(\s*([0-9]{1,12})\)\s*(?:P:\s*([0-9]{1,3})\s*)?(?:I:\s*([0-9]{1,12})\s*)?C:\s*([0-9]{1,18})"
-    r"\s*Min:\s*(-?[0-9]{1,18})\s*Act:\s*-?[0-9]{1,18}\s*Avg:\s*(-?[0-9]{1,18})\s*Max:\s*(-?[0-9]{1,18})"
+    r"\s*Min:\s*(-?[0-9]{1,18})\s*Act:\s*-?[0-9]{1,18}\s*Avg:\s*(-?(?:[0-9]{1,18}|nan))\s*Max:\s*(-?[0-9]{1,18})"
 )
+_THREAD = re.compile(r"T:\s*([0-9]{1,6})\s*\(\s*[0-9]{1,12}\)\s*[PI]:")
 _WIDTHS = re.compile(r"Act:( *-?[0-9]{1,18}) Avg:( *-?[0-9]{1,18}) Max:")
 _SMI = re.compile(r"SMI: *([0-9]{1,18})")
 _BREAK = re.compile(r"# Break (thread|value): ([0-9]{1,18})")
@@ -163,6 +164,8 @@ class ScreenText:
         """Thread -> the listed cycles with a latency above the histogram, and the number of further cycles.
         """
         self.live: dict[int, _Live] = {}
+        self.unreadable: dict[int, str] = {}
+        """Thread -> a `T:` line of it that cannot be read, because it is cut off or mixed with other text."""
         self.samples: dict[int, _Samples] = {}
         self.smi: dict[int, int] = {}
         """Thread -> its count of system management interrupts (--smi)."""
@@ -197,9 +200,14 @@ class ScreenText:
         """
         match = _LIVE.search(line)
         if match is None:
+            if begun := _THREAD.search(line):
+                self.unreadable[int(begun[1])] = line
             return True
         thread, interval = int(match[1]), None if match[4] is None else int(match[4])
-        task, priority, *figures = (int(match[group] or 0) for group in (2, 3, 5, 6, 7, 8))
+        # The average of no cycle may be -nan.
+        task, priority, *figures = (
+            0 if (text := match[group] or "0").endswith("nan") else int(text) for group in (2, 3, 5, 6, 7, 8)
+        )
         live = _Live(task, priority, interval, *figures)
         earlier = self.live.get(thread)
         if self.samples or self._ended or (earlier is not None and not live.continues(earlier)):
@@ -274,6 +282,15 @@ class ScreenText:
         samples.histogram[latency] = samples.histogram.get(latency, 0) + 1
         samples.last = cycle
         return True
+
+    def check_threads(self) -> None:
+        """Raise InputError if a thread has no `T:` line that can be read: its latencies are unknown."""
+        every = self.unreadable.keys() | set(range(max(self.live) + 1))
+        if lost := every - self.live.keys():
+            thread = min(lost)
+            line = self.unreadable.get(thread)
+            why = "has no line" if line is None else f"has a line that cannot be read: '{line[:60]}'"
+            raise self.damaged(f"thread {thread} {why}")
 
     def thread_count(self) -> int:
         """Return the number of threads, from lines with an entry for each, or from the columns without the
@@ -463,6 +480,7 @@ def _measurement(text: ScreenText, unit_ns: int | None) -> Measurement:
     elif text.samples:
         series, marks = _verbose(text, unit)
     elif text.live:
+        text.check_threads()
         series = live_series(text, unit)
     else:
         neither = "it has neither a histogram (-h, -H, --histfile) nor lines 'T: 0 ...'"

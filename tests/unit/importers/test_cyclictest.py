@@ -36,6 +36,30 @@ def marks(record: Record) -> set[str]:
     return {mark.name for mark in record.steps[0].marks}
 
 
+LINE = "T: {} (22174) P:90 I:1000 C:{:7} Min:     19 Act:   32 Avg:{} Max:     60\n"
+
+
+@pytest.mark.parametrize("average", ["    0", " -nan", "-nan", " nan"])
+def test_a_thread_without_a_cycle_does_not_hold(tmp_path, average):
+    file = tmp_path / "log"
+    file.write_text(LINE.format(0, 50_000, "   38") + LINE.format(1, 0, average))
+    record = imported(file, tmp_path)
+    step = record.steps[0]
+    verdict = judge(parse_requirement("latency<=90us"), step, record.windows(step))
+    assert verdict.word == "cannot tell"
+    assert "no activation of thread 1" in verdict.reason
+
+
+@pytest.mark.parametrize("second", [LINE.format(1, 50_000, "   38")[:40], LINE.format(2, 50_000, "   38")])
+def test_a_thread_whose_line_is_lost_is_not_left_out(tmp_path, second):
+    file = tmp_path / "log"
+    file.write_text(LINE.format(0, 50_000, "   38") + second + "\n")
+    with pytest.raises(InputError, match="thread 1 has"):
+        imported(file, tmp_path)
+    file.write_text(LINE.format(1, 40_000, "   38") + file.read_text() + LINE.format(2, 50_000, "   38"))
+    assert imported(file, tmp_path).steps[0].total.count == 140_000
+
+
 @pytest.mark.parametrize("source", sorted(DATA.iterdir()), ids=lambda p: p.name)
 def test_every_real_file_becomes_a_record(source, tmp_path):
     record = imported(source, tmp_path, unit_ns=1 if source.name == "ns.txt" else None)
