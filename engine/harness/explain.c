@@ -254,17 +254,14 @@ static void switch_events(bool on)
 		trace_event_enable(explain.instance, explain.events[i], on);
 }
 
-/* Records only the program's own calls, its own use of its lock and its own pages: others map memory some
- * 100,000 times a second. */
+/* Records only the program's own calls, its own use of its lock and its own page faults: others map memory
+ * some 100,000 times a second, and would fill the rings. */
 static void filter_event(const char *name)
 {
 	static const struct {
 		const char *group, *condition;
-	} filtered[] = {{CALL_GROUP, ""},
-			{"mmap_lock/", "write==1&&"},
-			{"kmem/", ""},
-			{"pagemap/", ""},
-			{"tlb/", FLUSHES}};
+	} filtered[] = {{CALL_GROUP, ""}, {"exceptions/", ""}, {"mmap_lock/", "write==1&&"},
+			{"kmem/", ""},	  {"pagemap/", ""},    {"tlb/", FLUSHES}};
 	char path[200], filter[100];
 	const size_t count = sizeof(filtered) / sizeof(*filtered);
 	size_t at = 0;

@@ -93,6 +93,15 @@ def test_a_thread_that_was_frozen_asleep_is_blocked_until_a_task_wakes_it() -> N
         assert found.get((Kind.BLOCKED, call), 0) == pytest.approx(900 if kind is Kind.BLOCKED else 0)
 
 
+def test_a_sleep_without_a_wake_up_is_a_doubt() -> None:
+    """The ring of another CPU may have lost the event."""
+    moment = held(SLEEPS).moment(1000)
+    kept = [event for event in moment.table.events if event.time_ns != RELEASE + 900_000]
+    explanation, _ = explained(replace(moment, table=replace(moment.table, events=kept)))
+    assert explanation.doubts == ["the trace does not show what ended a sleep"]
+    assert not explained(moment)[0].doubts
+
+
 def test_a_thread_that_is_woken_again_slept_in_between_although_no_switch_shows_it() -> None:
     story = Story().switch(-500, 0, IDLE, BASH).switch(-500, 1, MEASURED, LOWER, state=SLEEPS)
     story.at(-300, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)

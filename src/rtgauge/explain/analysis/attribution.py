@@ -167,6 +167,8 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         doubts.append(f"the trace had no room for the events of CPU {format_cpu_list(blind)}")
     if any(piece.phase is Phase.UNKNOWN for piece in pieces):
         doubts.append("the trace does not show the thread")
+    if any(piece.phase is Phase.BLOCKED and piece.woken_by is None for piece in pieces[:-1]):
+        doubts.append("the trace does not show what ended a sleep")
     either_ns = sum(part.ns for part in parts.values() if part.culprit.kind is Kind.EITHER)
     if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
         doubts.append(
