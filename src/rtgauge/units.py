@@ -57,6 +57,18 @@ def format_duration(ns: float) -> str:
     return f"{whole}ns"
 
 
+def format_bound(ns: int) -> str:
+    """Format a duration for a sentence, in the largest unit in which it is exact: 1000000 -> `"1 ms"`."""
+    text = format_duration(ns)
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return f"{digits} {text[len(digits) :]}"
+
+
+def format_percentage(share: float) -> str:
+    """Format a share as it was given, such as a confidence: 0.999 -> `"99.9 %"`."""
+    return f"{share * 100:.12g} %"
+
+
 def format_span(seconds: float) -> str:
     """Format how long people have to wait, at least a second: 7512 -> `"2 h 5 min"`."""
     whole = max(1, round(seconds))
@@ -135,13 +147,13 @@ def round_up(value: float, digits: int = 3) -> float:
 
 
 def format_share(share: float, *, up: bool = False) -> str:
-    """Format a probability for people: `1 in 33,400`, `2.3%`. `up`: round it up, as an upper bound."""
+    """Format a probability for people: `1 in 33,400`, `2.3 %`. `up`: round it up, as an upper bound."""
     if share <= 0:
         return "0"
     if share < 0.001:
         one_in = 1 / share
         return f"1 in {math.floor(one_in) if up else round(one_in):,}"
-    return f"{round_up(share * 100) if up else share * 100:.3g}%"
+    return f"{round_up(share * 100) if up else share * 100:.3g} %"
 
 
 def parse_cpu_list(text: str) -> list[int]:

@@ -76,7 +76,7 @@ def test_a_saved_one_is_a_record_like_any_other(tmp_path: Path) -> None:
     (record,) = (tmp_path / "rtgauge-runs").iterdir()
     assert record.name in good(invoke("list", cwd=tmp_path)).stdout
     assert good(invoke("show", "latest", "--require", "p50<=1ns", cwd=tmp_path), 1).stdout.startswith(
-        "FAILS  idle: "
+        "FAILS   idle: "
     )
     assert (
         good(

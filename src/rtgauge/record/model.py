@@ -650,6 +650,7 @@ class Verdict(Model):
     requirement: str
     reason: str
     next: str = Field(description="the next thing to try")
+    cause: str | None = Field(default=None, description="what made it late, if that is known")
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
     exposure: Exposure | None = Field(

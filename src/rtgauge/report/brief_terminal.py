@@ -1,170 +1,38 @@
 # SPDX-License-Identifier: MIT
-"""Prints a short summary of a record: one row per load, for any number of CPUs and threads."""
+"""Prints a short summary of a record below its answer: one row per load or thread, for any number of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
 from rich.segment import Segments
 from rich.text import Text
 
-from rtgauge.record.marks import MarkKind, is_doubt
-from rtgauge.record.model import Mark, SeriesSummary, Severity, Step
+from rtgauge.probe.registry import probe_of
+from rtgauge.record.marks import is_doubt
+from rtgauge.record.model import Severity
 from rtgauge.report.conclusion import cross_check_lines, repeat_lines
-from rtgauge.report.fact_rows import system_lines
 from rtgauge.report.marks import GatheredMark, gathered_marks
 from rtgauge.report.method import cokernel_lines
-from rtgauge.report.presenter import presenters, step_lines
-from rtgauge.report.record_view import RecordView, has_distribution, quantity_of, series_name
-from rtgauge.report.table import PART, Cell, Column, Table
-from rtgauge.report.tables import FIGURES, figure_cells, has_longer, missed_cell
+from rtgauge.report.presenter import own_lines, presenters
+from rtgauge.report.prose import labelled, prose_width
+from rtgauge.report.record_view import RecordView
+from rtgauge.report.table import Table
 from rtgauge.report.terminal_table import fitted, rich_table
-from rtgauge.report.text import LONGER_WORDS, figure_cell, printable, whole
+from rtgauge.report.text import printable
 from rtgauge.units import plural
+from rtgauge.verdict.coverage import cpus_left_out
+
+if TYPE_CHECKING:
+    from rtgauge.report.answer_table import Row
 
 MOST_LINES = 25
 """The most lines after the conclusion."""
-SHOWN = ("mean", "p50", "p99", "p99.9", "p99.99")
-FILLED = "p99.9 filled"
-FILLED_WORDS = "filled: each missed activation counts with the latency it would have had"
-ROUTINE = {MarkKind.STEAL, MarkKind.EXPLAIN_COST}
-"""Marks that are usual on a virtual machine, or with --explain."""
-MOST_SYSTEMS, MOST_MARKS, MOST_LEFT_OUT = 2, 4, 3
-MOST_EACH = 4
-PART_LABELS = ("role", "segment", "machine")
+MOST_LEFT_OUT, MOST_DOUBTS, MOST_REASONS = 3, 6, 3
 LEAST_BESIDE = 5
 """Tables leave at least this many lines to other results."""
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A row of a table: a step, or a `part` of one, and the place of the largest value."""
-
-    name: str
-    summary: SeriesSummary
-    worst: str
-    missed: str
-    part: bool = False
-    marks: Sequence[Mark] = ()
-
-    @property
-    def cells(self) -> list[str]:
-        """The cells of the row."""
-        summary, filled = self.summary, self.summary.filled
-        figures = figure_cells(summary)
-        shown = zip(FIGURES.values(), figures, strict=True)
-        return [
-            PART + self.name if self.part else Cell(self.name, marks=self.marks),
-            whole(summary.count),
-            self.missed,
-            *(cell for column, cell in shown if column.title in SHOWN),
-            figure_cell(filled, "p99_9_ns") if summary.missed else "",
-            figures[-1],
-            self.worst,
-        ]
-
-
-COLUMNS = (
-    *(Column("count", "count"), Column("missed", "number")),
-    *(column for column in FIGURES.values() if column.title in SHOWN),
-    *(Column(FILLED, "number", spare=1), FIGURES["max_ns"], Column("on")),
-)
-"""All columns of a table except the first, in the order of a row's cells."""
-
-
-def _where(series: SeriesSummary) -> str:
-    cpu, task = series.labels.get("cpu"), series.labels.get("task")
-    if task is not None:
-        return str(task)
-    return f"CPU {cpu}" if cpu is not None else series_name(series) if series.labels else ""
-
-
-def _own_labels(series: SeriesSummary) -> list[str]:
-    """Return the values of the labels that do not say where the series was measured, such as its lock."""
-    return [
-        str(value).replace("-", " ") for label, value in series.labels.items() if label not in {"cpu", "task"}
-    ]
-
-
-def _by_maximum(series: Sequence[SeriesSummary]) -> list[SeriesSummary]:
-    """Return the series that have a maximum, the largest maximum first."""
-    known = [summary for summary in series if summary.max_ns is not None]
-    return sorted(known, key=lambda summary: -(summary.max_ns or 0))
-
-
-def _parts(step: Step, main: str) -> list[_Row]:
-    """Return a row for each other quantity of a step, from the thread or CPU with the largest value."""
-    groups: dict[str, list[SeriesSummary]] = {}
-    mains = {summary.series for summary in step.main_series}
-    for summary in step.series:
-        if summary.series not in mains:
-            labels = [summary.labels[label] for label in PART_LABELS if label in summary.labels]
-            words = [str(label).replace("-", " ") for label in labels]
-            words = [summary.metric, *words] if summary.metric != main else words
-            groups.setdefault(", ".join(words) or series_name(summary), []).append(summary)
-    worst = [(name, ranked) for name, group in groups.items() if (ranked := _by_maximum(group))]
-    return [
-        _Row(name, most, _where(most) if others else "", missed_cell(step, most), part=True)
-        for name, (most, *others) in worst
-    ]
-
-
-def _each(step: Step, name: str) -> list[_Row]:
-    """Return a row for each series with one of the largest maxima, at most MOST_EACH. `step`: one whose
-    series cannot be pooled, such as threads.
-    """
-    known = _by_maximum(step.main_series)
-    shown = known[: MOST_EACH if len(known) <= MOST_EACH else MOST_EACH - 1]
-    same_place = len({_where(summary) for summary in shown}) < len(shown)
-    rows = [
-        _Row(
-            ", ".join([name, *_own_labels(summary)]) if same_place else name,
-            summary,
-            _where(summary),
-            missed_cell(step, summary),
-            marks=step.marks,
-        )
-        for summary in shown
-    ]
-    if len(shown) < len(known):
-        rows[-1] = replace(rows[-1], worst=f"{rows[-1].worst}, {len(known) - len(shown)} more")
-    return rows
-
-
-def _rows(view: RecordView, quantity: str) -> list[_Row]:
-    """Return a row per condition, idle first, from the repeat with the largest value."""
-    rows: list[_Row] = []
-    for condition in view.conditions:
-        totals = [
-            (step.total, step)
-            for step in condition.steps
-            if step.total is not None and quantity_of(step) == quantity and not step.tasks
-        ]
-        if not totals:
-            continue
-        total, step = max(totals, key=lambda pair: pair[0].max_ns or 0)
-        name = view.labels[step.id] + (f", worst of {len(totals)}" if len(totals) > 1 else "")
-        if has_distribution(step):
-            worst = _by_maximum(step.main_series)
-            marks = [mark for _, known in totals for mark in known.marks]
-            where = _where(worst[0]) if worst else ""
-            rows.append(_Row(name, total, where, missed_cell(step, total), marks=marks))
-        else:
-            rows += _each(step, name)
-        rows += _parts(step, total.metric)
-    return rows
-
-
-def _table(rows: Sequence[_Row], quantity: str) -> Table:
-    table = Table("", [Column(f"{quantity}, us"), *COLUMNS], [row.cells for row in rows])
-    absent = {"missed": not any(row.missed for row in rows), FILLED: not _any_missed(rows)}
-    return table.only(lambda at: not absent.get(table.columns[at].title, False))
-
-
-def _any_missed(rows: Sequence[_Row]) -> bool:
-    return any(row.summary.missed for row in rows)
 
 
 def mark_text(mark: GatheredMark, style: str) -> Text:
@@ -176,7 +44,7 @@ def mark_text(mark: GatheredMark, style: str) -> Text:
 def left_out_texts(view: RecordView) -> list[str]:
     """Return a line for each item left out of the run."""
     return [
-        printable(f"left out: {item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))
+        printable(f"{item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))
         for item in view.record.run.left_out
     ]
 
@@ -190,141 +58,189 @@ def unfinished(view: RecordView) -> list[Text]:
     return [Text(f"This run is {run.state}: {len(run.steps)} of {planned} finished.", style="yellow")]
 
 
-def _marks(view: RecordView, console: Console) -> list[Text]:
-    """Return a line for each doubt, and one with the names of the other marks. If the run has no step, return
-    all marks in full.
-    """
+def doubts_text(view: RecordView) -> str | None:
+    """Return all marks in one sentence, the most severe first: one with its detail, several by name."""
     gathered = gathered_marks(view)
-    if not view.steps:
-        return [Text(f"* {printable(f'{mark.name}: {mark.detail}')}", style="yellow") for mark in gathered]
-    doubts = [mark for mark in gathered if is_doubt(mark.severity) and mark.kind not in ROUTINE]
-    styles = {Severity.INVALID: "bold red", Severity.DOUBTFUL: "yellow"}
-    lines = [_cut(f"* {mark_text(mark, '').plain}", console, styles[mark.severity]) for mark in doubts]
-    lines = _few(lines, MOST_MARKS, lambda more: Text(f"* {plural(more, 'doubt')} more", style="yellow"))
-    routine = [
-        f"{mark.name} ({mark.severity.value})" if is_doubt(mark.severity) else mark.name
-        for mark in gathered
-        if mark not in doubts
-    ]
-    return [*lines, _cut(f"* {printable(', '.join(routine))}", console, "dim")] if routine else lines
+    doubts = [mark for mark in gathered if is_doubt(mark.severity)]
+    noted = [mark.name for mark in gathered if not is_doubt(mark.severity)]
+    left = cpus_left_out(view.record.steps)
+    parts: list[str] = []
+    if len(doubts) == 1:
+        parts.append(f"{_named(doubts[0])}: {doubts[0].detail}")
+    elif doubts:
+        more = f" and {len(doubts) - MOST_DOUBTS} more" if len(doubts) > MOST_DOUBTS else ""
+        parts.append("; ".join(map(_named, doubts[:MOST_DOUBTS])) + more)
+    if noted:
+        parts.append(f"{'noted: ' if doubts else ''}{', '.join(noted)}")
+    if parts:
+        name = doubts[0].name if len(doubts) == 1 else noted[0] if not doubts and len(noted) == 1 else "NAME"
+        parts[-1] += f" (rtgauge marks {name})"
+    if left:
+        parts.append(f"not measured: {'; '.join(left)}")
+    return "; ".join(parts) or None
 
 
-def _few(lines: list[Text], most: int, more: Callable[[int], Text]) -> list[Text]:
-    """Return at most `most` lines: the first ones, and a line that counts the rest."""
-    return lines if len(lines) <= most else [*lines[: most - 1], more(len(lines) - most + 1)]
+def _named(mark: GatheredMark) -> str:
+    invalid = "invalid: " if mark.severity is Severity.INVALID else ""
+    return f"{invalid}{mark.name}{f' {mark.where}' if mark.where else ''}"
 
 
-def _cut(text: str, console: Console, style: str = "") -> Text:
-    """Return a line, truncated to the terminal's width."""
-    cut = Text(text, style=style)
-    cut.truncate(console.width, overflow="ellipsis")
-    return cut
+def _doubts(view: RecordView, console: Console) -> list[Text]:
+    text = doubts_text(view)
+    if text is None:
+        return []
+    worst = max((mark.severity for mark in gathered_marks(view)), key=SEVERITY_ORDER.index, default=None)
+    style = {Severity.INVALID: "bold red", Severity.DOUBTFUL: "yellow"}.get(worst or Severity.NOTE, "")
+    return labelled("doubt" if worst is not Severity.NOTE else "note", text, console, style=style)
+
+
+SEVERITY_ORDER = [Severity.NOTE, Severity.DOUBTFUL, Severity.INVALID]
 
 
 def _left_out(view: RecordView, console: Console) -> list[Text]:
-    lines = [_cut(text, console) for text in left_out_texts(view)]
-    return _few(lines, MOST_LEFT_OUT, lambda more: Text(f"left out: {more} more"))
+    texts = left_out_texts(view)
+    shown = texts if len(texts) <= MOST_LEFT_OUT else texts[: MOST_LEFT_OUT - 1]
+    if len(shown) < len(texts):
+        shown = [*shown, f"{len(texts) - len(shown)} more"]
+    return [line for text in shown for line in labelled("missing", text, console)]
 
 
 def _presented(view: RecordView, console: Console) -> list[Text]:
     """Return the lines that presenters print."""
     with console.capture() as captured:
         for presenter, steps in presenters(view.steps):
-            presenter.print_tables(view, steps, console)
+            presenter.print_brief(view, steps, console)
     text = captured.get().rstrip("\n")
     return [Text.from_ansi(line.rstrip()) for line in text.splitlines() if line.strip()]
 
 
-def _systems(view: RecordView, console: Console) -> list[Text]:
-    lines = [printable(line) for line in system_lines(view.record)]
-    cokernels = [Text(printable(line), style="dim") for line in cokernel_lines(view)]
-    if len(lines) == 1:
-        shown = [*Text(lines[0], style="dim").wrap(console, console.width)[:MOST_SYSTEMS]]
-    else:
-        cut = [_cut(line, console, "dim") for line in lines]
-        shown = _few(cut, MOST_SYSTEMS, lambda more: Text(f"and {plural(more, 'more machine')}", style="dim"))
-    return [*shown, *_fitted(cokernels, MOST_SYSTEMS, "co-kernels", console)]
+def _rendered(table: Table, console: Console) -> list[RenderableType]:
+    """Return a table as lines."""
+    rendered = rich_table(table, console.width)
+    return [
+        Segments([segment for segment in line if not segment.control])
+        for line in console.render_lines(rendered, console.options, pad=False)
+    ]
 
 
-def _tables(view: RecordView, console: Console, most: int, most_for_loads: int) -> list[RenderableType]:
-    """Return the tables of all quantities, in at most `most` lines. To fit, drop parts of a quantity first,
-    then rows with smaller maxima. If one row per load needs more lines, use up to `most_for_loads`.
+def _judged(view: RecordView, console: Console, most: int) -> list[RenderableType]:
+    """Return the table of what the requirement is about, and why a row cannot tell, if no number says it."""
+    from rtgauge.report.answer_table import (
+        judged_rows,
+        judged_table,
+        notes_of,
+        signs_for,
+        what_is_missing,
+    )
+
+    rows = judged_rows(view)
+    if not rows:
+        return []
+    signs = signs_for(console.encoding)
+    shown, rest = rows, 0
+    if len(rows) + 3 > most:
+        shown = rows[: max(1, most - 4)]
+        rest = len(rows) - len(shown)
+    table = judged_table(shown, signs, console.width)
+    lines = _rendered(table, console)
+    if rest:
+        words = {str(row.word) for row in rows[len(shown) :]}
+        lines.append(Text(f"and {rest} more ({', '.join(sorted(words))})", style="dim"))
+    reasons = [row for row in shown if what_is_missing(row, short=True) == "see below"]
+    for row in reasons[:MOST_REASONS] if len(rows) > 1 else []:
+        lines += _wrapped(f"{signs[row.word]} {row.name}: {row.reason}" if row.word else "", console)
+    notes = notes_of(fitted(table, console.width), shown)
+    return lines + [line for note in notes for line in _wrapped(note, console, "dim")]
+
+
+def _wrapped(text: str, console: Console, style: str = "") -> list[Text]:
+    return list(Text(printable(text), style=style).wrap(console, prose_width(console)))
+
+
+def _plain(view: RecordView, console: Console, most: int, leave_out: frozenset[str]) -> list[RenderableType]:
+    """Return the tables of all quantities that no requirement judged, in at most `most` lines. To fit, leave
+    out parts of a quantity first, then rows with smaller maxima.
     """
-    each = {name: rows for name in view.quantities if (rows := _rows(view, name))}
-    whole_ones = {name: [row for row in rows if not row.part] for name, rows in each.items()}
-    if _height(each) > most:
-        each = whole_ones
-        most = max(most, _height(each)) if _height(each) <= most_for_loads else most
-    legend = any(map(_any_missed, each.values()))
-    legend += any(has_longer([row.cells]) for rows in each.values() for row in rows)
-    share = max(2, (most - legend - 2 * len(each)) // max(1, len(each)))
-    if _height(each) > most:
-        each = {name: _worst(rows, share) for name, rows in each.items()}
+    from rtgauge.report.answer_table import plain_rows
+
+    each = {
+        name: rows for name in view.quantities if name not in leave_out and (rows := plain_rows(view, name))
+    }
+    all_rows = sum(map(len, each.values()))
+    if all_rows + 3 * len(each) > most:
+        each = {name: [row for row in rows if not row.part] for name, rows in each.items()}
     lines: list[RenderableType] = []
-    filled = longer = False
+    share = max(1, most // max(1, len(each)) - 3)
     for name, rows in each.items():
-        table = _table(rows, name)
-        shown = fitted(table, console.width, one_line=True)
-        filled = filled or any(column.title == FILLED for column in shown.columns)
-        longer = longer or has_longer(shown.rows)
-        rendered = rich_table(table, console.width, one_line=True)
-        lines += [
-            Segments([segment for segment in line if not segment.control])
-            for line in console.render_lines(rendered, console.options, pad=False)
-        ]
-        if len(rows) < len(whole_ones[name]):
-            more = f"and {len(whole_ones[name]) - len(rows)} more with smaller maxima"
-            lines.append(Text(more, style="dim"))
-    if filled:
-        lines.append(_cut(FILLED_WORDS, console, "dim"))
-    if longer:
-        lines.append(_cut(LONGER_WORDS, console, "dim"))
-    return lines[:most]
+        shown = rows
+        if sum(map(len, each.values())) + 3 * len(each) > most and len(rows) > share:
+            largest = sorted(rows, key=lambda row: -row.largest_ns)[:share]
+            shown = [row for row in rows if any(row is kept for kept in largest)]
+        lines += _quantity(view, name, shown, console)
+        if len(shown) < len(rows):
+            lines.append(Text(f"and {len(rows) - len(shown)} more with smaller maxima", style="dim"))
+    return lines
 
 
-def _height(each: dict[str, list[_Row]]) -> int:
-    """Return the height of the tables in lines, with their headings."""
-    return sum(len(rows) + 1 for rows in each.values()) + any(map(_any_missed, each.values()))
+def _quantity(view: RecordView, name: str, rows: Sequence[Row], console: Console) -> list[RenderableType]:
+    """Return the table of one quantity, with shares within round bounds if a requirement can bound it."""
+    from rtgauge.report.answer_table import notes_of, plain_table, series_of
+    from rtgauge.report.within import Values, round_bounds, share_within
 
+    values: dict[int, Values] = {}
+    for at, row in enumerate(rows):
+        metric = probe_of(row.step).metric(row.summary.metric)
+        if metric is not None and metric.bound is not None and row.word is None:
+            values[at] = Values.of(view.record.windows(row.step), series_of(row))
+    bounds = round_bounds(list(values.values()))
+    place = {id(row): at for at, row in enumerate(rows)}
 
-def _worst(rows: list[_Row], most: int) -> list[_Row]:
-    """Return the rows with the largest maxima, in their original order."""
-    kept = sorted(rows, key=lambda row: -(row.summary.max_ns or 0))[:most]
-    return [row for row in rows if row in kept]
+    def within(row: Row) -> list[str]:
+        known = values.get(place[id(row)])
+        return [share_within(known, bound) if known is not None else "" for bound in bounds]
+
+    table = plain_table(rows, name, within, bounds)
+    notes = notes_of(fitted(table, console.width), rows)
+    return [
+        *_rendered(table, console),
+        *(line for note in notes for line in _wrapped(note, console, "dim")),
+    ]
 
 
 def _fitted(texts: Sequence[Text], most: int, what: str, console: Console) -> list[Text]:
-    """Fit texts into `most` lines: wrap them, or else truncate each to a line and count the rest."""
-    wrapped = [line for text in texts for line in text.wrap(console, console.width)]
-    if len(wrapped) <= most:
-        return wrapped
-    if most <= 0:
-        return []
-    cut = [text.copy() for text in texts]
-    for line in cut:
-        line.truncate(console.width, overflow="ellipsis")
-    return _few(cut, most, lambda more: Text(f"and {more} more {what}", style="dim"))
+    """Wrap texts, and leave out the last of them if they need more than `most` lines."""
+    lines: list[Text] = []
+    for at, text in enumerate(texts):
+        wrapped = list(text.wrap(console, prose_width(console)))
+        last = at == len(texts) - 1
+        if len(lines) + len(wrapped) + (not last) > most:
+            rest = f"and {len(texts) - at} more {what}: --details shows all"
+            return [*lines, Text(rest, style="dim")] if len(lines) < most else lines
+        lines += wrapped
+    return lines
 
 
 def _brief_lines(view: RecordView, console: Console, ends: Sequence[Text]) -> list[RenderableType]:
     """Return at most MOST_LINES lines."""
-    systems, marks, left_out = _systems(view, console), _marks(view, console), _left_out(view, console)
-    state = unfinished(view)
-    free = MOST_LINES - len(ends) - len(systems) - len(marks) - len(left_out) - len(state) - 1
+    doubts, left_out, state = _doubts(view, console), _left_out(view, console), unfinished(view)
+    judged = {str(verdict.evidence.get("metric")) for verdict in view.record.run.verdicts}
+    free = MOST_LINES - len(ends) - len(doubts) - len(left_out) - len(state) - 1
     presented = _presented(view, console)
     notes = [Text(printable(line)) for line in [*repeat_lines(view.singly), *cross_check_lines(view.singly)]]
-    notes += [Text(printable(line), style="dim") for line in step_lines(view.steps, view.labels)]
-    # Each part gets its share of the lines, and the lines that other parts do not need.
-    room = free - min(len(presented), free // 3) - min(len(notes), free // 4) - 1
-    tables = _tables(view.singly, console, room, free - LEAST_BESIDE)
+    notes += [Text(printable(line)) for line in cokernel_lines(view)]
+    if not view.record.run.verdicts:
+        notes += [Text(printable(line), style="dim") for line in own_lines(view.steps, view.labels)]
+    room = max(free - min(len(presented), free // 3) - min(len(notes), free // 4) - 1, LEAST_BESIDE)
+    tables = _judged(view.singly, console, room)
+    rest = _plain(view.singly, console, room - len(tables), frozenset(judged if tables else ()))
+    tables += rest if len(tables) + len(rest) <= room else []
     free -= len(tables) + bool(tables)
     note_lines = _fitted(notes, free - min(len(presented), free * 2 // 3), "lines", console)
     free -= len(note_lines)
     blank = Text("")
     return [
-        *systems, *([blank] if tables else []), *tables, *note_lines,
-        *_fitted(presented, free, "lines", console),
-        *([blank] if marks or left_out or state else []), *marks, *left_out, *state, *ends,
+        *tables, *note_lines, *_fitted(presented, free, "lines", console),
+        *([blank] if tables or notes or presented else []), *doubts, *left_out, *state, *ends,
     ]  # fmt: skip
 
 

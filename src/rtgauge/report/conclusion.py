@@ -36,6 +36,8 @@ class Conclusion:
     requirement: str | None
     next: str | None
     doubts: list[str]
+    cause: str | None = None
+    """What made it late, if that is known."""
     exposure: str | None = None
     """How much was measured, and which rate of violations that excludes."""
 
@@ -46,7 +48,7 @@ def _has_largest(step: Step) -> bool:
 
 
 def _largest(view: RecordView, quantity: str) -> str | None:
-    """Return a clause like "largest latency 38.0 ms under network on CPU 0, of 100,000"; None if empty."""
+    """Return a clause like "worst latency 38.0 ms under network on CPU 0, of 100,000"; None if empty."""
     names = view.labels
     summed = [(step, step.total) for step in view.steps if step.total is not None and _has_largest(step)]
     measured = [(step, total) for step, total in summed if quantity_of(step) == quantity]
@@ -74,7 +76,7 @@ def _largest(view: RecordView, quantity: str) -> str | None:
         tail = "; the number of missed activations is unknown"
     what = "activation" if all(has_releases(step) for step, _ in measured) else "sample"
     bound = "≥" if any("max_ns" in total.lower_bounds for step, total in measured if step is worst) else ""
-    largest = f"largest {quantity} {bound}{format_time(value)}{under}{place}"
+    largest = f"worst {quantity} {bound}{format_time(value)}{under}{place}"
     return f"{largest}, of {plural(count, what)}{among}{tail}"
 
 
@@ -118,9 +120,13 @@ def conclude(view: RecordView) -> Conclusion:
     overall = next((verdict for verdict in view.record.run.verdicts if verdict.step is None), None)
     if overall is not None:
         exposure = None if overall.exposure is None else exposure_text(overall.exposure)
-        return Conclusion(overall.word, overall.reason, overall.requirement, overall.next, [], exposure)
+        return Conclusion(
+            overall.word, overall.reason, overall.requirement, overall.next, [], overall.cause, exposure
+        )
     text = _measured(view)
-    return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(view))
+    causes = [presenter.cause(view, steps) for presenter, steps in presenters(view.steps)]
+    cause = next((cause for cause in causes if cause is not None), None)
+    return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(view), cause)
 
 
 def _violations(verdict: Verdict) -> str:

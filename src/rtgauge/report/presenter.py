@@ -55,6 +55,10 @@ class Presenter:
         """Return the steps' result as part of a sentence; None if the largest values say enough."""
         return None
 
+    def cause(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
+        """Return what took most of the late time; None if that is not known."""
+        return None
+
     def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002
         """Return the results of the probe's searches, for the document of `--json`."""
         return []
@@ -77,6 +81,10 @@ class Presenter:
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Print the probe's tables in the terminal."""
+
+    def print_brief(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
+        """Print the tables that belong to a short summary."""
+        self.print_tables(view, steps, console)
 
 
 @cache
@@ -169,10 +177,15 @@ def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
     """Return the lines below the tables: each step's own lines after its name, then the cost of recording
     kernel events, then the outliers that are simultaneous. `names`: step id -> name.
     """
-    lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
+    lines = own_lines(steps, names)
     lines += _cost_lines(steps, names)
     together = [f"{names[step.id]}: {words}" for step in steps if (words := step_words(step)) is not None]
     return [*lines, f"simultaneous: {'; '.join(together)}"] if together else lines
+
+
+def own_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
+    """Return each step's own lines after its name. `names`: step id -> name."""
+    return [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
 
 
 def _own_lines(step: Step) -> list[str]:

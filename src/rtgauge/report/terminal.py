@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -17,6 +16,7 @@ from rtgauge.report.fact_rows import hosts, system_lines
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.method import cokernel_lines
 from rtgauge.report.presenter import presenters, step_lines
+from rtgauge.report.prose import LABEL, print_labelled, prose_width
 from rtgauge.report.record_view import RecordView, example_requirement
 from rtgauge.report.table import Column, Table, texts
 from rtgauge.report.tables import FILLED_WORDS, detail_table, is_filled
@@ -34,58 +34,61 @@ MARK_STYLE = {Severity.NOTE: "", Severity.DOUBTFUL: "yellow", Severity.INVALID: 
 
 
 def print_conclusion(record: Record, console: Console) -> None:
-    """Print the conclusion in one sentence, then its requirement and the next step."""
+    """Print the answer in one sentence, then the cause and the next step."""
     _print_conclusion(RecordView(record), console)
 
 
-def _print_conclusion(view: RecordView, console: Console) -> None:
+def _print_conclusion(view: RecordView, console: Console, *, details: bool = False) -> None:
+    """Print the answer, the cause and the way out. `details` adds the requirement and the exposure."""
     conclusion = conclude(view)
-    text = printable(conclusion.text)
     if conclusion.word is None:
-        console.print(Text(text, style="bold"))
-        if conclusion.doubts:
-            console.print(Text(printable("; ".join(conclusion.doubts)), style="yellow"))
+        for line in Text(printable(conclusion.text), style="bold").wrap(console, prose_width(console)):
+            console.print(line)
+        if conclusion.cause is not None:
+            print_labelled("cause", conclusion.cause, console)
+        if (example := _example(view)) is not None:
+            print_labelled("next", f'say what you need: --require "{example}"', console)
         return
-    console.print(
-        Text.assemble((conclusion.word.value.upper(), STYLE[conclusion.word]), "  ", (text, "bold"))
+    word = conclusion.word.value.upper()
+    width = max(LABEL, len(word) + 2)
+    print_labelled(
+        word, conclusion.text, console, width=width, style="bold", label_style=STYLE[conclusion.word]
     )
-    console.print(Text(f"required  {printable(conclusion.requirement or '')}"))
-    if conclusion.exposure is not None:
-        console.print(Text(f"exposure  {conclusion.exposure}"))
-    console.print(Text(f"next      {printable(conclusion.next or '')}"))
+    if conclusion.cause is not None:
+        print_labelled("cause", conclusion.cause, console, width=width)
+    print_labelled("next", conclusion.next or "", console, width=width)
+    if details:
+        width = max(width, len("required") + 2)
+        print_labelled("required", conclusion.requirement or "", console, width=width)
+        if conclusion.exposure is not None:
+            print_labelled("exposure", conclusion.exposure, console, width=width)
 
 
-def _ends(view: RecordView, console: Console, *, kept: bool, details: bool) -> list[Text]:
-    """Return the last lines: how to get a verdict, how to see everything, and the record's path."""
-    lines: list[Text] = []
+def _example(view: RecordView) -> str | None:
+    """Return a requirement that a run without one could have had."""
+    return example_requirement(view.record.steps) if view.singly is view else None
+
+
+def _ends(view: RecordView, *, kept: bool) -> list[Text]:
+    """Return the last line: the page, or else the record."""
     record = view.record
-    example = example_requirement(record.steps)
-    if not record.run.verdicts and example is not None and view.singly is view:
-        asked = Text(f'No requirement was given; add one with: --require "{example}"', style="dim")
-        lines += asked.wrap(console, console.width)
     if not kept:
-        return (
-            lines
-            if details
-            else [*lines, Text("Show every CPU, thread and mark with --details.", style="dim")]
-        )
-    if not details:
-        lines.append(Text(f"details rtgauge show {shlex.quote(_known_as(record))} --details", style="dim"))
-    lines.append(Text(f"record  {record.path}"))
-    return [*lines, Text(f"page    {record.folder.file(PAGE)}")] if record.folder.has(PAGE) else lines
+        return []
+    page = record.folder.has(PAGE)
+    where = str(record.folder.file(PAGE)) if page else str(record.path)
+    return [Text.assemble((("page" if page else "record").ljust(LABEL), "bold"), where)]
 
 
 def print_summary(record: Record, console: Console, *, kept: bool = True, details: bool = False) -> None:
-    """Print the conclusion, the system, the results, marks, items left out, and the record's path if it is
-    kept.
+    """Print the answer, the results, marks, items left out, and the page's path if the record is kept.
 
-    By default there is a row per load, in at most MOST_LINES lines after the conclusion. `details` adds all
-    CPUs, threads, parts and marks.
+    By default there is a row per load or thread, in at most MOST_LINES lines after the answer. `details` adds
+    the machine and all CPUs, threads, parts and marks.
     """
     view = RecordView(record)
-    _print_conclusion(view, console)
+    _print_conclusion(view, console, details=details)
     console.print()
-    ends = _ends(view, console, kept=kept, details=details)
+    ends = _ends(view, kept=kept)
     if not details:
         print_brief(view, console, ends)
         return
@@ -107,7 +110,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
     for mark in gathered_marks(view):
         console.print(Text.assemble("* ", mark_text(mark, MARK_STYLE[mark.severity])))
     for text in left_out_texts(view):
-        console.print(Text(text))
+        print_labelled("missing", text, console)
     for line in unfinished(view):
         console.print(line)
     for line in ends:

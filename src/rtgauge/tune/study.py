@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from rtgauge.errors import InputError
-from rtgauge.explain.analysis.culprits import RankedCulprit
+from rtgauge.explain.analysis.ranking import RankedCulprit
 from rtgauge.record.marks import Severity
 from rtgauge.record.model import Distribution, Step, StepKey
 from rtgauge.record.quantiles import LEAST_BEYOND, QUANTILES

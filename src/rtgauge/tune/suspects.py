@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from rtgauge.explain.analysis.culprits import RankedCulprit, explained_steps
+from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, Kind, culprit_name
+from rtgauge.explain.analysis.ranking import RankedCulprit
 from rtgauge.explain.analysis.waits import FAIR
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record

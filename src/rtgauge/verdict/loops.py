@@ -20,6 +20,11 @@ from rtgauge.verdict.worst import worst
 
 MOST_NAMED = 4
 """The most threads that an answer lists."""
+OF_THREAD = (
+    *("metric", "bound_ns", "hardness", "activations", "missed", "violations_certain", "violations_possible"),
+    *("activations_needed", "max_ns"),
+)
+"""The evidence on each thread that the evidence of a step of `watch` has."""
 NOT_ALL = (MarkKind.THREADS_LEFT_OUT, MarkKind.THREADS_UNWATCHED)
 """Marks of threads that nobody looked at. With them, nothing holds."""
 
@@ -148,21 +153,37 @@ def _of_thread(
     judged = judge_thread(loop)
     clock = next((mark for mark in marks if mark.kind is MarkKind.WALL_CLOCK_SET), None)
     if clock is not None and judged.word is not VerdictWord.FAILS:
-        return judged.model_copy(
-            update={"word": VerdictWord.CANNOT_TELL, "reason": clock.detail, "next": next_for_mark(clock)}
-        )
+        return _cannot_because(judged, clock.detail, next_for_mark(clock))
     possible, certain = (
         int(judged.evidence.get(f"violations_{name}") or 0) for name in ("possible", "certain")
     )
     open_share = loop.overruns + loop.unknown
     if judged.word is VerdictWord.CANNOT_TELL and possible > certain and open_share:
-        reason = (
-            f"{judged.reason}; {plural(loop.overruns, 'release')} came while {loop.task} was busy, and "
-            "nothing shows whether it ran them late or skipped them"
+        why = (
+            f"{plural(loop.overruns, 'release')} came while {loop.task} was busy, and nothing shows whether "
+            "it ran them late or skipped them"
         )
-        following = "let the loop wait for each release, even if it is late, and measure again"
-        return judged.model_copy(update={"reason": reason, "next": following})
+        return judged.model_copy(
+            update={
+                "reason": f"{judged.reason}; {why}",
+                "next": "let the loop wait for each release, even if it is late, and measure again",
+                "evidence": judged.evidence | {"why": why},
+            }
+        )
     return judged
+
+
+def _cannot_because(judged: Verdict, reason: str, following: str) -> Verdict:
+    """Return "cannot tell" for a reason that no longer measurement removes."""
+    evidence = {name: value for name, value in judged.evidence.items() if name != "activations_needed"}
+    return judged.model_copy(
+        update={
+            "word": VerdictWord.CANNOT_TELL,
+            "reason": reason,
+            "next": following,
+            "evidence": evidence,
+        }
+    )
 
 
 def _is_too_few(verdict: Verdict) -> bool:
@@ -198,7 +219,8 @@ def judge_loops(
     loop = next(loop for loop, verdict in judged if verdict is decisive)
     killed = next((mark for mark in step.marks if mark.kind is MarkKind.PROGRAM_KILLED), None)
     trouble = [killed.detail] if killed is not None else loop.trouble[:1] if loop.stuck or loop.ended else []
-    verdict = _named(requirement, loop, decisive, len(judged), trouble)
+    verdict = _named(requirement, loop, decisive, len(judged), trouble, killed=killed is not None)
+    verdict.evidence["threads"] = [_of_evidence(loop, verdict) for loop, verdict in judged]
     few = [
         f"{other.task}: {plural(other.releases, 'activation')}, none late, too few to tell"
         for other, small in judged
@@ -209,8 +231,20 @@ def judge_loops(
     return _with_unwatched(step, verdict)
 
 
+def _of_evidence(loop: WatchedLoop, verdict: Verdict) -> dict[str, object]:
+    """Return what a thread's verdict rests on, for the evidence of the step."""
+    known = {name: verdict.evidence[name] for name in OF_THREAD if name in verdict.evidence}
+    return {"task": loop.task, "word": str(verdict.word), "reason": verdict.reason, **known}
+
+
 def _named(
-    requirement: Requirement, loop: WatchedLoop, verdict: Verdict, threads: int, trouble: list[str]
+    requirement: Requirement,
+    loop: WatchedLoop,
+    verdict: Verdict,
+    threads: int,
+    trouble: list[str],
+    *,
+    killed: bool,
 ) -> Verdict:
     """Put the thread's name and the trouble with it in front of the reason."""
     drift = loop.drift(requirement.period_ns) if requirement.period_ns is not None else None
@@ -228,6 +262,7 @@ def _named(
                 "cycle": loop.waits,
                 "missed_releases": loop.overruns,
                 "trouble": trouble,
+                "ended": loop.ended and not loop.stuck and not killed,
                 "drift": drift,
             },
         }

@@ -54,7 +54,7 @@ class Blame:
 
     `name`: its name in lists. `time_share`: its share of their time (0 to 1). `worst_ns`: its longest time in
     one latency. `is_own_work`: whether the measured thread itself was the culprit. `remedy`: what to change;
-    None if nothing is known.
+    None if nothing is known. `cause`: the mechanisms that took most of the late time, in words.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Blame:
     worst_ns: int
     is_own_work: bool
     remedy: str | None
+    cause: str | None = None
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,11 @@ class NextStep:
         """Where to do it, because an imported step was not measured on this machine."""
         return " (on the machine that was measured)" if self.step.end_reason == "imported" else ""
 
+    @property
+    def _repeat(self) -> str:
+        """The end of a change, to see whether it helped."""
+        return f", then repeat the measurement{self._there}"
+
     def with_more(self, duration_ns: int | None) -> str:
         """Propose to measure longer. `duration_ns`: how long is enough; None if unknown."""
         if duration_ns is None:
@@ -231,16 +237,12 @@ class NextStep:
 
     def _against(self, blame: Blame) -> str | None:
         """Propose a change against the culprit that took most of the time; None if no change is known."""
-        again = self.again({})
-        share = format_share(blame.time_share)
         if blame.is_own_work:
             return (
-                f"shorten the thread's own work, which took {share} of the largest latencies and "
-                f"{format_time(blame.worst_ns)} of one; then: {again}"
+                f"shorten the thread's own work, which took {format_share(blame.time_share)} of the largest "
+                f"latencies and {format_time(blame.worst_ns)} of one{self._repeat}"
             )
-        if blame.remedy is None:
-            return None
-        return f"{blame.remedy}, because {blame.name} took {share} of the largest latencies; then: {again}"
+        return None if blame.remedy is None else f"{blame.remedy}{self._repeat}"
 
     def for_failure(self) -> str:
         """Propose the first that applies: a real-time priority, the culprit that alone breaks the bound or
@@ -261,8 +263,7 @@ class NextStep:
             return against_culprit
         if (thread := _without_priority(step)) is not None:
             return (
-                f"give thread {thread} a real-time priority (chrt -f, or pthread_setschedparam), then: "
-                f"{self.again({})}"
+                f"give thread {thread} a real-time priority (chrt -f, or pthread_setschedparam){self._repeat}"
             )
         for mark in step.marks:
             if mark.remedy and mark.severity != Severity.NOTE:
@@ -280,16 +281,14 @@ class NextStep:
         preemption = self.facts.kernel.preemption
         model, is_dynamic = preemption.model, preemption.sources.get("version") == "PREEMPT_DYNAMIC"
         if model in {"none", "voluntary", "lazy"} and is_dynamic:
-            return (
-                f"boot with preempt=full (supported; this kernel runs with {model}), then: {self.again({})}"
-            )
+            return f"boot with preempt=full (supported; this kernel runs with {model}){self._repeat}"
         if model not in {None, "PREEMPT_RT"}:
             return (
                 f"boot a PREEMPT_RT kernel (this one's preemption is {model}; Debian: apt-get install "
-                f"linux-image-rt-amd64 or -arm64), then: {self.again({})}"
+                f"linux-image-rt-amd64 or -arm64){self._repeat}"
             )
         if self.facts.machine.virtual:
-            return f"measure on the bare machine (this one is virtual), then: {self.again({})}"
+            return f"measure on the bare machine (this one is virtual){self._repeat}"
         isolated = step.deployment is not None and step.deployment.isolated
         if step.key.deployment == AS_IS and not isolated and "deployment MI" not in self.done.refused:
             how = (

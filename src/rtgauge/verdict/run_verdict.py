@@ -15,110 +15,29 @@ from rtgauge.probe.registry import PROBES, get, preset_of
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.model import Exposure, Run, Step, StepKey, Verdict, VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.units import (
-    NS_PER_S,
-    format_count,
-    format_duration,
-    format_multiple,
-    format_share,
-    format_time,
-    plural,
-    round_up,
-)
+from rtgauge.units import NS_PER_S, format_percentage, plural
+from rtgauge.verdict.answer import answer_words
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
-from rtgauge.verdict.decision import INDEPENDENT, interval_remark, judge
+from rtgauge.verdict.decision import MARGIN, interval_remark, judge
 from rtgauge.verdict.next_step import Blame, Done
-from rtgauge.verdict.requirement import Requirement, format_percent
+from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.worst import ORDER, worst
 
 MOST_LEFT_OUT = 3
 """How many left-out parts of the plan are named."""
 INSTALL = re.compile(r"apt-get install ([a-z0-9.+ -]+)")
 """The remedy of a load whose programs are missing."""
-_OTHERS = {
-    VerdictWord.HOLDS: "hold",
-    VerdictWord.MARGINAL: "marginal",
-    VerdictWord.CANNOT_TELL: "cannot tell",
-}
-SHARE_METRICS = {"latency": "late", "response": "late"}
-"""The word for a violation of these metrics; for others it is "beyond the bound"."""
 
 
-def _counted(judged: Sequence[tuple[Step, Verdict]], word: VerdictWord) -> str:
-    """Return "2 of 5 loads fail" or, with repeats, "2 of 5 loads fail (3 of 15 steps)"."""
-    conditions: dict[str, set[VerdictWord]] = {}
-    for step, verdict in judged:
-        conditions.setdefault(condition_of(step.key), set()).add(verdict.word)
-    noun = noun_of([step.key for step, _ in judged])
-    total, having = len(conditions), sum(word in words for words in conditions.values())
-    verb = {
-        VerdictWord.FAILS: "fails" if having == 1 else "fail",
-        VerdictWord.HOLDS: "holds" if having == 1 else "hold",
-        VerdictWord.MARGINAL: "is marginal" if having == 1 else "are marginal",
-        VerdictWord.CANNOT_TELL: "cannot be decided",
-    }[word]
-    several = (
-        f" ({sum(verdict.word == word for _, verdict in judged)} of {len(judged)} steps)"
-        if len(judged) > total
-        else ""
-    )
-    if total == 1:
-        return f"{noun} {verb}{several}" if several else ""
-    subject = (
-        f"{having} of {total} {noun}s"
-        if having < total
-        else f"all {total} {noun}s"
-        if word == VerdictWord.HOLDS
-        else f"{total} of {total} {noun}s"
-    )
-    return f"{subject} {verb}{several}"
-
-
-def _figures(requirement: Requirement, verdict: Verdict) -> str:
-    """Return the figures: "38.0 ms on CPU 0, 57 of 20,000 late"."""
-    evidence = verdict.evidence
-    largest, cpu = evidence.get("max_ns"), evidence.get("max_cpu")
-    where = f" on CPU {cpu}" if isinstance(cpu, int) else ""
-    parts = [f"{format_time(largest)}{where}"] if isinstance(largest, int) else []
-    if verdict.word != VerdictWord.FAILS:
-        parts = [f"{part} of {format_duration(requirement.bound_ns)} allowed" for part in parts]
-    certain, missed = int(evidence.get("violations_certain") or 0), int(evidence.get("missed") or 0)
-    if certain:
-        what = SHARE_METRICS.get(requirement.metric, "beyond the bound")
-        every = evidence.get("activations") or evidence["gaps"]
-        among = (
-            f", {format_count(missed)} of these missed"
-            if 0 < missed < certain
-            else " (missed)"
-            if missed
-            else ""
-        )
-        parts.append(f"{format_count(certain)} of {format_count(int(every))} {what}{among}")
-    if requirement.allowed and certain:
-        parts.append(f"{format_share(float(requirement.allowed))} allowed")
-    if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL} and "per_hour_at_most" in evidence:
-        most = format_multiple(round_up(float(evidence["per_hour_at_most"])))
-        parts.append(
-            f"at most {most} longer in an hour of a CPU, at "
-            f"{format_percent(requirement.confidence)} confidence if independent"
-        )
-    elif verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
-        what = SHARE_METRICS.get(requirement.metric, "beyond it")
-        independent = " if independent" if evidence["assumes"] == INDEPENDENT else ""
-        parts.append(
-            f"at most {format_share(float(evidence['violation_share_at_most']), up=True)} {what}, at "
-            f"{format_percent(requirement.confidence)} confidence{independent}"
-        )
-    return ", ".join(parts)
-
-
-def _remarks(verdict: Verdict, metric: str, steps: Sequence[Step]) -> list[str]:
+def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     """Return the remarks that belong to the answer."""
     evidence = verdict.evidence
     remarks: list[str] = []
-    doubts = [mark.name for step in steps if step.id == verdict.step for mark in step.doubts_on(metric)]
-    if doubts:
-        remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}")
+    if verdict.word is VerdictWord.MARGINAL:
+        metric = str(evidence.get("metric"))
+        doubts = [mark.name for step in steps if step.id == verdict.step for mark in step.doubts_on(metric)]
+        spare = f"less than {format_percentage(1 - float(MARGIN))} to spare"
+        remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}" if doubts else spare)
     remark = interval_remark(evidence.get("interval_ns"), evidence.get("period_ns"))
     if remark is not None:
         remarks.append(remark)
@@ -142,41 +61,32 @@ def _cycle_remarks(evidence: Mapping[str, Any]) -> list[str]:
     return remarks
 
 
-def _sentence(
-    requirement: Requirement,
-    decisive: Verdict,
-    judged: Sequence[tuple[Step, Verdict]],
-    names: Mapping[str, str],
-) -> str:
-    """Say how many steps hold or fail, which step is the worst, with its figures, and the remarks on it."""
-    counted = _counted(judged, decisive.word)
-    name = names.get(decisive.step or "", decisive.step or "")
-    figures = decisive.reason if decisive.word == VerdictWord.CANNOT_TELL else _figures(requirement, decisive)
-    task: str | None = decisive.evidence.get("task")
-    if task is not None and decisive.word != VerdictWord.CANNOT_TELL:
-        figures = "; ".join(
-            [*decisive.evidence["trouble"], f"{task}, {figures}", *_cycle_remarks(decisive.evidence)]
-        )
-    role = {VerdictWord.FAILS: "worst", VerdictWord.CANNOT_TELL: "first to settle"}.get(
-        decisive.word, "nearest to the bound"
-    )
-    parts = [counted] if counted else []
-    if len(judged) > 1:
-        parts.append(f"{role}: {name}, {figures}")
+def _sentence(decisive: Verdict, judged: Sequence[tuple[Step, Verdict]], names: Mapping[str, str]) -> str:
+    """Return who decides, the number against the allowed one, the worst, and the remarks on it."""
+    evidence, cannot = decisive.evidence, decisive.word is VerdictWord.CANNOT_TELL
+    task: str | None = evidence.get("task")
+    parts: list[str] = []
+    if task is not None and (not cannot or "activations_needed" in evidence):
+        answer = [f"{task}: {answer_words(decisive)}", *_cycle_remarks(evidence)]
+        # That a thread ended says less than how late it was; that it hangs or was killed says more.
+        parts += [*answer, *evidence["trouble"]] if evidence["ended"] else [*evidence["trouble"], *answer]
+    elif task is not None:
+        parts.append(answer_words(decisive))
     else:
-        parts.append(figures if task is not None else f"{name}: {figures}")
-    if decisive.word == VerdictWord.FAILS:
-        others = {
-            word: sum(verdict.word == word for _, verdict in judged)
-            for word in (VerdictWord.CANNOT_TELL, VerdictWord.MARGINAL)
-        }
-        parts += [f"{count} more {_OTHERS[word]}" for word, count in others.items() if count]
-    remarks = (
-        []
-        if decisive.word == VerdictWord.CANNOT_TELL
-        else _remarks(decisive, requirement.metric, [step for step, _ in judged])
-    )
-    return "; ".join([*parts, *remarks])
+        name = names.get(decisive.step or "", decisive.step or "")
+        steps = [step for step, _ in judged]
+        every = len({condition_of(step.key) for step in steps})
+        if every > 1 and decisive.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
+            name += f", the closest of {every} {noun_of([step.key for step in steps])}s"
+        parts.append(f"{name}: {answer_words(decisive)}")
+    if not cannot:
+        parts += _remarks(decisive, [step for step, _ in judged])
+    return "; ".join(parts)
+
+
+def _is_late(verdict: Verdict) -> bool:
+    """Return whether an activation broke the bound."""
+    return bool(verdict.evidence.get("violations_possible"))
 
 
 BlameOf = Callable[[Record, Step, Requirement], Blame | None]
@@ -203,11 +113,13 @@ def judge_run(
     ]
     done = Done.of_run(record.run, record.steps)
     judged: list[tuple[Step, Verdict]] = []
+    causes: dict[str, str | None] = {}
     for step in measured:
         facts = record.system(step.key.targets.get("self", ""))
         blame = None if blame_of is None else blame_of(record, step, requirement)
         verdict = judge(requirement, step, record.windows(step), facts, done=replace(done, blame=blame))
         judged.append((step, verdict))
+        causes[step.id] = None if blame is None or not _is_late(verdict) else blame.cause
     decisive = worst([verdict for _, verdict in judged])
     if decisive is None:
         return [
@@ -219,10 +131,11 @@ def judge_run(
             )
         ]
     tally = {str(word): sum(verdict.word == word for _, verdict in judged) for word in ORDER}
-    reason = _sentence(requirement, decisive, judged, names or {})
+    reason = _sentence(decisive, judged, names or {})
     whole = decisive.model_copy(
         update={
             "step": None,
+            "cause": causes.get(decisive.step or ""),
             "reason": reason,
             "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally},
             "exposure": exposure_of(requirement, judged, record.run),
@@ -233,7 +146,8 @@ def judge_run(
 
 def _with_left_out(whole: Verdict, run: Run) -> Verdict:
     """Add the parts of the plan that were left out. Their result is unknown, so "holds" and "marginal" become
-    "cannot tell". If the user allows parts to be left out, they are only mentioned.
+    "cannot tell". If the user allows parts to be left out, they are only mentioned. A verdict that they do
+    not change has them in its evidence.
     """
     missing = left_out_of(run)
     if not missing:
@@ -242,7 +156,9 @@ def _with_left_out(whole: Verdict, run: Run) -> Verdict:
         f"; {len(missing) - MOST_LEFT_OUT} more" if len(missing) > MOST_LEFT_OUT else ""
     )
     evidence = {**whole.evidence, "left_out": missing, "left_out_allowed": run.allow_left_out}
-    if run.allow_left_out or whole.word in {VerdictWord.FAILS, VerdictWord.CANNOT_TELL}:
+    if whole.word in {VerdictWord.FAILS, VerdictWord.CANNOT_TELL}:
+        return whole.model_copy(update={"evidence": evidence})
+    if run.allow_left_out:
         return whole.model_copy(update={"reason": f"{whole.reason}; {words}", "evidence": evidence})
     following = f"{_remedy(run)}; or judge without it: --allow-left-out"
     reason = f"{words}; without it: {whole.reason}"

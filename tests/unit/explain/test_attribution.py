@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.culprits import ranked_culprits
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, sentence, sum_words
+from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Lost, Moment
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, RELEASE, THREAD, Story

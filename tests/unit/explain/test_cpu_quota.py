@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.culprits import ranked_culprits, remedy_of
+from rtgauge.explain.analysis.culprits import remedy_of
 from rtgauge.explain.analysis.explanation import Explanation, Kind, culprit_name, sentence
+from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
 from rtgauge.record.stream import ThrottledGroup

@@ -10,14 +10,12 @@ import pytest
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import (
-    MENDS,
-    general,
     host_may_have_run,
-    ranked_culprits,
     remedy_of,
     with_names,
 )
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.ranking import MENDS, general, ranked_culprits
 from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
@@ -111,10 +109,7 @@ def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_do
     remedy = remedy_of(first, Facts())
     assert remedy is not None
     assert remedy.rule == rule
-    assert (
-        remedy.what
-        == "give logger a lower real-time priority than the thread that it delays, or move it to another CPU"
-    ) == (rule is None)
+    assert (remedy.what == "chrt -f -p 79 31, or give logger another CPU") == (rule is None)
 
 
 def test_no_setting_removes_the_timer_that_wakes_the_thread() -> None:

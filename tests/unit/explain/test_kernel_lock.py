@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.culprits import ranked_culprits, remedy_of
+from rtgauge.explain.analysis.culprits import remedy_of
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name, sentence
+from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
 from tests.unit.explain.made_events import IDLE, IN_HARD_INTERRUPT, MEASURED, MINE, THREAD, Story

@@ -142,7 +142,7 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert isinstance(text, io.StringIO)
     assert (
         "The explanations are not right (hog): of 2 injected stalls, 1 was found and 1 named correctly "
-        "(50%), 1 of them with the right size" in text.getvalue()
+        "(50 %), 1 of them with the right size" in text.getvalue()
     )
     assert "Self test" in html(record)
     check_published(selftest_document(str(record.path), result).model_dump_json(), "selftest")
@@ -169,7 +169,7 @@ def test_each_kind_must_come_be_named_and_be_sized() -> None:
     never = SelfTest([right, replace(kind_of(injected=0, named=0, sizes_right=0), kind="throttle")], 0)
     assert verdict_words(never).startswith("The explanations are not right, and no stall came of throttle: ")
     assert verdict_words(SelfTest([right], 0)).startswith("The explanations are right: ")
-    assert "73 named correctly (100%), 36 of them with the right size" in verdict_words(
+    assert "73 named correctly (100 %), 36 of them with the right size" in verdict_words(
         SelfTest([kind_of(sizes_right=36)], 0)
     )
 

@@ -97,7 +97,7 @@ def test_every_verdict_is_in_words(tmp_path: Path, word: VerdictWord):
 
 def test_without_a_requirement_it_says_how_to_ask(tmp_path: Path):
     text = read(tmp_path, Shape(verdict=None)).text
-    assert "Largest latency 3.79 ms under memory on CPU 0" in text
+    assert "Worst latency 3.79 ms under memory on CPU 0" in text
     assert "No requirement was given" in text
     assert 'rtgauge run --require "period=1ms latency<=200us hardness=100%"' in text
 
@@ -162,7 +162,7 @@ def test_passes_and_failures_are_at_the_top_by_load(tmp_path: Path):
     record = Record.open(write_record(tmp_path))
     record.run.verdicts = judge_run(parse_requirement("latency<=200us"), record, RecordView(record).labels)
     top = Reader(html(record).partition('id="numbers"')[0]).text
-    assert "2 of 3 loads fail; worst: memory, 3.79 ms on CPU 0" in top
+    assert "memory: 8 of 10,000 later than 200 us or missed, none allowed; worst 3.79 ms on CPU 0" in top
     for load, word in (("idle", "fails"), ("cpu", "marginal"), ("memory", "fails")):
         assert re.search(rf"{load}\s*{word}", top)
 

@@ -46,8 +46,8 @@ def test_a_thread_has_a_line_with_who_wakes_and_preempts_it_the_most_first():
     )
     assert lines(THREAD, *others, *counted("sleeps-in", "syscall", futex=5, read=15)) == [
         (
-            "task control (fifo 80): 60,000 activations; woken by interrupt 99.8%; sleeps in read "
-            "75%, futex 25%; "
+            "task control (fifo 80): 60,000 activations; woken by interrupt 99.8 %; sleeps in read "
+            "75 %, futex 25 %; "
             "preempted 12 times (by irq/31 9, migration/1 3); 4 page faults, 1 of them from disk"
         )
     ]
@@ -109,7 +109,7 @@ def test_the_first_line_has_the_largest_latency_and_its_thread(tmp_path):
     key = measured.key.model_copy(update={"probe": "watch"})
     writer.commit_step(measured.model_copy(update={"key": key, "series": series}), windows)
     text = conclude(RecordView(Record.open(writer.finish("complete")))).text
-    assert text.startswith("Largest latency 70.0 us in thread logger, of 4 samples")
+    assert text.startswith("Worst latency 70.0 us in thread logger, of 4 samples")
 
 
 def test_threads_that_never_ran_are_one_line():

@@ -13,7 +13,7 @@ from rtgauge.system.rules import tried_rules
 from rtgauge.tune.suspects import suspects
 
 if TYPE_CHECKING:
-    from rtgauge.explain.analysis.culprits import RankedCulprit
+    from rtgauge.explain.analysis.ranking import RankedCulprit
 
 
 @pytest.mark.parametrize(

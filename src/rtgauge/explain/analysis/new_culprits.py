@@ -25,8 +25,9 @@ def new_culprits(record: Record) -> list[NewCulprit]:
     if not steps:
         return []
     # Imported here, because most records have no explained steps.
-    from rtgauge.explain.analysis.culprits import explained_steps, general
+    from rtgauge.explain.analysis.culprits import explained_steps
     from rtgauge.explain.analysis.explanation import Culprit, culprit_name
+    from rtgauge.explain.analysis.ranking import general
 
     found: tuple[dict[Culprit, list[tuple[int, int]]], ...] = (defaultdict(list), defaultdict(list))
     runs: tuple[set[int], set[int]] = (set(), set())

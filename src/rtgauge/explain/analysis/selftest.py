@@ -14,8 +14,9 @@ from functools import cache
 
 from pydantic import TypeAdapter, ValidationError
 
-from rtgauge.explain.analysis.culprits import explained_steps, general
+from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name
+from rtgauge.explain.analysis.ranking import general
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
 from rtgauge.probe.registry import probe_of

@@ -11,10 +11,8 @@ from rich.text import Text
 
 from rtgauge.explain.analysis.culprits import (
     ExplainedStep,
-    RankedCulprit,
     Remedy,
     explained_steps,
-    ranked_culprits,
     remedy_of,
 )
 from rtgauge.explain.analysis.explanation import (
@@ -25,6 +23,8 @@ from rtgauge.explain.analysis.explanation import (
     sum_words,
     us,
 )
+from rtgauge.explain.analysis.mechanisms import cause_words
+from rtgauge.explain.analysis.ranking import RankedCulprit, ranked_culprits
 from rtgauge.explain.analysis.selftest import KindResult, SelfTest, self_test
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure
 from rtgauge.record.model import Step
@@ -262,17 +262,14 @@ def _most_important_first(view: RecordView, steps: Sequence[ExplainedStep]) -> l
 class ExplainedPresenter(Presenter):
     """Presents the steps whose latencies were explained."""
 
-    def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """Return a sentence with the culprit that took most of the time of the explained latencies and waits;
-        None if none was explained.
-        """
-        ranked = ranked_culprits(
-            known for explained in explained_steps(view.record, steps) for known in explained.all
+    def cause(self, view: RecordView, steps: Sequence[Step]) -> str | None:
+        """Return the mechanisms that took most of the time of the explained latencies and waits."""
+        explained = explained_steps(view.record, steps)
+        virtual = any(
+            view.record.system(known.step.key.targets.get("self", "local")).machine.virtual is True
+            for known in explained
         )
-        if not ranked:
-            return None
-        share, name = format_share(ranked[0].time_share), culprit_name(ranked[0].culprit)
-        return f"{name} took {share} of the time of the explained latencies"
+        return cause_words(ranked_culprits(one for known in explained for one in known.all), virtual=virtual)
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Draw the worst latency of each step."""
@@ -332,6 +329,12 @@ class ExplainedPresenter(Presenter):
                 print_text(console, f"{words}: {sentence(known)}", 2)
                 print_text(console, sum_words(known), 9, style="dim")
             console.print()
+
+    def print_brief(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
+        """Print the result of a self test. The answer has the cause."""
+        tested = self_test(view.record)
+        if tested is not None:
+            print_self_test(tested, console)
 
 
 def print_self_test(result: SelfTest, console: Console) -> None:

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Groups the culprits of latencies by mechanism: "timer late in X" and "timer late in Y" are one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtgauge.explain.analysis.explanation import Kind, priority_words
+from rtgauge.explain.analysis.ranking import RankedCulprit
+from rtgauge.units import format_share
+
+LEAST_SHARE = 0.05
+"""A mechanism with a smaller share of the time is not a cause."""
+MOST_NAMED = 3
+
+WORDS: dict[Kind, str] = {
+    Kind.TIMER_LATE: "the timer's interrupt came late",
+    Kind.INTERRUPTS_OFF: "interrupts were off",
+    Kind.NO_SOFTWARE: "no software ran on the CPU",
+    Kind.STEAL: "the host took the CPU",
+    Kind.IDLE_EXIT: "the CPU left an idle state",
+    Kind.REMOTE_WAKEUP: "another CPU had to wake this one",
+    Kind.IRQ: "interrupts ran",
+    Kind.INTERRUPT: "interrupts ran",
+    Kind.SOFTIRQ: "interrupts ran",
+    Kind.NMI: "interrupts ran",
+    Kind.TASK: "other tasks ran instead",
+    Kind.PREEMPTION_OFF: "the kernel was not preemptible",
+    Kind.THROTTLED: "it was throttled",
+    Kind.QUOTA: "its CPU quota was used up",
+    Kind.WAKER: "the thread that wakes it was late",
+    Kind.WAKEUP: "its wake-up took long",
+    Kind.SWITCH: "the context switch took long",
+    Kind.PAGE_FAULT: "page faults",
+    Kind.FAULT_OR_OWN: "page faults or its own work",
+    Kind.BLOCKED: "it was blocked in a system call",
+    Kind.STOPPED: "it was stopped",
+    Kind.KERNEL_LOCK: "a lock in the kernel",
+    Kind.LOCK_SPIN: "a lock was taken",
+    Kind.LOCK_OWNER: "a lock was taken",
+    Kind.OWNER_ASLEEP: "a lock was taken",
+    Kind.OWN: "its own work",
+    Kind.EITHER: "another task or its own work",
+    Kind.UNATTRIBUTED: "unknown",
+}
+"""What happened, by the kind of culprit. Kinds with equal words are one mechanism."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One mechanism with its culprits, the costliest first. `time_share`: its share (0 to 1) of the time of
+    all explained latencies.
+    """
+
+    words: str
+    culprits: Sequence[RankedCulprit]
+
+    @property
+    def time_share(self) -> float:
+        """The share of the time of all explained latencies."""
+        return sum(known.time_share for known in self.culprits)
+
+    @property
+    def outlier_share(self) -> float:
+        """The share of the explained latencies in which it took the most time."""
+        return sum(known.outlier_share for known in self.culprits)
+
+    @property
+    def worst_ns(self) -> int:
+        """The longest time of one of its culprits in one latency."""
+        return max(known.worst_ns for known in self.culprits)
+
+    @property
+    def names(self) -> str:
+        """The names of its costliest culprits: "python, tokio and 3 more"; empty if they have none."""
+        named = list(dict.fromkeys(known.culprit.name for known in self.culprits if known.culprit.name))
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        return ", ".join(named[:MOST_NAMED]) + more
+
+
+def mechanisms(ranked: Sequence[RankedCulprit], *, virtual: bool) -> list[Mechanism]:
+    """Group ranked culprits by mechanism, the mechanism with the most time first. `virtual`: whether the
+    machine is virtual, so that only its host can stop all software on a CPU.
+    """
+    groups: dict[str, list[RankedCulprit]] = {}
+    for known in ranked:
+        kind = known.culprit.kind
+        kind = Kind.STEAL if virtual and kind is Kind.NO_SOFTWARE else kind
+        groups.setdefault(WORDS[kind], []).append(known)
+    found = [Mechanism(words, sorted(group, key=lambda known: -known.ns)) for words, group in groups.items()]
+    return sorted(found, key=lambda mechanism: -mechanism.time_share)
+
+
+def cause_words(ranked: Sequence[RankedCulprit], *, virtual: bool) -> str | None:
+    """Return the cause of late activations, "logger (pid 7713) ran instead: 95.5 % of the late time", or
+    several with their shares; None if no mechanism took enough.
+    """
+    found = [
+        mechanism for mechanism in mechanisms(ranked, virtual=virtual) if mechanism.time_share >= LEAST_SHARE
+    ]
+    if not found:
+        return None
+    first = found[0]
+    if first.words == WORDS[Kind.TASK] and len(first.culprits) == 1:
+        culprit = first.culprits[0].culprit
+        about = ["" if culprit.pid is None else f"pid {culprit.pid}", priority_words(culprit.priority)]
+        known = ", ".join(word for word in about if word)
+        words = f"{culprit.name}{f' ({known})' if known else ''} ran instead"
+        if len(found) == 1 or first.time_share > 1 - LEAST_SHARE:
+            return f"{words}: {format_share(first.time_share)} of the late time"
+        return ", ".join([f"{words} ({format_share(first.time_share)})", *map(_with_share, found[1:])])
+    return ", ".join(map(_with_share, found))
+
+
+def _with_share(mechanism: Mechanism) -> str:
+    return f"{mechanism.words} ({format_share(mechanism.time_share)})"
