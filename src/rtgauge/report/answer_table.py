@@ -22,7 +22,7 @@ from rtgauge.verdict.answer import late_share, missing_words
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.worst import worst
 
-WIDE = 100
+WIDE = 110
 """From this width on, a row says in full what is missing."""
 SIGNS = {
     VerdictWord.HOLDS: "✓",

@@ -16,7 +16,15 @@ from rtgauge.report.record_view import RecordView, has_distribution, has_release
 from rtgauge.report.table import Cell, Column, Table, Tone, numbers, texts
 from rtgauge.report.tables import missed_known
 from rtgauge.report.text import NONE
-from rtgauge.units import format_count, format_share, format_span, format_time, plural, round_up
+from rtgauge.units import (
+    format_count,
+    format_percentage,
+    format_share,
+    format_span,
+    format_time,
+    plural,
+    round_up,
+)
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
 
 MOST_OUTCOMES = 12
@@ -221,7 +229,7 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
         f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and {span}"
     )
     share = format_share(exposure.share_excluded, up=True)
-    excluded = f"at {exposure.confidence:.0%} confidence at most {share} {what}"
+    excluded = f"at {format_percentage(exposure.confidence)} confidence at most {share} {what}"
     if exposure.assumes_independence:
         excluded += " if violations are independent"
     elif exposure.between_runs:

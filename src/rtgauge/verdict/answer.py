@@ -39,7 +39,8 @@ def missing_words(evidence: Mapping[str, Any], *, short: bool = False) -> str | 
     needed, activations = evidence.get("activations_needed"), evidence.get("activations")
     if not isinstance(needed, int) or not isinstance(activations, int) or needed <= activations:
         return None
-    return f"needs {format_count(needed)}{'' if short else ' activations'}, has {format_count(activations)}"
+    about = format_count(int(round_up(needed, 2)))
+    return f"needs {about}{'' if short else ' activations'}, has {format_count(activations)}"
 
 
 def late_share(evidence: Mapping[str, Any], words: Callable[[float], str] = format_share) -> str | None:
@@ -61,7 +62,7 @@ def _late(evidence: Mapping[str, Any]) -> str:
     certain, possible = int(evidence["violations_certain"]), int(evidence["violations_possible"])
     is_every = evidence["hardness"] == 1.0
     share = of = f"{format_count(certain) if certain else 'none'} of {format_count(counted)}"
-    if (not is_every and certain) or possible > certain:
+    if (not is_every and certain) or (possible > certain and not (is_every and certain)):
         share = str(late_share(evidence))
         of = f"{share} of {format_count(counted)}"
     if evidence.get("task") is not None:
