@@ -139,8 +139,8 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
             f"in steps of 10 ms. Points below the dashed line are faster than real time."
         ),
         (
-            "Bars are 95 % intervals of the mean, if a configuration was repeated. Both axes are "
-            "logarithmic; the paper's are not."
+            "Bars are 95 % intervals of the mean of independent repeats. Both axes are logarithmic; the "
+            "paper's are not."
         ),
     ]
     title = "Real-fast: computation time against the number of nodes (form of fig. 5 to 7)"
@@ -184,7 +184,7 @@ def threads_figure(results: TireResults, suffix: str) -> Figure | None:
             "The speed-up is the solver's step time on one thread, divided by its step time on several. The "
             "efficiency is the speed-up per thread."
         ),
-        "Bars are 95 % intervals, if configurations were repeated.",
+        "Bars are 95 % intervals of independent repeats.",
     ]
     return Figure.of(f"tire-threads{suffix}", "What threads gain", charts, notes)
 
