@@ -31,10 +31,11 @@ struct cycle {
 static struct {
 	int64_t period_ns, work_ns, long_ns, trouble_ns;
 	int64_t long_every; /* 0: no long work */
+	int64_t calls;	    /* calls in each cycle of the loop `calls` */
 	int priority;	    /* 0: no real-time policy */
 	int cpu;	    /* -1: any */
 	const char *kind, *log;
-} options = {1000000, 100000, 3500000, 8 * NS_PER_S, 0, 0, -1, NULL, NULL};
+} options = {1000000, 100000, 3500000, 8 * NS_PER_S, 0, 0, 0, -1, NULL, NULL};
 
 static struct cycle *cycles;
 static volatile int64_t cycle_count;
@@ -139,7 +140,7 @@ static inline void be_real_time(void)
 }
 
 /* KIND --log FILE [--period-us N] [--work-us N] [--long-us N] [--long-every N] [--fifo N] [--cpu N]
-   [--trouble-ms N] */
+   [--trouble-ms N] [--calls N] */
 static inline void read_options(int argc, char **argv)
 {
 	if (argc < 2)
@@ -161,6 +162,8 @@ static inline void read_options(int argc, char **argv)
 			options.trouble_ns = number * 1000000;
 		else if (!strcmp(name, "--long-every"))
 			options.long_every = number;
+		else if (!strcmp(name, "--calls"))
+			options.calls = number;
 		else if (!strcmp(name, "--fifo"))
 			options.priority = (int)number;
 		else if (!strcmp(name, "--cpu"))

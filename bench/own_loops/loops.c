@@ -456,6 +456,25 @@ static void loop_sensor(void)
 	loop_absolute();
 }
 
+static int sink;
+
+/* Calls that cannot wait, and calls that can, which `watch` records. */
+static void make_calls(void)
+{
+	work();
+	for (int64_t i = 0; i < options.calls; i++) {
+		if (i % 2 ? write(sink, &i, sizeof(i)) < 0 : getppid() < 0)
+			exit(1);
+	}
+}
+
+static void loop_calls(void)
+{
+	sink = open("/dev/null", O_WRONLY);
+	in_cycle = make_calls;
+	loop_absolute();
+}
+
 /* A signal each 10 ms, whose handler works for 20 us. */
 static void handle(int number)
 {
@@ -646,6 +665,7 @@ static const struct {
 	{"lock-inheriting", loop_lock_inheriting},
 	{"disk", loop_disk},
 	{"sensor", loop_sensor},
+	{"calls", loop_calls},
 	{"signals", loop_signals},
 	{"stopped", loop_stopped},
 	{"io-uring", loop_io_uring},

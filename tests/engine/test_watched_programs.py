@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import subprocess
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,29 +15,38 @@ from typing import Any
 
 import pytest
 
-from tests.engine.stream import Stream
+from tests.engine.stream import Live, Stream
 from tests.engine.test_explain import made_instance
-from tests.engine.test_watch import results, watch
+from tests.engine.test_watch import WORKER, python, results, watch
 from tests.support.trace_instance import trace_instance
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
-SOURCE = Path(__file__).parents[2] / "bench" / "own_loops" / "loops.c"
+SOURCES = Path(__file__).parents[2] / "bench" / "own_loops"
 PERIOD_NS = 5_000_000
 MEASURED_NS = 1_000_000_000
+RTTIME_US = 200_000
 
 
 @pytest.fixture(scope="module")
 def loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("loops") / "loops"
-    subprocess.run(["gcc", "-O2", "-pthread", str(SOURCE), "-o", str(program)], check=True)
+    subprocess.run(["gcc", "-O2", "-pthread", SOURCES / "loops.c", "-o", program], check=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def cpp_loops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("loops") / "loops-c++"
+    subprocess.run(["g++", "-std=c++20", "-O2", "-pthread", SOURCES / "loops.cpp", "-o", program], check=True)
     return program
 
 
 @contextmanager
-def loop(program: Path, kind: str, folder: Path, *words: str) -> Generator[subprocess.Popen[str]]:
+def loop(program: Path | list[str], kind: str, folder: Path, *words: str) -> Generator[subprocess.Popen[str]]:
     """A loop of this kind that has begun."""
     options = ["--log", str(folder / "log"), "--period-us", str(PERIOD_NS // 1000), "--fifo", "20", *words]
-    with subprocess.Popen([program, kind, *options], stdout=subprocess.PIPE, text=True) as process:
+    command = program if isinstance(program, list) else [str(program)]
+    with subprocess.Popen([*command, kind, *options], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
@@ -50,14 +62,25 @@ def watched(engine: Path, tmp_path: Path, process: subprocess.Popen[str]) -> tup
     return max(threads, key=lambda values: values["activations"] + values["overruns"]), stream
 
 
+def releases_of(values: dict[str, Any]) -> int:
+    return int(values["activations"] + values["overruns"] + values["unknown_releases"])
+
+
 @pytest.mark.parametrize(
     ("kind", "call"),
     [
         ("absolute", "clock_nanosleep"),
+        ("rate", "clock_nanosleep"),
+        ("skip", "clock_nanosleep"),
+        ("signals", "clock_nanosleep"),
+        ("sensor", "clock_nanosleep"),
+        ("two-periods", "clock_nanosleep"),
         ("timerfd", "read"),
         ("epoll", "epoll_wait"),
         ("posix-timer", "rt_sigtimedwait"),
+        ("setitimer", "rt_sigsuspend"),
         ("condition", "futex"),
+        ("condition-wall", "futex"),
         ("lock", "clock_nanosleep"),
         ("disk", "clock_nanosleep"),
         ("deadline", "sched_yield"),
@@ -70,8 +93,79 @@ def test_each_release_of_a_grid_is_accounted_for(
     with loop(loops, kind, tmp_path, "--long-every", "20", "--long-us", "12000") as process:
         values, _ = watched(engine, tmp_path, process)
     assert (values["kind"], values["call"]) == ("periodic", call)
-    releases = values["activations"] + values["overruns"] + values["unknown_releases"]
-    assert abs(releases - MEASURED_NS // PERIOD_NS) <= 1
+    assert values["wall_clock"] is (kind == "condition-wall")
+    assert abs(releases_of(values) - MEASURED_NS // PERIOD_NS) <= 1
+
+
+def test_a_sleep_until_a_time_of_the_steady_clock_is_not_on_the_wall_clock(
+    engine: Path, tmp_path: Path, cpp_loops: Path
+) -> None:
+    """C++'s sleep_until passes a relative time on CLOCK_REALTIME."""
+    with loop(cpp_loops, "c++-sleep-until", tmp_path) as process:
+        values, _ = watched(engine, tmp_path, process)
+    assert (values["kind"], values["wall_clock"]) == ("periodic", False)
+    assert abs(releases_of(values) - MEASURED_NS // PERIOD_NS) <= 1
+
+
+def test_an_event_loop_with_times_in_whole_milliseconds_is_on_its_grid(engine: Path, tmp_path: Path) -> None:
+    with loop([sys.executable, str(SOURCES / "loops.py")], "asyncio", tmp_path) as process:
+        values, _ = watched(engine, tmp_path, process)
+    assert (values["kind"], values["call"]) == ("periodic", "epoll_wait")
+    assert abs(releases_of(values) - MEASURED_NS // PERIOD_NS) <= 1
+
+
+def test_a_fast_loop_with_many_calls_is_measured(engine: Path, tmp_path: Path, loops: Path) -> None:
+    period_ns = 100_000
+    with loop(loops, "calls", tmp_path, "--period-us", "100", "--work-us", "1", "--calls", "100") as process:
+        words = f"--duration-ns={MEASURED_NS}", f"--period-ns={period_ns}"
+        (thread,) = results(watch(engine, tmp_path, process.pid, *words), "thread")
+    assert thread["values"]["activations"]
+    assert abs(releases_of(thread["values"]) - MEASURED_NS // period_ns) <= 1
+
+
+def test_a_slack_of_its_timers_is_told(engine: Path, tmp_path: Path, loops: Path) -> None:
+    with loop(loops, "absolute", tmp_path, "--fifo", "0") as process:
+        Path(f"/proc/{process.pid}/timerslack_ns").write_text("3000000")
+        values, _ = watched(engine, tmp_path, process)
+    assert values["timer_slack_ns"] == 3_000_000
+
+
+def test_a_change_of_its_policy_is_told(engine: Path, tmp_path: Path, loops: Path) -> None:
+    with (
+        loop(loops, "absolute", tmp_path) as process,
+        made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
+        Live(
+            engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--warm-up-ns=0",
+            f"--duration-ns={3 * MEASURED_NS}",
+        ) as live,
+    ):  # fmt: skip
+        live.read_until("started")
+        os.sched_setscheduler(process.pid, os.SCHED_OTHER, os.sched_param(0))
+        stream = live.finish()
+    values = next(line["values"] for line in results(stream, "change") if line["values"]["what"] == "policy")
+    assert "fifo" in values["from"]
+    assert "other" in values["to"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGSEGV, signal.SIGKILL])
+def test_what_ended_the_program_is_told(engine: Path, tmp_path: Path, how: signal.Signals) -> None:
+    """It crashes, or works for longer than its limit of real-time CPU time."""
+    with python(WORKER) as process:
+        if how is signal.SIGKILL:
+            resource.prlimit(process.pid, resource.RLIMIT_RTTIME, (RTTIME_US, RTTIME_US))
+        with (
+            made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
+            Live(
+                engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--duration-ns=0"
+            ) as live,
+        ):
+            live.read_until("started")
+            process.send_signal(how if how is signal.SIGSEGV else signal.SIGUSR1)
+            stream = live.finish()
+    (values,) = (line["values"] for line in results(stream, "watched"))
+    assert stream.reason == "program-ended"
+    assert values["signal"] == how
+    assert values.get("rttime_us") == (RTTIME_US if how is signal.SIGKILL else None)
 
 
 def test_a_deadline_thread_over_its_budget_is_throttled_and_not_preempted(

@@ -101,6 +101,13 @@ def test_a_release_without_a_wait_is_late_only_if_the_thread_had_no_cpu(
         assert "1,000 releases came while loop was busy" in judged.reason
 
 
+def test_a_few_undecided_releases_are_not_the_reason() -> None:
+    thread = Thread(latencies=[20 * US] * 300, overruns=[9 * MS] * 9 + [0])
+    judged = watched(thread, text="period=1ms latency<=200us hardness=97%")
+    assert judged.word == CANNOT_TELL
+    assert "nothing shows" not in judged.reason
+
+
 def test_a_response_after_which_it_may_have_run_more_is_no_certain_violation() -> None:
     long = [3 * MS] * 1000
     thread = Thread(responses=[100 * US] * 19_000 + long, uncertain=long)

@@ -25,6 +25,8 @@ OF_THREAD = (
     *("activations_needed", "max_ns"),
 )
 """The evidence on each thread that the evidence of a step of `watch` has."""
+UNDECIDED = 10
+"""An answer names the releases of which nobody knows whether they were late from one in so many on."""
 NOT_ALL = (MarkKind.THREADS_LEFT_OUT, MarkKind.THREADS_UNWATCHED)
 """Marks of threads that nobody looked at. With them, nothing holds."""
 
@@ -157,10 +159,10 @@ def _of_thread(
     possible, certain = (
         int(judged.evidence.get(f"violations_{name}") or 0) for name in ("possible", "certain")
     )
-    open_share = loop.overruns + loop.unknown
-    if judged.word is VerdictWord.CANNOT_TELL and possible > certain and open_share:
+    undecided = possible - certain
+    if judged.word is VerdictWord.CANNOT_TELL and undecided * UNDECIDED > possible:
         why = (
-            f"{plural(loop.overruns, 'release')} came while {loop.task} was busy, and nothing shows whether "
+            f"{plural(undecided, 'release')} came while {loop.task} was busy, and nothing shows whether "
             "it ran them late or skipped them"
         )
         return judged.model_copy(
