@@ -170,6 +170,7 @@ LOOPS = (
         compared=False,
         unclear="its work moves between threads",
     ),
+    Loop("turns", compared=False, unclear="its work moves between threads"),
     Loop("rust-sleep", "rust", long_every=0, unclear=SKIPS),
     Loop("io-uring", on_a_grid=False),
     Loop(
@@ -417,10 +418,11 @@ def judge(rtgauge: str, record: Path, requirement: str) -> str:
         raise CannotMeasureError(f"{requirement}: {err.strip() or 'no verdict'}") from None
 
 
-def compare(loop: Loop, rtgauge: str, folder: Path, duration_s: int) -> Row:
+def compare(loop: Loop, rtgauge: str, folder: Path, duration_s: int, *, busy: bool) -> Row:
     """Watch a loop, and compare. Raises CannotMeasureError."""
     row = Row(loop.name)
-    record, step = watch(loop, rtgauge, folder, duration_s)
+    with load(busy):
+        record, step = watch(loop, rtgauge, folder, duration_s)
     row.marks = sorted({mark["name"] for mark in step["marks"]})
     truth = read_log(folder / f"{loop.name}.log", loop, step["start_ns"], step["end_ns"])
     measured = {metric: samples(record, step, loop, metric) for metric in ("latency", "response")}
@@ -526,7 +528,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     rows: list[Row] = []
     status = 0
-    with tempfile.TemporaryDirectory(prefix="rtgauge-own-loops-") as name, load(arguments.busy):
+    with tempfile.TemporaryDirectory(prefix="rtgauge-own-loops-") as name:
         folder = Path(name)
         try:
             have = build(folder, {loop.language for loop in loops})
@@ -535,7 +537,7 @@ def main() -> int:
                     rows.append(Row(loop.name, error=f"{loop.language} is not there"))
                     continue
                 try:
-                    row = compare(loop, arguments.rtgauge, folder, arguments.duration)
+                    row = compare(loop, arguments.rtgauge, folder, arguments.duration, busy=arguments.busy)
                 except CannotMeasureError as error:
                     row = Row(loop.name, error=str(error))
                 rows.append(row)

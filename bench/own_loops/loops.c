@@ -570,6 +570,42 @@ static void loop_data(void)
 	}
 }
 
+static sem_t turns[2];
+static int64_t turn_due_ns;
+
+/* Runs a few cycles, and gives way to the other thread. */
+static void *take_turns(void *which)
+{
+	intptr_t own = (intptr_t)which;
+	unsigned int random = 1;
+
+	prctl(PR_SET_NAME, own ? "second" : "first");
+	be_real_time();
+	for (;;) {
+		sem_wait(&turns[own]);
+		random = random * 1103515245 + 12345;
+		for (unsigned int i = 0; i <= (random >> 16) % 3; i++) {
+			sleep_until(turn_due_ns);
+			begins(turn_due_ns, RUN);
+			work();
+			ends();
+			turn_due_ns += options.period_ns;
+		}
+		sem_post(&turns[1 - own]);
+	}
+	return which;
+}
+
+/* Two threads share one cycle, as those of a pool do. */
+static void loop_turns(void)
+{
+	turn_due_ns = now() + options.period_ns;
+	sem_init(&turns[0], 0, 1);
+	sem_init(&turns[1], 0, 0);
+	start_helper(take_turns, (void *)1);
+	take_turns(NULL);
+}
+
 static int64_t churn_due_ns;
 
 static void *live_for_one_cycle(void *unused)
@@ -670,6 +706,7 @@ static const struct {
 	{"stopped", loop_stopped},
 	{"io-uring", loop_io_uring},
 	{"data", loop_data},
+	{"turns", loop_turns},
 	{"churn", loop_churn},
 	{"hang", loop_hang},
 	{"ends", loop_ends},

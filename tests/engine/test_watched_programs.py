@@ -159,7 +159,7 @@ def test_what_ended_the_program_is_told(engine: Path, tmp_path: Path, how: signa
                 engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--duration-ns=0"
             ) as live,
         ):
-            live.read_until("started")
+            live.read_until("window")
             process.send_signal(how if how is signal.SIGSEGV else signal.SIGUSR1)
             stream = live.finish()
     (values,) = (line["values"] for line in results(stream, "watched"))
@@ -234,6 +234,16 @@ def test_threads_that_live_for_one_cycle_are_marked(engine: Path, tmp_path: Path
     with loop(loops, "churn", tmp_path) as process:
         _, stream = watched(engine, tmp_path, process)
     assert "threads-unwatched" in {mark["name"] for mark in stream.all("mark")}
+
+
+def test_threads_that_take_turns_in_one_cycle_are_unclear(engine: Path, tmp_path: Path, loops: Path) -> None:
+    with loop(loops, "turns", tmp_path) as process:
+        _, stream = watched(engine, tmp_path, process)
+    unclear = {line["labels"]["task"]: line["values"]["unclear"] for line in results(stream, "thread")}
+    assert unclear == {"first": True, "second": True}
+    assert "takes turns" in next(
+        mark["detail"] for mark in stream.all("mark") if mark["name"] == "cycle-unclear"
+    )
 
 
 def test_the_stops_of_a_thread_that_never_sleeps_are_measured_and_named(

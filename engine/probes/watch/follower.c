@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "probes/watch/follower.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 #include "base/stream.h"
 
 #define UNKNOWN_PART 100
-#define OWN_PART 100 /* of the latencies: what the engine may cause without a doubt */
-#define ORDINARY 100 /* the kernel's first priority that is not real-time (MAX_RT_PRIO) */
+#define TURNS_PART 10 /* threads that take turns leave out more than one in so many points */
+#define OWN_PART 100  /* of the latencies: what the engine may cause without a doubt */
+#define ORDINARY 100  /* the kernel's first priority that is not real-time (MAX_RT_PRIO) */
 
 static const char *const metrics[METRICS] = {"latency", "response",  "execution", "period",
 					     "overrun", "uncertain", "gap"};
@@ -373,6 +375,39 @@ void follower_end(struct follower *f, int64_t now_ns)
 	cycles_free(&f->cycles);
 }
 
+static bool on_same_grid(const struct follower *a, const struct follower *b)
+{
+	double period_ns = a->cycles.model.grid.period_ns, apart_ns;
+
+	if (a->cycles.model.kind != CYCLE_PERIODIC || b->cycles.model.kind != CYCLE_PERIODIC ||
+	    fabs(period_ns - b->cycles.model.grid.period_ns) > period_ns / 100)
+		return false;
+	apart_ns = fabs(fmod(a->cycles.point_ns - b->cycles.point_ns, period_ns));
+	return fmin(apart_ns, period_ns - apart_ns) <= cycle_tolerance_ns(&a->cycles.model);
+}
+
+/* Threads that take turns share the points of one grid: each leaves out many, and together they have hardly
+ * more than all. */
+void followers_find_turns(struct follower *const *followers, int count)
+{
+	for (int i = 0; i < count; i++) {
+		int64_t releases = followers[i]->activations + followers[i]->overruns, together = 0;
+		bool each_leaves_out = true;
+		int others = 0;
+
+		for (int k = 0; k < count; k++) {
+			const struct follower *f = followers[k];
+
+			if (!f->activations || !on_same_grid(followers[i], f))
+				continue;
+			together += f->activations;
+			others += k != i;
+			each_leaves_out &= f->overruns * TURNS_PART > releases;
+		}
+		followers[i]->takes_turns = others && each_leaves_out && together * 2 <= releases * 3;
+	}
+}
+
 static void write_others(const struct follower *f, const char *name, const struct other *others, int places,
 			 const char *key, struct json *j)
 {
@@ -412,7 +447,12 @@ static void mark_unclear(const struct follower *f, struct json *j)
 	char room[CALL_NAME_MAX], list[400] = "";
 	size_t len = 0;
 
-	if (!f->cycles.chosen || !choice->unclear)
+	if (f->takes_turns)
+		stream_mark(
+			j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
+			"%s takes turns with other threads in one cycle: no event shows how a cycle moves between them",
+			f->label);
+	if (!f->cycles.chosen || !choice->unclear || f->takes_turns)
 		return;
 	if (f->cycles.model.hidden) {
 		stream_mark(
@@ -549,7 +589,7 @@ static void write_thread(const struct follower *f, struct json *j)
 		json_int(j, "observed_ns", f->observed_ns);
 		json_int(j, "unknown_stops", f->stops.unknown);
 	}
-	json_bool(j, "unclear", f->cycles.choice.unclear);
+	json_bool(j, "unclear", f->cycles.choice.unclear || f->takes_turns);
 	json_int(j, "changes", f->cycles.changes);
 	json_int(j, "activations", f->activations);
 	json_int(j, "overruns", f->overruns);

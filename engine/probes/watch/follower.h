@@ -66,6 +66,7 @@ struct follower {
 	int64_t ended_ns;		 /* it has ended; 0: it lives */
 	int64_t blind_until_ns;		 /* events before this are incomplete */
 	bool poller, stuck, no_memory;
+	bool takes_turns;    /* its cycles move between threads */
 	struct stops stops;  /* of a poller */
 	int64_t observed_ns; /* for how long its stops were followed */
 	struct series series[METRICS];
@@ -96,6 +97,9 @@ void follower_settle(struct follower *f, int64_t now_ns);
 
 /* Ends: counts what is unfinished. */
 void follower_end(struct follower *f, int64_t now_ns);
+
+/* Ends: finds out which of these threads take turns in one cycle, as those of a pool. */
+void followers_find_turns(struct follower *const *followers, int count);
 
 /* Writes the results of the thread, and its marks. */
 void follower_conclude(const struct follower *f, struct json *j);

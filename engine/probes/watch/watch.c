@@ -566,6 +566,7 @@ static void end_followers(struct state *state, int64_t now_ns)
 
 	for (int i = 0; i < state->count; i++)
 		follower_end(state->followers[i], end_ns);
+	followers_find_turns(state->followers, state->count);
 }
 
 static bool drain(struct harness *h, struct json *j)

@@ -274,10 +274,10 @@ class MarkKind(Enum):
     )
     CYCLE_UNCLEAR = Entry(
         (DOUBTFUL,),
-        "Several waits of a thread could begin its cycle, or its wait is rounded to milliseconds, so its "
-        "releases are not certain. The detail lists the waits.",
-        "say which wait begins the cycle (--cycle CALL or --cycle CALL:FD), or let the loop wait in a call "
-        "with exact times, such as clock_nanosleep",
+        "Several waits of a thread could begin its cycle, its wait is rounded to milliseconds, or its cycles "
+        "move between threads, so its releases are not certain. The detail says which.",
+        "say which wait begins the cycle (--cycle CALL or --cycle CALL:FD), let the loop wait in a call "
+        "with exact times, such as clock_nanosleep, or keep it on one thread (Go: runtime.LockOSThread)",
     )
     WALL_CLOCK_SET = Entry(
         (DOUBTFUL,),
