@@ -126,9 +126,7 @@ def main() -> None:
             for (period_us, calls), costs in zip(LOOPS, found, strict=True):
                 turn(program, arguments.rtgauge, period_us, calls, arguments.seconds, costs, bool(number % 2))
                 print(period_us, calls, costs, file=sys.stderr)
-    print(
-        "| loop | latency: not watched | watched | ratio | work: not watched | watched | ratio | releases accounted for |"
-    )
+    print("| loop | latency: not watched | watched | ratio | work: not watched | watched | ratio | counted |")
     print("|---|---|---|---|---|---|---|---|")
     for (period_us, calls), costs in zip(LOOPS, found, strict=True):
         print(
