@@ -348,15 +348,11 @@ void follower_begin_stops(struct follower *f, int64_t now_ns)
 	stops_begin(&f->stops, now_ns);
 }
 
-void follower_learn(struct follower *f)
-{
-	cycles_learn(&f->cycles, &f->waits, false);
-}
-
-void follower_settle(struct follower *f, int64_t now_ns)
+void follower_learn(struct follower *f, int64_t now_ns)
 {
 	struct stop stop;
 
+	cycles_learn(&f->cycles, &f->waits, false);
 	if (stops_settle(&f->stops, now_ns, false, &stop))
 		take_stop(f, &stop);
 }

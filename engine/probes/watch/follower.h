@@ -83,17 +83,14 @@ void follower_take(struct follower *f, const struct sched_event *event, const st
 /* Events were lost in this time. */
 void follower_lost(struct follower *f, int64_t from_ns, int64_t until_ns);
 
-/* Chooses the wait that begins the cycle, if that is possible by now. */
-void follower_learn(struct follower *f);
+/* All events up to now were taken: chooses the wait that begins the cycle, if that is possible. */
+void follower_learn(struct follower *f, int64_t now_ns);
 
 /* Returns whether the thread never sleeps, as far as is known by now. */
 bool follower_polls(const struct follower *f, int64_t now_ns);
 
 /* Follows the stops of a poller from now on. */
 void follower_begin_stops(struct follower *f, int64_t now_ns);
-
-/* All events up to now were taken. */
-void follower_settle(struct follower *f, int64_t now_ns);
 
 /* Ends: counts what is unfinished. */
 void follower_end(struct follower *f, int64_t now_ns);

@@ -543,10 +543,8 @@ static void learn(struct harness *h, int64_t now_ns)
 	if (!state->fitted)
 		sched_events_fit_buffers(&state->events, now_ns - state->start_ns);
 	state->fitted = true;
-	for (int i = 0; i < state->count; i++) {
-		follower_learn(state->followers[i]);
-		follower_settle(state->followers[i], now_ns);
-	}
+	for (int i = 0; i < state->count; i++)
+		follower_learn(state->followers[i], now_ns);
 }
 
 static void take_clock(struct state *state)
