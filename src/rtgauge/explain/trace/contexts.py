@@ -55,7 +55,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Fault:
-    """A page fault. `copies`: the thread wrote to a page that the kernel copies then. `mapped_ns`: when the
+    """A page fault. `copies`: the thread wrote to a page that the kernel copies then. `reads`: the thread did
+    not write. `mapped_ns`: when the
     kernel counted the new page, or had flushed its old address, which is shortly before the fault's end; None
     before that, or if the trace lacks it. `listed_ns`: the last event after that, in which the kernel put
     pages on its lists, as it does for many faults at once. `waits`: the kernel waits for other CPUs at the
@@ -64,6 +65,7 @@ class Fault:
 
     since_ns: int
     copies: bool
+    reads: bool = False
     mapped_ns: int | None = None
     listed_ns: int | None = None
     waits: bool = False
@@ -319,7 +321,7 @@ def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dic
         state.fault = _mapped(state.fault, event)
     elif not event.name.startswith(LOCK_EVENTS):
         is_fault = event.name.startswith("page_fault")
-        state.fault = Fault(event.time_ns, _copies(event.number("error_code"))) if is_fault else None
+        state.fault = _fault(event) if is_fault else None
     edge = _frame(event, symbols)
     match event.name:
         case "sched_switch":
@@ -383,9 +385,10 @@ engine has these events.
 """
 
 
-def _copies(error_code: int) -> bool:
-    """Return whether a page fault is a write to a present page, which the kernel copies, as after fork."""
-    return error_code & PRESENT != 0 and error_code & WRITE != 0
+def _fault(event: Event) -> Fault:
+    """Return the page fault that begins. A write to a present page is copied, as after fork."""
+    code = event.number("error_code")
+    return Fault(event.time_ns, copies=code & PRESENT != 0 and code & WRITE != 0, reads=code & WRITE == 0)
 
 
 def _caller(event: Event, symbols: Symbols) -> str:
