@@ -54,7 +54,7 @@ def measure(folder: Path, guest: str, programs: int) -> None:
 
 def conclusion(records: list[tuple[str, Path]]) -> str:
     """What the comparison of these records says first."""
-    labels = [word for name, record in records for word in ("--label", f"{name}={record}")]
+    labels = [word for name, record in records for word in ("--side", f"{name}={record}")]
     done = subprocess.run([RTGAUGE, "compare", "--json", *labels], capture_output=True, text=True, check=True)
     return str(json.loads(done.stdout)["conclusion"])
 

@@ -179,7 +179,7 @@ def main() -> None:
         arguments.record if arguments.record is not None else measure(arguments.out, arguments.seconds)[0]
     )
     page = arguments.out / "page.html"
-    timed("page", "report", record, "-o", page)
+    timed("page", "show", record, "--page", page)
     print(f"size of the page           {page.stat().st_size / 1e6:.2f} MB" if page.exists() else "no page")
     timed("comparison", "compare", record, copy_under(record, "cpu"))
 

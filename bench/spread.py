@@ -3,7 +3,7 @@
 
 Such a record comes from a system against itself, with a boot before each run if boots are of interest:
 
-    rtgauge run --alternate lab:debian lab:debian --pairs 15 --boot-between --load idle
+    rtgauge run --alternate lab:debian lab:debian --pairs 15 --boot each-run --load idle
 
 A row for each series and quantile: its spread between runs (standard deviation of the logarithms), within a
 run (of its halves), the correlation of a run with the next, and runs that are slower than the median by half.

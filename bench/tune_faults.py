@@ -238,7 +238,7 @@ def tuned(require: str, *words: str, cpu: int = CPU) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as out:
         done = subprocess.run(
             [
-                *RTGAUGE, "tune", "--cpus", str(cpu), "--budget", "5min", "--load", "idle",
+                *RTGAUGE, "tune", "--cpu", str(cpu), "--budget", "5min", "--load", "idle",
                 "--confirm-load", "cpu", "--wait", "30min", "--json", "--require", require, "--out", out,
                 *words,
             ],
@@ -346,7 +346,7 @@ def a_kill(number: int) -> dict[str, Any]:
         before = state()
         process = subprocess.Popen(
             [
-                *RTGAUGE, "tune", "--cpus", str(CPU), "--budget", "5min", "--load", "idle", "--confirm-load",
+                *RTGAUGE, "tune", "--cpu", str(CPU), "--budget", "5min", "--load", "idle", "--confirm-load",
                 "cpu", "--wait", "10min", "--require", "latency<=1us", "--duration", "200ms", "--out", out,
             ],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -31,7 +31,7 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
         ),
         [Comparison, ComparisonList, Microbenchmarks, OperationsAndComparisons],
     ),
-    "explain.schema.json": ("what rtgauge explain --json prints", [ExplainDocument]),
+    "explain.schema.json": ("what rtgauge show --why --json prints", [ExplainDocument]),
     "selftest.schema.json": ("what rtgauge selftest --json prints", [SelfTestDocument]),
     "sched.schema.json": (
         "what rtgauge sched --json prints: SetResult of a file, RatioResult with --random",
@@ -39,7 +39,7 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     ),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
     "bisect.schema.json": ("what rtgauge bisect --json prints", [BisectDocument]),
-    "history.schema.json": ("what rtgauge history --json prints", [StoreHistory]),
+    "history.schema.json": ("what rtgauge store history --json prints", [StoreHistory]),
     "store.schema.json": (
         "what rtgauge store add, list, show, rm and rebuild print with --json",
         [StoreAdded, StoreListed, StoreShown, StoreRemoved, StoreRebuilt],

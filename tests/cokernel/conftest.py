@@ -73,5 +73,7 @@ def rtai() -> str:
 def rtai_cpus(rtai: str) -> list[int]:
     """The CPUs of that guest."""
     return parse_cpu_list(
-        json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)["cpu"]["online"]
+        json.loads(good(rtgauge("audit", "--facts", "--target", rtai, "--json", timeout=600)).stdout)["cpu"][
+            "online"
+        ]
     )

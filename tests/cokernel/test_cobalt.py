@@ -335,7 +335,7 @@ def test_what_cobalt_lacks_is_refused_before_anything_runs(
 
 
 def test_the_facts_name_cobalt(xenomai: str):
-    extension = json.loads(good(rtgauge("system", "--target", xenomai, "--json")).stdout)["kernel"][
+    extension = json.loads(good(rtgauge("audit", "--facts", "--target", xenomai, "--json")).stdout)["kernel"][
         "extension"
     ]
     assert extension["name"] == "Xenomai Cobalt"

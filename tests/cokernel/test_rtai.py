@@ -163,9 +163,9 @@ def test_modules_of_before_stay_and_the_facts_name_rtai(rtai: str):
         step = probe(rtai, "switch", *SHORT)
         assert step["deployment"] is None or step["deployment"]["settings"] == []
         assert loaded(rtai) == {"rtai_hal", "rtai_sched"}
-        extension = json.loads(good(rtgauge("system", "--target", rtai, "--json", timeout=600)).stdout)[
-            "kernel"
-        ]["extension"]
+        extension = json.loads(
+            good(rtgauge("audit", "--facts", "--target", rtai, "--json", timeout=600)).stdout
+        )["kernel"]["extension"]
         assert extension["name"] == "RTAI"
         assert isinstance(extension["calibration"]["user_latency_ns"], int)
         assert {"rtai_hal", "rtai_sched"} <= set(extension["modules"])

@@ -121,7 +121,9 @@ def test_brown2010_carries_the_tables_and_figures_of_the_paper(brown: Path, tmp_
     ):
         assert words in page
     good(
-        invoke("report", brown, "-o", tmp_path / "p.html", "--marker", "CAN frame=130us", "--fraction", "25%")
+        invoke(
+            "show", brown, "--page", tmp_path / "p.html", "--marker", "CAN frame=130us", "--fraction", "25%"
+        )
     )
     marked = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert "CAN frame: 130 us" in marked
@@ -130,12 +132,12 @@ def test_brown2010_carries_the_tables_and_figures_of_the_paper(brown: Path, tmp_
 
 def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path):
     text = good(
-        invoke("frequency", brown, "-o", tmp_path / "f.html", "--figures", tmp_path / "figures")
+        invoke("show", "--frequency", brown, "--page", tmp_path / "f.html", "--figures", tmp_path / "figures")
     ).stdout
     assert "Response: highest frequency for which response stays within half a period" in " ".join(
         text.split()
     )
-    document = json.loads(good(invoke("frequency", brown, "--json")).stdout)
+    document = json.loads(good(invoke("show", "--frequency", brown, "--json")).stdout)
     assert [table["metric"] for table in document["tables"]] == ["response", "jitter", "latency"]
     for table in document["tables"]:
         for line in table["lines"]:
@@ -152,7 +154,9 @@ def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path
 
 
 def test_compare_goes_quantity_by_quantity(brown: Path, tmp_path: Path):
-    done = good(invoke("compare", brown, "-o", tmp_path / "c.html", "--marker", "bus=20us", "--no-intervals"))
+    done = good(
+        invoke("compare", brown, "--page", tmp_path / "c.html", "--marker", "bus=20us", "--no-intervals")
+    )
     assert "Response" in done.stdout
     assert "Periodic: jitter" in done.stdout
     assert "bus: 20.0 us" in (tmp_path / "c.html").read_text(encoding="utf-8")
@@ -172,14 +176,14 @@ def test_advice_on_responses_and_on_jitter(brown: Path):
 
 @pytest.mark.parametrize("wrong", [["--marker", "x"], ["--fraction", "2"], ["--confidence", "1"]])
 def test_wrong_options_of_frequency(brown: Path, wrong: list[str]):
-    assert wrong[0] in error_line(invoke("frequency", brown, *wrong), 2)
+    assert wrong[0] in error_line(invoke("show", "--frequency", brown, *wrong), 2)
 
 
 def test_the_search_for_the_sustained_frequency(tmp_path: Path):
     words = ("--repeats", "1", "--set", "cycles=20", "--set", "warm-up=1ms", "--out", tmp_path)
     good(invoke("run", "sustained", *words))
     folder = next(tmp_path.iterdir())
-    (curve,) = json.loads(good(invoke("frequency", folder, "--json")).stdout)["sustained"]
+    (curve,) = json.loads(good(invoke("show", "--frequency", folder, "--json")).stdout)["sustained"]
     assert len(curve["points"]) >= 9
     assert max(point["period_ns"] for point in curve["points"]) == 10_000_000
     (found,) = curve["found"]

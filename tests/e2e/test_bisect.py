@@ -85,13 +85,13 @@ def test_the_commit_is_found_after_a_stop_in_the_middle(tmp_path: Path, clone: P
         assert "a git bisect is under way" in error_line(
             invoke(*words(tmp_path / "other", clone), wait_for_lock=False), 2
         )
-        done = good(rtgauge("bisect", "--resume", tmp_path / "search", "--wait", "10min", "--json"))
+        done = good(rtgauge("resume", tmp_path / "search", "--wait", "10min", "--json"))
     document = json.loads(done.stdout)
     assert [commit["subject"] for commit in document["first_bad"]] == ["change 6"]
     assert document["runs"] >= before + 10
     head = subprocess.run(["git", "status", "-sb"], cwd=clone, capture_output=True, text=True, check=True)
     assert head.stdout == "## main\n"
-    assert "change 6" in good(invoke("bisect", "--resume", tmp_path / "search")).stdout
+    assert "change 6" in good(invoke("resume", tmp_path / "search")).stdout
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,6 @@ def test_wrong_input(tmp_path: Path, clone: Path, changed: dict[str, str], messa
 
 
 def test_no_search_to_resume(tmp_path: Path) -> None:
-    assert "there is no search in" in error_line(invoke("bisect", "--resume", tmp_path), 2)
+    assert "there is no search in" in error_line(invoke("resume", tmp_path), 2)
     (tmp_path / "bisect.json").write_text("{}")
-    assert "is damaged" in error_line(invoke("bisect", "--resume", tmp_path), 2)
+    assert "is damaged" in error_line(invoke("resume", tmp_path), 2)

@@ -192,7 +192,7 @@ def test_what_is_held_stays_until_it_is_taken_back(tmp_path: Path, unchanged: di
     held = state()
     assert "already applied" in error_line(rtgauge("deploy", "apply", "M"), 3)
     assert "MI is applied" in good(rtgauge("deploy", "show")).stdout
-    assert document(good(rtgauge("system", "--json")).stdout)["deployment"]["held"] == "MI"
+    assert document(good(rtgauge("audit", "--facts", "--json")).stdout)["deployment"]["held"] == "MI"
     assert "undo it first" in error_line(
         rtgauge("run", *QUICK, "--deployment", "M", "--out", tmp_path / "a"), 3
     )
@@ -370,9 +370,9 @@ def test_a_study_that_was_stopped_is_gone_on_with(tmp_path: Path, unchanged: dic
         return
     assert process.returncode == 130
     (first,) = (tmp_path / "out").iterdir()
-    assert f"rtgauge run --resume {first}" in log.read_text()
+    assert f"rtgauge resume {first}" in log.read_text()
     assert state() == unchanged
-    done = good(rtgauge("run", "delgado2020", "--resume", "--json", "--out", tmp_path / "out"))
+    done = good(rtgauge("resume", "delgado2020", "--json", "--out", tmp_path / "out"))
     found = document(done.stdout)
     assert [one["run"]["state"] for one in found["runs"]] == ["complete"]
     assert found["choice"]["deployment"] in {"M", "Single"}
@@ -381,4 +381,4 @@ def test_a_study_that_was_stopped_is_gone_on_with(tmp_path: Path, unchanged: dic
     assert (loaded["key"]["load"], loaded["key"]["deployment"]) == ("cpu", found["choice"]["deployment"])
     assert loaded["key"]["parameters"]["duration_ns"] == 1_500_000_000
     assert state() == unchanged
-    only_error(rtgauge("run", "--resume", first.with_name(first.name.removesuffix(".partial"))).stderr)
+    only_error(rtgauge("resume", first.with_name(first.name.removesuffix(".partial"))).stderr)

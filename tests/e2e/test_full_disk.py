@@ -56,12 +56,12 @@ def test_raw_samples_do_not_fit(small_disk: Path, tmp_path: Path) -> None:
     assert "full" in line
     (record,) = small_disk.iterdir()
     assert record.name.endswith(".partial")
-    assert f"rtgauge run --resume {record}" in line
+    assert f"rtgauge resume {record}" in line
     assert document((record / "run.json").read_text())["steps"] == ["01-wakeup-idle"]
     assert [entry.name for entry in (record / "steps").iterdir()] == ["01-wakeup-idle"]
     before = hashes(record / "steps" / "01-wakeup-idle")
     grow(small_disk)
-    good(rtgauge("run", "--resume", record))
+    good(rtgauge("resume", record))
     (whole,) = small_disk.iterdir()
     assert hashes(whole / "steps" / "01-wakeup-idle") == before
     assert document((whole / "run.json").read_text())["steps"] == ["01-wakeup-idle", "02-wakeup-idle"]
@@ -75,10 +75,10 @@ def test_a_step_does_not_fit(small_disk: Path) -> None:
     )
     assert "disk is full" in line
     (record,) = small_disk.glob("*.partial")
-    assert f"rtgauge run --resume {record}" in line
+    assert f"rtgauge resume {record}" in line
     before = hashes(record / "steps")
     grow(small_disk)
-    found = document(good(rtgauge("run", "--resume", record, "--json")).stdout)
+    found = document(good(rtgauge("resume", record, "--json")).stdout)
     assert len(found["steps"]) == 4
     assert before.items() <= hashes(Path(found["record"]) / "steps").items()
 
@@ -147,10 +147,10 @@ def test_the_samples_fit_but_not_as_text(small_disk: Path) -> None:
 CYCLICTEST = Path(__file__).parent.parent / "data" / "cyclictest" / "histofall.txt"
 TO_WRITE = {
     "import": ("import", CYCLICTEST, "--out", "."),
-    "report": ("report", "RECORD", "-o", "page.html", "--figures", "figures"),
+    "report": ("show", "RECORD", "--page", "page.html", "--figures", "figures"),
     "windows": ("export", "RECORD", "--format", "parquet", "--windows", "-o", "windows.parquet"),
     "json": ("export", "RECORD", "--format", "json", "-o", "record.json"),
-    "compare": ("compare", "RECORD", "--no-intervals", "--no-tails", "-o", "compare.html"),
+    "compare": ("compare", "RECORD", "--no-intervals", "--no-tails", "--page", "compare.html"),
 }
 
 

@@ -33,10 +33,10 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path
     assert process.returncode == 130, log.read_text()
     (record,) = out.iterdir()
     assert output.startswith("UNFINISHED")
-    assert f"rtgauge gate --resume {record}" in output
+    assert f"rtgauge resume {record}" in output
     assert "Traceback" not in log.read_text()
 
-    resumed = rtgauge("gate", "--resume", record, "--wait", "10min", "--json")
+    resumed = rtgauge("resume", record, "--wait", "10min", "--json")
     result = document(resumed.stdout)
     assert resumed.returncode == result["status"]
     assert result["outcome"] in {"no worse", "worse", "cannot tell yet", "could not measure"}
@@ -46,7 +46,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path
     assert {name: (whole / "steps" / name / "step.json").read_bytes() for name in kept} == kept
     assert (whole / "gate.html").is_file()
 
-    shown = rtgauge("gate", "--resume", whole, "--json")
+    shown = rtgauge("resume", whole, "--json")
     assert document(shown.stdout) == result
     assert list(out.iterdir()) == [whole]
 
@@ -80,7 +80,6 @@ def test_another_kernel_than_wanted_decides_nothing_after_one_pair(tmp_path: Pat
         ((*SIDES, "--rare", "1%"), "give at least 2.3%"),
         ((*SIDES, "--rare", "10%", "--max-pairs", "12"), "takes 44 pairs, but --max-pairs allows 12"),
         ((*SIDES, "--known", "no-such-file.toml"), "no-such-file.toml"),
-        (("--resume", "no-such-record"), "no-such-record"),
     ],
 )
 def test_wrong_input_is_refused_in_one_line_and_measures_nothing(

@@ -72,7 +72,7 @@ def test_once_keeps_the_step_and_says_how_to_go_on(
     assert (record / "report.html").is_file()
     said = log.read_text()
     assert "stopping cleanly" in said
-    assert f"rtgauge run --resume {record}" in said
+    assert f"rtgauge resume {record}" in said
     assert f"{name} was cut off after " in said
     assert "Traceback" not in said
     assert "1 of 2 planned steps" in output
@@ -90,7 +90,7 @@ def test_twice_ends_at_once(tmp_path: Path, log: Path, running: subprocess.Popen
     assert running.returncode == 130
     record = the_record(tmp_path)
     assert record.name.endswith(".partial")
-    assert f"rtgauge run --resume {record}" in only_error(log.read_text())
+    assert f"rtgauge resume {record}" in only_error(log.read_text())
     assert document((record / "run.json").read_text())["steps"] == []
     assert list((record / "steps").iterdir()) == []
     wait_until(lambda: alive(below) == [], "everything to end")
@@ -150,7 +150,7 @@ def test_the_guard_of_the_run_killed(tmp_path: Path, log: Path) -> None:
     line = only_error(log.read_text())
     assert "guard" in line
     record = the_record(tmp_path)
-    assert f"rtgauge run --resume {record}" in line
+    assert f"rtgauge resume {record}" in line
     assert 1 <= len(document((record / "run.json").read_text())["steps"]) < 20
 
 
@@ -223,7 +223,7 @@ def test_held_for_longer_than_the_lease(tmp_path: Path, log: Path) -> None:
         end(process)
     assert process.returncode == 3
     record = the_record(tmp_path)
-    assert f"rtgauge run --resume {record}" in only_error(log.read_text())
+    assert f"rtgauge resume {record}" in only_error(log.read_text())
     (name,) = document((record / "run.json").read_text())["steps"]
     step = document((record / "steps" / name / "step.json").read_text())
     assert [mark["severity"] for mark in step["marks"] if mark["name"] == "lease-lost"] == ["invalid"]

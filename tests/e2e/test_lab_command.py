@@ -110,7 +110,9 @@ def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -
     assert "did you mean 'debian-rt'" in error_line(invoke("lab", "boot", "debian-tr", env=lab), 2)
     assert "is not running" in error_line(invoke("lab", "shell", "debian", env=lab), 2)
     assert "is not built" in error_line(invoke("probe", "wakeup", "--target", "lab:debian-rt", env=lab), 2)
-    assert "not a guest" in error_line(invoke("system", "--target", "lab:-oProxyCommand=x", env=lab), 2)
+    assert "not a guest" in error_line(
+        invoke("audit", "--facts", "--target", "lab:-oProxyCommand=x", env=lab), 2
+    )
     for words in (("debian",), ("Upper",), ("a" * 33,), ("../x",)):
         assert "name" in error_line(invoke("lab", "add", *words, "--kernel", sys.executable, env=lab), 2)
     assert "no kernel" in error_line(
@@ -234,7 +236,7 @@ def test_qemu_is_missing_or_cannot_as_a_run_boots_its_guest(
 
 def test_deployments_by_boot_are_for_guests(lab: dict[str, str | None]) -> None:
     assert "guests of the lab" in error_line(
-        invoke("run", "--deployments-by", "boot", "--deployment", "M", env=lab), 2
+        invoke("run", "--boot", "each-deployment", "--deployment", "M", env=lab), 2
     )
     assert "give settings or boot" in error_line(
         invoke("run", "--target", "lab:debian", "--deployments-by", "magic", env=lab), 2

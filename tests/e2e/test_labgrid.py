@@ -95,9 +95,9 @@ def test_a_board_is_switched_on_measured_and_released(farm: Farm, tmp_path: Path
 
 
 def test_a_board_is_chosen_by_its_tags(farm: Farm) -> None:
-    assert "board" in good(farm.rtgauge("system", "--target", "labgrid:soc=x86")).stdout
+    assert "board" in good(farm.rtgauge("audit", "--facts", "--target", "labgrid:soc=x86")).stdout
     assert "Reservation" not in farm.labgrid.client("reservations")
-    refused = farm.rtgauge("system", "--target", "labgrid:soc=arm64")
+    refused = farm.rtgauge("audit", "--facts", "--target", "labgrid:soc=arm64")
     assert "no labgrid place with the tags soc=arm64 is free" in error_line(refused, 3)
 
 
@@ -105,7 +105,7 @@ def test_a_place_of_others_stays_theirs(farm: Farm) -> None:
     farm.labgrid.client("-p", "bench", "acquire")
     try:
         for name, says in (("bench", "is held"), ("soc=x86", "is free")):
-            refused = farm.rtgauge("system", "--target", f"labgrid:{name}")
+            refused = farm.rtgauge("audit", "--facts", "--target", f"labgrid:{name}")
             assert says in error_line(refused, 3)
             assert farm.labgrid.holders() == ["somebody"]
     finally:
@@ -131,7 +131,7 @@ def test_a_killed_command_leaves_no_place_taken(farm: Farm, *, guard_too: bool) 
         running.wait()
         if guard_too:
             assert len(farm.labgrid.holders()) == 1
-            good(farm.rtgauge("system", "--target", "labgrid:bench"))
+            good(farm.rtgauge("audit", "--facts", "--target", "labgrid:bench"))
     finally:
         end(running)
 
@@ -158,13 +158,13 @@ def test_two_runs_never_wait_for_each_other(farm: Farm) -> None:
     [("nowhere", 3, "nowhere"), ("a b", 2, "not a place of labgrid"), ("-x", 2, "not a place of labgrid")],
 )
 def test_wrong_names_are_refused(farm: Farm, name: str, status: int, says: str) -> None:
-    refused = farm.rtgauge("system", "--target", f"labgrid:{name}")
+    refused = farm.rtgauge("audit", "--facts", "--target", f"labgrid:{name}")
     assert says in error_line(refused, status)
 
 
 def test_a_coordinator_that_is_away_is_named(farm: Farm, tmp_path: Path) -> None:
     changed = {"LG_COORDINATOR": f"127.0.0.1:{free_port()}", "XDG_STATE_HOME": str(tmp_path)}
-    refused = rtgauge("system", "--target", "labgrid:bench", env=farm.environment | changed)
+    refused = rtgauge("audit", "--facts", "--target", "labgrid:bench", env=farm.environment | changed)
     assert "LG_COORDINATOR" in error_line(refused, 3)
 
 
@@ -206,7 +206,7 @@ def test_a_board_behind_its_exporter_is_reached_through_it(tmp_path: Path) -> No
                 "XDG_STATE_HOME": str(tmp_path / "state"),
                 "PATH": f"{known}:{BIN}:{os.environ['PATH']}",
             }
-            done = good(rtgauge("system", "--target", "labgrid:bench", env=env))
+            done = good(rtgauge("audit", "--facts", "--target", "labgrid:bench", env=env))
             wait_until(lambda: labgrid.holders() == [], "the place to be free")
         assert "board" in done.stdout
         assert "Accepted publickey" in (tmp_path / "gate" / "sshd.log").read_text()

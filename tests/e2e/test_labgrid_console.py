@@ -110,9 +110,11 @@ def test_a_board_is_measured_over_its_console(bench: Bench, tmp_path: Path, plac
 
 
 def test_root_logs_in_with_a_password_and_out_again(bench: Bench) -> None:
-    refused = bench.rtgauge("system", "--target", "labgrid:login")
+    refused = bench.rtgauge("audit", "--facts", "--target", "labgrid:login")
     assert "RTGAUGE_CONSOLE_PASSWORD" in error_line(refused, 3)
-    shown = good(bench.rtgauge("system", "--target", "labgrid:login", RTGAUGE_CONSOLE_PASSWORD=PASSWORD))
+    shown = good(
+        bench.rtgauge("audit", "--facts", "--target", "labgrid:login", RTGAUGE_CONSOLE_PASSWORD=PASSWORD)
+    )
     assert "board" in shown.stdout
     wait_until(lambda: bench.login.said.endswith(b"board login: "), "the prompt")
 
@@ -140,4 +142,4 @@ def test_a_killed_command_leaves_the_console_usable(bench: Bench, *, everything:
     if not everything:
         # The guard frees the place; if it was killed too, the next command does.
         wait_until(bench.is_free, "the place to be free")
-    good(bench.rtgauge("system", "--target", "labgrid:raw"))
+    good(bench.rtgauge("audit", "--facts", "--target", "labgrid:raw"))

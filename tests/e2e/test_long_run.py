@@ -85,7 +85,7 @@ def test_memory_and_disk_have_bounds_and_readers_get_blocks(
     assert len(blocks) <= 8_192
     assert blocks["count"].sum() == WINDOWS * 1_000
     page, table = tmp_path / "page.html", tmp_path / "windows.parquet"
-    good(invoke("report", record, "-o", page))
+    good(invoke("show", record, "--page", page))
     assert page.stat().st_size < 3_000_000
     good(invoke("export", record, "--format", "parquet", "--windows", "-o", table))
     assert pl.scan_parquet(table).select(pl.len()).collect().item() == WINDOWS
@@ -107,7 +107,7 @@ def test_one_that_was_interrupted_resumes(
         end(process)
     (partial,) = out.iterdir()
     assert partial.name.endswith(".partial")
-    done = good(invoke("run", "--resume", partial, "--json", env=env))
+    done = good(invoke("resume", partial, "--json", env=env))
     (record,) = out.iterdir()
     (step,) = json.loads(done.stdout)["steps"]
     assert step["total"]["count"] == WINDOWS * 1_000

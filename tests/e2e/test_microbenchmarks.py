@@ -153,7 +153,7 @@ def test_compare_makes_the_papers_table_of_any_records(records: list[Path]) -> N
 
 def test_compare_draws_each_operation(records: list[Path], tmp_path: Path) -> None:
     page, figures = tmp_path / "c.html", tmp_path / "figures"
-    good(invoke("compare", *records, "-o", page, "--figures", figures))
+    good(invoke("compare", *records, "--page", page, "--figures", figures))
     text = page.read_text()
     for words in (
         "Worst case (ns)",

@@ -100,7 +100,7 @@ def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> Non
         f"its console output is in {lab.record}/targets/lab-debian/console.log and ends with: Linux version 6.12"
         in line
     )
-    assert line.endswith(f"continue with: rtgauge run --resume {lab.record}")
+    assert line.endswith(f"continue with: rtgauge resume {lab.record}")
     assert lab.console() == f"{PANIC}\n"
     begun = Record.open(lab.record).run
     assert (begun.state, len(begun.planned), begun.steps, [mark.name for mark in begun.marks]) == (
@@ -114,17 +114,15 @@ def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> Non
     assert "interrupted" in good(invoke("list", lab.out)).stdout
     assert "no finished step" in error_line(invoke("compare", lab.record), 2)
 
-    again = error_line(
-        lab.rtgauge("Kernel panic - not syncing: again", "run", "--resume", "--out", lab.out), 3
-    )
-    assert f"rtgauge run --resume {lab.record}" in again
+    again = error_line(lab.rtgauge("Kernel panic - not syncing: again", "resume", "--out", lab.out), 3)
+    assert f"rtgauge resume {lab.record}" in again
     assert lab.console().split("\n--- in a later session\n") == [
         f"{PANIC}\n",
         "Kernel panic - not syncing: again\n",
     ]
 
     # too short for a verdict, unless this machine stood still and missed activations
-    done = lab.rtgauge(lab.ready, "run", "--resume", "--out", lab.out, "--json")
+    done = lab.rtgauge(lab.ready, "resume", "--out", lab.out, "--json")
     found = document(good(done, FAILS if done.returncode == FAILS else CANNOT_TELL).stdout)
     assert (found["run"]["state"], found["run"]["id"], found["run"]["seed"]) == ("complete", begun.id, 5)
     assert [step["key"] for step in found["steps"]] == [key.model_dump(mode="json") for key in begun.planned]
@@ -152,14 +150,11 @@ def test_one_that_does_not_come_up_as_its_run_is_resumed(lab: Lab) -> None:
     writer = RecordWriter(lab.record, run.id)
     writer.write_run(run.model_copy(update={"state": "interrupted", "steps": run.steps[:1]}))
     shutil.rmtree(lab.record / "steps" / run.steps[1])
-    line = error_line(lab.rtgauge(PANIC, "run", "--resume", lab.record), 3)
+    line = error_line(lab.rtgauge(PANIC, "resume", lab.record), 3)
     assert f"{lab.record}/targets/lab-debian/console.log" in line
-    assert f"rtgauge run --resume {lab.record}" in line
+    assert f"rtgauge resume {lab.record}" in line
     assert lab.console() == f"{lab.ready}\n\n--- in a later session\n{PANIC}\n"
-    assert (
-        len(document(good(lab.rtgauge(lab.ready, "run", "--resume", lab.record, "--json")).stdout)["steps"])
-        == 2
-    )
+    assert len(document(good(lab.rtgauge(lab.ready, "resume", lab.record, "--json")).stdout)["steps"]) == 2
 
 
 def test_of_a_probe_nothing_is_kept(lab: Lab) -> None:
@@ -167,7 +162,7 @@ def test_of_a_probe_nothing_is_kept(lab: Lab) -> None:
         lab.rtgauge(PANIC, "probe", "wakeup", "--target", "lab:debian", "--duration", "300ms"), 3
     )
     assert str(paths.home() / "machines/debian/console.log") in line
-    assert "--resume" not in line
+    assert "rtgauge resume" not in line
 
 
 def test_where_no_record_can_be_written_the_guest_is_what_is_told(lab: Lab) -> None:

@@ -80,7 +80,7 @@ def test_a_saved_one_is_a_record_like_any_other(tmp_path: Path) -> None:
     )
     assert (
         good(
-            invoke("report", record.name, "--require", "p50<=10s", "-o", "page.html", cwd=tmp_path)
+            invoke("show", record.name, "--require", "p50<=10s", "--page", "page.html", cwd=tmp_path)
         ).stdout.splitlines()[-1]
         == "page     page.html"
     )

@@ -59,13 +59,13 @@ def test_list_of_nothing(tmp_path: Path) -> None:
 
 def test_report_writes_the_page_and_the_figures(real_record: Path, tmp_path: Path) -> None:
     page, figures = tmp_path / "page.html", tmp_path / "figures"
-    done = good(invoke("report", real_record, "-o", page, "--figures", figures))
+    done = good(invoke("show", real_record, "--page", page, "--figures", figures))
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert "https://" not in page.read_text().partition("<script")[0]
     assert {path.suffix for path in figures.iterdir()} == {".png", ".svg", ".pdf"}
     assert all(str(path) in done.stdout for path in [page, *figures.iterdir()])
     assert "cannot be written" in error_line(
-        invoke("report", real_record, "-o", tmp_path / "no" / "page.html"), 2
+        invoke("show", real_record, "--page", tmp_path / "no" / "page.html"), 2
     )
 
 
@@ -131,7 +131,7 @@ def test_a_damaged_record_is_named_by_its_file(record: Path, file: str, how: str
 def test_damaged_windows(record: Path, how: str, tmp_path: Path) -> None:
     name = "steps/02-wakeup-idle-r2/windows.parquet"
     spoil(record, name, how)
-    assert str(record / name) in error_line(invoke("report", record), 2)
+    assert str(record / name) in error_line(invoke("show", "--page", record), 2)
     assert str(record / name) in error_line(
         invoke("export", record, "--format", "parquet", "--windows", "-o", tmp_path / "w.parquet"), 2
     )
@@ -141,7 +141,7 @@ def test_damaged_windows(record: Path, how: str, tmp_path: Path) -> None:
 def test_windows_of_another_table(record: Path) -> None:
     name = "steps/02-wakeup-idle-r2/windows.parquet"
     pl.DataFrame({"series": ["x"], "other": [1]}).write_parquet(record / name)
-    assert str(record / name) in error_line(invoke("report", record), 2)
+    assert str(record / name) in error_line(invoke("show", "--page", record), 2)
 
 
 @pytest.mark.parametrize("how", ["empty", "cut", "binary", "list"])
@@ -166,7 +166,7 @@ def test_words_that_command_a_terminal_or_a_page_are_shown_as_text(record: Path)
     (record / "run.json").write_text(json.dumps(run))
     for words in (("show", record), ("list", record.parent)):
         assert "\x1b" not in good(invoke(*words)).stdout
-    good(invoke("report", record))
+    good(invoke("show", "--page", record))
     assert "<script>alert" not in (record / "report.html").read_text()
 
 
@@ -174,7 +174,7 @@ def test_a_record_of_someone_else_is_read_where_it_cannot_be_written(record: Pat
     moved = record.parent.parent / "elsewhere"
     shutil.move(record, moved)
     good(invoke("show", moved))
-    line = error_line(invoke("report", moved, "-o", "/proc/page.html"), 2)
+    line = error_line(invoke("show", moved, "--page", "/proc/page.html"), 2)
     assert "/proc/page.html" in line
 
 

@@ -74,7 +74,7 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
     assert before
 
     assert "partial" in good(invoke("show", record)).stdout
-    done = good(invoke("run", "--resume", "--out", out, "--json"))
+    done = good(invoke("resume", "--out", out, "--json"))
     (whole,) = out.iterdir()
     assert whole.name == identity == record.name.removesuffix(".partial")
     assert hashes(whole / "steps" / "01-wakeup-idle") == before
@@ -87,7 +87,7 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
     )
     assert [step["key"] for step in found["steps"]] == found["run"]["planned"]
     assert [mark["name"] for mark in found["run"]["marks"]].count("resumed") == 1
-    assert "nothing to resume" in error_line(invoke("run", "--resume", "--out", out), 2)
+    assert "nothing to resume" in error_line(invoke("resume", "--out", out), 2)
 
 
 def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path
     before = hashes(record / "steps" / "01-wakeup-idle-r1")
     stopped = document((record / "steps" / "02-wakeup-idle-r2" / "step.json").read_text())
     assert stopped["end_reason"] == "stopped"
-    found = document(good(invoke("run", "--resume", record, "--json")).stdout)
+    found = document(good(invoke("resume", record, "--json")).stdout)
     whole = Path(found["record"])
     assert hashes(whole / "steps" / "01-wakeup-idle-r1") == before
     assert [step["end_reason"] for step in found["steps"]] == ["duration", "duration"]
@@ -149,7 +149,7 @@ def test_sides_by_turns_go_on_in_the_order_that_was_drawn(tmp_path: Path) -> Non
     finally:
         end(process)
     assert process.returncode == 130, (tmp_path / "log").read_text()
-    good(invoke("run", "--resume", partial, "--wait", "10min"))
+    good(invoke("resume", partial, "--wait", "10min"))
     (whole,) = out.iterdir()
     assert json.loads((whole / "run.json").read_text())["planned"] == drawn
     steps = [json.loads(path.read_text()) for path in sorted(whole.glob("steps/*/step.json"))]
@@ -175,23 +175,23 @@ def test_a_pause_between_sides_ends_at_once(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_resumed(tmp_path: Path, record: Path) -> None:
-    assert "is complete, so there is nothing to resume" in error_line(invoke("run", "--resume", record), 2)
+    assert "is complete, so there is nothing to resume" in error_line(invoke("resume", record), 2)
     partial = record.rename(record.with_name(record.name + ".partial"))
     run = partial / "run.json"
     text = run.read_text()
     run.write_text(text.replace('"complete"', '"partial"')[:-40])
-    assert "run.json" in error_line(invoke("run", "--resume", partial), 2)
+    assert "run.json" in error_line(invoke("resume", partial), 2)
     run.write_text("{}")
-    assert "run.json" in error_line(invoke("run", "--resume", "--out", record.parent), 2)
+    assert "run.json" in error_line(invoke("resume", "--out", record.parent), 2)
     run.write_text(text.replace('"complete"', '"partial"'))
     (partial / "steps" / document(text)["steps"][0] / "step.json").write_text('{"not": "a step"}')
-    assert "step.json" in error_line(invoke("run", "--resume", partial), 2)
+    assert "step.json" in error_line(invoke("resume", partial), 2)
 
 
 def test_a_run_that_was_killed_between_its_last_word_and_its_name(record: Path) -> None:
     partial = record.rename(record.with_name(record.name + ".partial"))
     before = hashes(partial / "steps")
-    good(invoke("run", "--resume", "--out", record.parent))
+    good(invoke("resume", "--out", record.parent))
     assert hashes(record / "steps") == before
 
 
@@ -231,7 +231,7 @@ def test_what_is_refused_as_it_is_resumed_is_left_out(tmp_path: Path, finished: 
         end(process)
     (record,) = out.iterdir()
     (tmp_path / "gone").touch()
-    resumed = invoke("run", "--resume", record, "--json", env=env)
+    resumed = invoke("resume", record, "--json", env=env)
     assert "timer interrupt" in resumed.stderr
     if not finished:
         assert resumed.returncode == 3

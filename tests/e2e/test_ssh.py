@@ -259,12 +259,12 @@ def test_ctrl_c_ends_it_there_too_and_it_can_be_resumed(board: Machine, tmp_path
         assert process.wait(PATIENCE_S) == 130
     finally:
         end(process)
-    assert "--resume" in (tmp_path / "log").read_text()
+    assert "rtgauge resume" in (tmp_path / "log").read_text()
     assert left_on(board) == ""
     (record,) = out.iterdir()
     run = record / "run.json"
     run.write_text(run.read_text().replace('"duration_ns": 20000000000', '"duration_ns": 300000000'))
-    good(over_ssh(board, "run", "--resume", record))
+    good(over_ssh(board, "resume", record))
 
 
 NO_TARGETS = (
@@ -296,7 +296,7 @@ def test_a_target_that_is_named_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_resume_takes_no_target(tmp_path: Path) -> None:
-    assert "--target" in error_line(invoke("run", "--resume", tmp_path, "--target", "local"), 2)
+    assert "--target" in error_line(invoke("resume", tmp_path, "--target", "local"), 2)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def begin(
 
 def resume(machine: Machine, folder: Path) -> dict[str, Any]:
     return document(
-        good(invoke("run", "--resume", "--out", folder / "out", "--json", env=environment(machine))).stdout
+        good(invoke("resume", "--out", folder / "out", "--json", env=environment(machine))).stdout
     )
 
 
@@ -137,7 +137,7 @@ def test_the_target_is_gone_for_long_and_its_measurement_is_picked_up(tmp_path: 
             end(process)
         said = only_error((tmp_path / "log").read_text().partition("rtgauge: ")[2].join(["rtgauge: ", ""]))
         assert "cannot be reached" in said
-        assert "rtgauge run --resume" in said
+        assert "rtgauge resume" in said
         board.start_sshd()
         (step,) = resume(board, tmp_path)["steps"]
         assert marks(step) == {"picked-up"}
@@ -149,9 +149,7 @@ def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
     with Machine(tmp_path) as board:
         process = begin(board, tmp_path, duration="10min")
         try:
-            done = invoke(
-                "run", "--resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False
-            )
+            done = invoke("resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False)
             assert "still in progress" in error_line(done, 3)
             assert process.poll() is None
         finally:
@@ -227,6 +225,6 @@ def test_the_target_runs_out_of_room_in_the_middle(tmp_path: Path) -> None:
         log = (tmp_path / "log").read_text()
         assert "the target's disk is full" in log
         assert "Traceback" not in log
-        assert "rtgauge run --resume" in log
+        assert "rtgauge resume" in log
         board.run("rm /tmp/fill")
         assert left_on(board) == ""

@@ -145,7 +145,7 @@ def test_a_record_of_another_version_is_not_resumed(record: Path) -> None:
     text = run.read_text().replace('"state": "complete"', '"state": "interrupted"')
     version = document(text)["rtgauge"]
     run.write_text(text.replace(f'"rtgauge": "{version}"', '"rtgauge": "0.0.9"'))
-    line = error_line(invoke("run", "--resume", record), 2)
+    line = error_line(invoke("resume", record), 2)
     assert "0.0.9" in line
     assert version in line
 

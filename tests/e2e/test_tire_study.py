@@ -37,7 +37,7 @@ def stopped_and_finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[list
     assert process.returncode == 130, log.read_text()
     (partial,) = out.glob("*.partial")
     before = json.loads((partial / "run.json").read_text())["steps"]
-    good(invoke("run", "garre2014", "--resume", "-o", out))
+    good(invoke("resume", "garre2014", "-o", out))
     (record,) = out.glob("*garre2014*")
     return before, record
 
@@ -70,7 +70,7 @@ def test_it_has_found_a_frontier_and_drawn_the_page(stopped_and_finished: tuple[
 
 def test_figures_are_saved_as_files(stopped_and_finished: tuple[list[str], Path], tmp_path: Path) -> None:
     _, record = stopped_and_finished
-    good(invoke("report", record, "-o", tmp_path / "page.html", "--figures", tmp_path / "figures"))
+    good(invoke("show", record, "--page", tmp_path / "page.html", "--figures", tmp_path / "figures"))
     assert {"tire-time.svg", "tire-hard.png", "tire-soft.pdf", "tire-model.svg"} <= {
         file.name for file in (tmp_path / "figures").iterdir()
     }

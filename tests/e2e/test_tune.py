@@ -42,7 +42,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path
     assert MIGRATION.read_text() == before
     (record,) = out.iterdir()
 
-    resumed = rtgauge("tune", "--resume", record, "--wait", "10min", "--json")
+    resumed = rtgauge("resume", record, "--wait", "10min", "--json")
     result = document(resumed.stdout)
     assert resumed.returncode == result["status"] == 1
     assert result["outcome"] in {"no gain shown", "better"}
@@ -51,7 +51,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path
     assert MIGRATION.read_text() == before
     (whole,) = out.iterdir()
     assert (whole / "tune.html").is_file()
-    shown = invoke("tune", "--resume", whole, "--json", "--files", tmp_path / "keep")
+    shown = invoke("resume", whole, "--json", "--files", tmp_path / "keep")
     assert document(shown.stdout) == {**result, "record": str(whole)}
     assert (tmp_path / "keep").is_dir() == (result["outcome"] == "better")
 
@@ -125,11 +125,10 @@ def hung(pid: int, as_is: str) -> bool:
         (("--require", "latency<=1us", "--budget", "10s"), "too short for one test"),
         (("--require", "jitter<=1us"), "tune judges by latency"),
         (("--require", "latency<=1us", "--only", "thpp"), "no setting 'thpp'"),
-        (("--require", "latency<=1us", "--cpus", "x"), "give CPUs such as"),
+        (("--require", "latency<=1us", "--cpu", "x"), "give CPUs such as"),
         (("--require", "latency<=1us", "--confirm-load", "cpu"), "a load that --load does not"),
-        (("--resume", "/nowhere"), "/nowhere"),
         (("--require", "latency<=1us", "--budget", "0"), "--budget 0s is too short for one test"),
-        (("--require", "latency<=1us", "--cpus", "4000"), "CPU 4000 is not online; choose from 0"),
+        (("--require", "latency<=1us", "--cpu", "4000"), "CPU 4000 is not online; choose from 0"),
         (("--require", "latency<=1us", "--load", "cpu,nosuch"), "--load: unknown load 'nosuch'"),
         (("--require", "latency<=1us", "--duration", "0s"), "--duration 0s measures nothing"),
         (("--require", "latency<=1us", "--confirm-load", ","), "--confirm-load ',' contains no name"),
@@ -176,11 +175,11 @@ def test_what_was_kept_is_applied_drifts_and_is_removed(tmp_path: Path) -> None:
         assert f"{MIGRATION} is {before.strip()}; rtgauge tune kept {kept}" in drifted.stdout
         MIGRATION.write_text(kept)
     finally:
-        removed = rtgauge("tune", "remove")
+        removed = rtgauge("restore", "--applied")
     assert "put back 1 setting" in removed.stdout
     assert MIGRATION.read_text() == before
     assert not SYSCTL.exists()
-    assert "nothing is installed" in only_error(rtgauge("tune", "remove").stderr)
+    assert "nothing is installed" in only_error(rtgauge("restore", "--applied").stderr)
 
 
 PROGRAM = """
@@ -205,5 +204,5 @@ def test_a_program_of_the_users_decides(tmp_path: Path) -> None:
         "program-priority",
     }
     (record,) = tmp_path.iterdir()
-    explained = invoke("tune", "--explain", "program-priority", "--out", tmp_path)
+    explained = invoke("tune", "--about", "program-priority", "--out", tmp_path)
     assert record.name in explained.stdout

@@ -194,7 +194,7 @@ def test_a_plan_with_a_load_on_the_target_alone(board: Board, tmp_path: Path) ->
     assert "slave on local" in shown
     page = (record / "report.html").read_text()
     assert f"master on {board.target}" in page
-    assert "median" in good(invoke("frequency", record)).stdout.lower()
+    assert "median" in good(invoke("show", "--frequency", record)).stdout.lower()
 
 
 def test_a_slave_that_is_killed_ends_the_step_and_is_named(board: Board, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_path_that_leads_nowhere(board: Board) -> None:
 
 def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
     """The machine that is not examined: nothing of the step is kept, the target is left as it was, and the
-    step is measured by --resume.
+    step is measured by `resume`.
     """
     out, log, plan = tmp_path / "out", tmp_path / "log", tmp_path / "plan.toml"
     plan.write_text(
@@ -286,12 +286,12 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
         board.machine.start_sshd()
     assert process.returncode == 3
     line = only_error(log.read_text())
-    assert "rtgauge run --resume" in line
+    assert "rtgauge resume" in line
     (record,) = out.iterdir()
     assert not find(process.pid, "--role")
     run = record / "run.json"
     run.write_text(run.read_text().replace('"duration_ns": 600000000000', '"duration_ns": 2000000000'))
-    resumed = document(good(board.rtgauge("run", "--resume", record, "--json")).stdout)
+    resumed = document(good(board.rtgauge("resume", record, "--json")).stdout)
     assert [step["end_reason"] for step in resumed["steps"]] == ["duration", "duration"]
 
 

@@ -42,8 +42,8 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
         (record,) = out.iterdir()
         for words in (
             ("run", "--load", "idle", "--duration", "1s", "--out", out),
-            ("run", "--resume", "--out", out),
-            ("run", "--resume", record),
+            ("resume", "--out", out),
+            ("resume", record),
             ("probe", "wakeup", "--duration", "1s"),
             ("watch", "--", "touch", there),
         ):
@@ -90,7 +90,7 @@ def test_what_only_reads_needs_no_turn(tmp_path: Path, real_record: Path) -> Non
             ("show", real_record),
             ("list", real_record.parent),
             ("export", real_record),
-            ("report", real_record, "-o", tmp_path / "page.html"),
+            ("show", real_record, "--page", tmp_path / "page.html"),
         ):
             assert invoke(*words, wait_for_lock=False).returncode == 0
     finally:

@@ -201,7 +201,7 @@ def test_history_shows_a_change_made_on_purpose(farm: Farm) -> None:
             plan = farm.plan(f"{image}{night}", ("farm1",), image, 1)
             good(farm.rtgauge("fleet", plan, timeout=FLEET_S))
     words = ("wakeup/latency/idle/as-is", "--machine", "farm1", "--by", "label:image", "--quantile", "p50")
-    (history,) = farm.asked("history", *words)["histories"]
+    (history,) = farm.asked("store", "history", *words)["histories"]
     before, after = history["groups"]
     assert (before["group"], after["group"]) == ("plain", "traced")
     assert after["runs"] == NIGHTS

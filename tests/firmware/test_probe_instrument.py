@@ -206,7 +206,7 @@ def begin(tmp_path: Path, wired: Wired, *more: object) -> Any:
 def resume(tmp_path: Path) -> Any:
     """Of a long run, whose step is measured again: it is begun, and then ended as a user does."""
     log = tmp_path / "again"
-    process = start("run", "--resume", the_record(tmp_path), log=log)
+    process = start("resume", the_record(tmp_path), log=log)
     try:
         wait_until(
             lambda: (
@@ -266,7 +266,7 @@ def test_a_cable_that_is_pulled_leaves_a_marked_record_and_the_run_can_be_resume
     assert process.returncode == 3
     said = only_error((tmp_path / "stderr").read_text())
     assert "cannot be opened" in said
-    assert "rtgauge run --resume" in said
+    assert "rtgauge resume" in said
     (step,) = Record.open(the_record(tmp_path)).steps
     assert step.end_reason == "instrument-died"
     assert [mark.severity for mark in step.marks if mark.name == "instrument-lost"] == ["invalid"]

@@ -43,7 +43,7 @@ def check(step: dict[str, Any], record: Path) -> None:
 def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian-rt", "threadirqs")
     done = rtgauge(
-        "run", "delgado2020", "--target", "lab:debian-rt", "--deployments-by", "boot", "--duration", "1s",
+        "run", "delgado2020", "--target", "lab:debian-rt", "--boot", "each-deployment", "--duration", "1s",
         "--load", "cpu", *SHORT, "--json",
         "--out", tmp_path / "out", env=lab.env, timeout=STUDY_S,
     )  # fmt: skip
@@ -71,8 +71,8 @@ def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
 def test_a_matrix_of_deployments_and_loads(lab: Lab, measured: Measured) -> None:
     lab.boot("debian-rt")
     document, record = measured(
-        "--deployments-by",
-        "boot",
+        "--boot",
+        "each-deployment",
         "--deployment",
         "MI,Single,as-is",
         "--load",
@@ -96,13 +96,13 @@ def test_a_matrix_of_deployments_and_loads(lab: Lab, measured: Measured) -> None
 def test_what_deploy_apply_holds_is_not_rebooted_away(lab: Lab) -> None:
     lab.boot("debian-rt")
     assert "MI is applied" in lab.command("deploy", "apply", "MI").stdout
-    facts = json.loads(lab.command("system", "--json").stdout)
+    facts = json.loads(lab.command("audit", "--facts", "--json").stdout)
     assert (facts["deployment"]["name"], facts["deployment"]["held"]) == ("MI", "MI")
     refused = rtgauge(
-        "run", "--target", "lab:debian-rt", "--deployments-by", "boot", "--deployment", "M", env=lab.env
+        "run", "--target", "lab:debian-rt", "--boot", "each-deployment", "--deployment", "M", env=lab.env
     )
     assert refused.returncode == 3
     assert "rtgauge restore --applied --target lab:debian-rt" in refused.stderr
     assert "nothing had to be restored" in lab.command("restore").stdout
     lab.command("restore", "--applied")
-    assert json.loads(lab.command("system", "--json").stdout)["deployment"]["name"] == "HM"
+    assert json.loads(lab.command("audit", "--facts", "--json").stdout)["deployment"]["name"] == "HM"

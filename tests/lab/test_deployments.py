@@ -101,5 +101,7 @@ def test_after_kill_9_of_the_engine_too_restore_puts_everything_back(lab: Lab, t
 )
 def test_a_deployment_by_boot_parameters_is_recognised(lab: Lab, append: str, deployment: str) -> None:
     lab.boot("debian-rt", append)
-    facts = json.loads(good(invoke("system", "--target", "lab:debian-rt", "--json", env=lab.env)).stdout)
+    facts = json.loads(
+        good(invoke("audit", "--facts", "--target", "lab:debian-rt", "--json", env=lab.env)).stdout
+    )
     assert facts["deployment"]["name"] == deployment

@@ -88,5 +88,5 @@ def test_a_guest_that_is_stopped_from_outside_is_known_to_have_run_no_software(
     lab.boot("debian")
     rows, record = self_test(lab, tmp_path, "--kinds", "stopped", "--count", "6")
     assert rows["stopped"]["named"] >= 0.5 * rows["stopped"]["found"], rows
-    told = json.loads(good(invoke("explain", record.path, "--json", env=lab.env)).stdout)
+    told = json.loads(good(invoke("show", record.path, "--why", "--json", env=lab.env)).stdout)
     assert any("no software ran on CPUs 0-3" in known["sentence"] for known in told["steps"][0]["latencies"])

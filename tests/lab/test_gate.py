@@ -41,7 +41,7 @@ def gate(lab: Lab, out: Path, *words: str, status: int) -> dict[str, Any]:
 
 def test_a_boot_before_each_run_and_no_change(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian", icount=True)
-    words = ("--baseline", "lab:debian", "--candidate", "lab:debian", "--boot-between")
+    words = ("--baseline", "lab:debian", "--candidate", "lab:debian", "--boot", "each-run")
     result = gate(lab, tmp_path / "out", *words, status=0)
     assert result["outcome"] == "no worse"
     (record,) = (tmp_path / "out").iterdir()

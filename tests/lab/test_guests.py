@@ -42,7 +42,9 @@ def architecture(name: str) -> str:
 @pytest.mark.ci
 def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
     lab.boot(name)
-    facts = json.loads(good(invoke("system", "--target", f"lab:{name}", "--json", env=lab.env)).stdout)
+    facts = json.loads(
+        good(invoke("audit", "--facts", "--target", f"lab:{name}", "--json", env=lab.env)).stdout
+    )
     assert facts["host"] == name
     assert facts["machine"]["virtual"] is True
     assert facts["machine"]["emulated"] is True
@@ -251,7 +253,9 @@ def test_a_guest_boots_with_a_command_line_and_its_isolated_cpu_is_measured_too(
     lab: Lab, measured: Measured
 ) -> None:
     lab.boot("debian", "isolcpus=2 nosmt")
-    facts = json.loads(good(invoke("system", "--target", "lab:debian", "--json", env=lab.env)).stdout)
+    facts = json.loads(
+        good(invoke("audit", "--facts", "--target", "lab:debian", "--json", env=lab.env)).stdout
+    )
     assert facts["cpu"]["online"] == "0,2"
     assert facts["cpu"]["smt_active"] is False
     assert facts["cpu"]["isolated"] == "2"

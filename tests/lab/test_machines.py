@@ -55,7 +55,14 @@ def test_one_plan_one_record_one_page(lab: Lab, tmp_path: Path) -> None:
     page = tmp_path / "compare.html"
     compared = good(
         invoke(
-            "compare", record, "--force", "--no-intervals", "--no-tails", "-o", page, env={"COLUMNS": "200"}
+            "compare",
+            record,
+            "--force",
+            "--no-intervals",
+            "--no-tails",
+            "--page",
+            page,
+            env={"COLUMNS": "200"},
         )
     ).stdout
     assert "Machines and kernels" in compared
@@ -123,12 +130,12 @@ def test_both_roles_of_a_probe_each_on_its_machine(lab: Lab, tmp_path: Path) -> 
 def test_deploy_apply_and_restore_on_a_guest(lab: Lab, name: str) -> None:
     lab.boot(name)
     lab.command("deploy", "apply", "Single")
-    facts = json.loads(lab.command("system", "--json").stdout)
+    facts = json.loads(lab.command("audit", "--facts", "--json").stdout)
     assert (facts["deployment"]["name"], facts["deployment"]["held"], facts["cpu"]["online"]) == (
         "Single",
         "Single",
         "0",
     )
     lab.command("restore", "--applied")
-    facts = json.loads(lab.command("system", "--json").stdout)
+    facts = json.loads(lab.command("audit", "--facts", "--json").stdout)
     assert (facts["deployment"]["held"], facts["cpu"]["online"]) == ("none", "0-3")

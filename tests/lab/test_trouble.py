@@ -93,7 +93,7 @@ def test_a_power_cut_in_the_middle_is_told_as_one(lab: Lab, tmp_path: Path) -> N
     assert process.returncode == 3
     line = only_error((tmp_path / "log").read_text())
     assert "was rebooted meanwhile" in line
-    assert "rtgauge run --resume" in line
+    assert "rtgauge resume" in line
 
 
 @pytest.mark.ci
@@ -118,7 +118,7 @@ def test_the_connection_is_gone_for_long_and_the_run_is_resumed(lab: Lab, tmp_pa
     finally:
         end(process)
     said = only_error("rtgauge: " + (tmp_path / "log").read_text().partition("rtgauge: ")[2])
-    assert "rtgauge run --resume" in said
+    assert "rtgauge resume" in said
     (record,) = (tmp_path / "out").iterdir()
     assert record.name.endswith(".partial")
     assert "rtgauge-lab: ready" in (record / "targets/lab-debian/console.log").read_text()
@@ -127,7 +127,7 @@ def test_the_connection_is_gone_for_long_and_the_run_is_resumed(lab: Lab, tmp_pa
         "the guest to let in again",
         120,
     )
-    resumed = good(rtgauge("run", "--resume", record, "--json", env=lab.env, timeout=ENDS_S))
+    resumed = good(rtgauge("resume", record, "--json", env=lab.env, timeout=ENDS_S))
     (step,) = json.loads(resumed.stdout)["steps"]
     assert marks(step) == {"picked-up"}
     assert all_there(step, 20)
@@ -143,7 +143,7 @@ def test_the_disk_of_the_target_is_full_in_the_middle(lab: Lab, tmp_path: Path, 
         end(process)
     log = (tmp_path / "log").read_text()
     assert "the target's disk is full" in log
-    assert "rtgauge run --resume" in log
+    assert "rtgauge resume" in log
     assert "Traceback" not in log
 
 
@@ -165,7 +165,7 @@ def test_a_host_key_that_is_not_the_guests(lab: Lab) -> None:
     right = known.read_text()
     try:
         known.write_text(re.sub(r"[A-Za-z0-9]{8}$", "AAAAAAAA", right.rstrip()) + "\n")
-        line = error_line(rtgauge("system", "--target", "lab:debian", env=lab.env), 3)
+        line = error_line(rtgauge("audit", "--facts", "--target", "lab:debian", env=lab.env), 3)
         assert "host key" in line
         assert "rtgauge lab stop debian" in line
     finally:
@@ -190,7 +190,7 @@ def test_a_guest_that_panics_while_it_is_measured_leaves_its_console(lab: Lab, t
         lab.stop()
     (record,) = (tmp_path / "out").iterdir()
     assert "sysrq triggered crash" in (record / "targets/lab-debian/console.log").read_text()
-    assert "rtgauge run --resume" in (tmp_path / "log").read_text()
+    assert "rtgauge resume" in (tmp_path / "log").read_text()
 
 
 def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_others_free(
@@ -229,7 +229,7 @@ def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_oth
     (record,) = (tmp_path / "out").iterdir()
     console = record / "targets/lab-silent/console.log"
     assert f"its console output is in {console} " in line
-    assert f"rtgauge run --resume {record}" in line
+    assert f"rtgauge resume {record}" in line
     assert "Kernel panic" in console.read_text()
     assert not (record / "targets/lab-debian").exists()
     lab.command("probe", "wakeup", "--duration", "300ms", "--interval", "10ms")

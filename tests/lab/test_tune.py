@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TUNE_S = 1000
 MIGRATION = "cat /proc/sys/kernel/timer_migration"
-SHORT = ("--load", "idle", "--confirm-load", "cpu", "--cpus", 1, "--duration", "500ms", "--seed", 1)
+SHORT = ("--load", "idle", "--confirm-load", "cpu", "--cpu", 1, "--duration", "500ms", "--seed", 1)
 
 
 def tune(lab: Lab, *words: object) -> dict[str, Any]:
@@ -41,11 +41,12 @@ def test_a_power_cut_in_a_trial_leaves_nothing_and_the_tuning_goes_on(lab: Lab, 
     finally:
         end(process)
     assert process.returncode == 3
-    assert "rtgauge tune --resume" in only_error((tmp_path / "log").read_text())
+    assert "rtgauge resume" in only_error((tmp_path / "log").read_text())
     good(rtgauge("restore", "--target", "lab:debian", env=lab.env))
     assert lab.run_in(MIGRATION) == before
     (record,) = out.iterdir()
-    result = tune(lab, "--resume", record)
+    done = rtgauge("resume", record, "--json", env=lab.env, timeout=TUNE_S)
+    result = json.loads(done.stdout)
     assert result["tests"][0]["changed"] == ["timer-migration"]
     assert lab.run_in(MIGRATION) == before
 

@@ -77,14 +77,15 @@ def test_a_search_takes_more_pairs_of_its_ends_until_they_are_known_to_differ(cl
 
 @pytest.mark.parametrize("words", ["--good main", "--load idle", "--plan standard", "-- touch was-run"])
 def test_resume_refuses_what_changes_the_question(folder: Path, words: str, monkeypatch, capsys) -> None:
-    monkeypatch.setattr(sys, "argv", f"rtgauge bisect --resume {folder} {words}".split())
+    monkeypatch.setattr(sys, "argv", f"rtgauge resume {folder} {words}".split())
     monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    option = "command" if words.startswith("-- ") else words.split(maxsplit=1)[0]
-    says = f"{option} cannot be combined with --resume: the record asks which commit from"
-    assert says in capsys.readouterr().err
+    option = words.split(maxsplit=1)[0]
+    assert (
+        "unexpected" if option == "--" else f"{option}: a record keeps what it asks"
+    ) in capsys.readouterr().err
 
 
 @pytest.mark.root

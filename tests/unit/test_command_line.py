@@ -62,7 +62,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], 
         (["probe", "watch"], "watch is a probe; use rtgauge watch"),
         (["quick"], "quick is a plan; use rtgauge run quick"),
         (["delgado2020"], "delgado2020 is a plan; use rtgauge run delgado2020"),
-        (["run", "--cycles", "5"], "it is a parameter of periodic, response; give --set cycles=VALUE"),
+        (["run", "--cycles", "5"], "give --set cycles=VALUE, a parameter of periodic, response"),
         (["probe", "switch", "--cycles", "5"], "the probes periodic, response have this option"),
     ],
 )
@@ -81,12 +81,12 @@ def test_what_belongs_elsewhere_is_pointed_to(
         (["tune", "--isolate", "9" * 5000], "--isolate: the number has too many digits"),
         (["tune", "--isolate", "0"], "--isolate: 0 is too small; the minimum is 1"),
         (["tune", "--isolate", "4097"], "--isolate: 4097 is too large; the maximum is 4096"),
-        (["tune", "--watch", "\x1b[31m"], "is not a whole number"),
+        (["tune", "--pid", "\x1b[31m"], "is not a whole number"),
         (["tune", "--only", ","], "--only ',' contains no name"),
         (["tune", "--without", ""], "--without '' contains no name"),
-        (["tune", "--cpus", "x"], "--cpus 'x': give CPUs such as 1 or 2-3"),
-        (["tune", "--explain", "nosuch"], "no setting 'nosuch'"),
-        (["frequency", "--confidence", "high"], "--confidence: 'high' is not a number"),
+        (["tune", "--cpu", "x"], "--cpu 'x': give CPUs such as 1 or 2-3"),
+        (["tune", "--about", "nosuch"], "no setting 'nosuch'"),
+        (["show", "--frequency", "--confidence", "high"], "--confidence: 'high' is not a number"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_option(
@@ -98,7 +98,7 @@ def test_a_wrong_value_is_named_with_its_option(
     assert "\x1b" not in line
 
 
-@pytest.mark.parametrize("words", [["remove"], ["--require", "latency<=1us", "--only", "rcu-normal"]])
+@pytest.mark.parametrize("words", [["--require", "latency<=1us", "--only", "rcu-normal"]])
 def test_tune_needs_root(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str]
 ):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from rtgauge.cli.live import with_addresses
+from rtgauge.cli.arguments import rewritten
 from rtgauge.cli.main import app
 from tests.support.documented_commands import DOCS, rtgauge_commands
 
@@ -44,7 +44,7 @@ def test_the_pages_have_commands() -> None:
 @pytest.mark.parametrize(("page", "command"), COMMANDS)
 def test_rtgauge_takes_it(page: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = with_addresses(shlex.split(command)[1:])
+    words = rewritten(shlex.split(command)[1:])
     try:
         parse(words)
     except (typer.Exit, SystemExit) as end:

@@ -44,7 +44,7 @@ def test_a_size_of_the_terminal_that_is_none_is_ignored(record: Path, name: str,
 
 @pytest.mark.parametrize("value", ["", "x", "1e9", "9" * 30, "1.5"])
 def test_a_date_that_is_none_is_refused(record: Path, value: str) -> None:
-    done = rtgauge("report", record, SOURCE_DATE_EPOCH=value)
+    done = rtgauge("show", "--page", record, SOURCE_DATE_EPOCH=value)
     assert done.returncode == 2
     assert done.stderr == (
         f"rtgauge: SOURCE_DATE_EPOCH={value!r} is not a time in seconds: unset it, or correct it\n"
@@ -53,24 +53,24 @@ def test_a_date_that_is_none_is_refused(record: Path, value: str) -> None:
 
 @pytest.mark.parametrize("value", ["0", "1700000000"])
 def test_a_date_is_allowed(record: Path, value: str) -> None:
-    assert rtgauge("report", record, SOURCE_DATE_EPOCH=value).returncode == 0
+    assert rtgauge("show", "--page", record, SOURCE_DATE_EPOCH=value).returncode == 0
 
 
 @pytest.mark.parametrize("limit_kib", [150_000, 300_000, 600_000, 1_000_000])
 def test_too_little_memory_is_one_line(record: Path, limit_kib: int) -> None:
-    done = rtgauge("report", record, limit_kib=limit_kib)
+    done = rtgauge("show", "--page", record, limit_kib=limit_kib)
     assert done.returncode == 3
     (line,) = done.stderr.splitlines()
     assert line.startswith(
         f"rtgauge: the limit of memory, {limit_kib} KiB, is too low; raise it with: ulimit -v "
     )
     least_kib = int(line.split()[-1])
-    assert rtgauge("report", record, limit_kib=least_kib).returncode == 0
+    assert rtgauge("show", "--page", record, limit_kib=least_kib).returncode == 0
 
 
 def test_too_little_memory_to_begin_is_one_line() -> None:
     """Without this check, imports end in a traceback and the status of an answer."""
-    done = rtgauge("system", limit_kib=60_000)
+    done = rtgauge("audit", "--facts", limit_kib=60_000)
     assert done.returncode == 3
     assert done.stderr == (
         "rtgauge: the limit of memory, 60000 KiB, is too low; raise it with: ulimit -v 65536\n"

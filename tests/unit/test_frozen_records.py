@@ -63,12 +63,12 @@ def test_it_is_judged_by_another_requirement(frozen: Path) -> None:
 
 
 def test_report(frozen: Path, tmp_path: Path) -> None:
-    run("report", frozen / "corpus", "-o", tmp_path / "page.html")
+    run("show", frozen / "corpus", "--page", tmp_path / "page.html")
     assert "7,811.3" in (tmp_path / "page.html").read_text()
 
 
 def test_explain(frozen: Path) -> None:
-    assert "local timer interrupt" in run("explain", frozen / "corpus").stdout
+    assert "local timer interrupt" in run("show", frozen / "corpus", "--why").stdout
 
 
 def test_compare_takes_the_pairs(frozen: Path) -> None:
@@ -98,4 +98,4 @@ def test_the_store_takes_the_records(frozen: Path, tmp_path: Path) -> None:
 def test_the_store_of_that_version_is_read(frozen: Path) -> None:
     shown = run("store", "show", "wakeup/latency/idle/as-is", "--store", frozen / "store.sqlite").stdout
     assert len(re.findall(r"^2026-11-24", shown, re.MULTILINE)) == 7
-    run("history", "wakeup/latency/idle/as-is", "--store", frozen / "store.sqlite")
+    run("store", "history", "wakeup/latency/idle/as-is", "--store", frozen / "store.sqlite")

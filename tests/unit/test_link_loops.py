@@ -22,7 +22,7 @@ from rtgauge.store.adding import rebuild
         RecordWriter.open_partial,
         kept_search,
     ],
-    ids=["compare", "run --resume", "bisect --resume"],
+    ids=["compare", "resume", "resume a bisection"],
 )
 def test_a_link_to_itself_is_refused(tmp_path: Path, opens: Callable[[Path], object]) -> None:
     link = tmp_path / "link"

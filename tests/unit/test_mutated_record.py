@@ -37,10 +37,10 @@ STEP = "steps/01-wakeup-idle"
 COMMANDS = (
     ("show",),
     ("show", "--json"),
-    ("report",),
+    ("show", "--page"),
     ("export",),
     ("export", "--format", "json"),
-    ("frequency",),
+    ("show", "--frequency"),
     ("compare", "--no-tails"),
     ("list",),
 )

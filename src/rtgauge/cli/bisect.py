@@ -8,14 +8,13 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, check_resumes, grouped, wait_s
+from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, grouped, wait_s
 from rtgauge.errors import InputError
 
 
 @grouped
 def bisect(
     *,
-    ctx: typer.Context,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="COMMAND", help="Builds and boots the commit that is checked out."),
@@ -36,9 +35,6 @@ def bisect(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the search and its records.")
     ] = Path("rtgauge-bisect"),
-    resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Continue the search in this folder.")
-    ] = None,
     wait: WaitForLock = "0",
     json: Json = False,
 ) -> None:
@@ -55,7 +51,7 @@ def bisect(
           a kernel, on a guest of the lab; ./boot.sh builds and boots it
       rtgauge bisect --good HEAD~20 --bad HEAD --load idle -- make install
           a program on this machine
-      rtgauge bisect --resume rtgauge-bisect
+      rtgauge resume rtgauge-bisect
           continue after Ctrl-C or a crash
 
     \b
@@ -64,18 +60,12 @@ def bisect(
       2    wrong input
       3    could not measure
       4    cannot tell: the ends do not differ, or a commit matches neither
-      130  interrupted; --resume continues
+      130  interrupted; rtgauge resume continues
     """
-    from rtgauge.cli.bisect_search import asked_search, give_more_pairs, kept_search, question, run_search
+    from rtgauge.cli.bisect_search import asked_search, run_search
 
     waits_s = wait_s(wait)
-    if resume is None:
-        if good is None or bad is None or not command:
-            raise InputError("name both ends and a command: --good COMMIT --bad COMMIT -- COMMAND")
-        wish = deciding.wish(larger_than)
-        state = asked_search(out, repository, (good, bad), command, (plan, measured), wish)
-    else:
-        state = kept_search(resume)
-        check_resumes(ctx, {"wait", "json", "max_pairs"}, question(state))
-        give_more_pairs(state, deciding.max_pairs)
-    run_search(resume or out, state, waits_s, fresh=resume is None, json=json)
+    if good is None or bad is None or not command:
+        raise InputError("name both ends and a command: --good COMMIT --bad COMMIT -- COMMAND")
+    state = asked_search(out, repository, (good, bad), command, (plan, measured), deciding.wish(larger_than))
+    run_search(out, state, waits_s, fresh=True, json=json)

@@ -82,7 +82,7 @@ def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool,
     try:
         result = search.result()
     except KeyboardInterrupt:
-        _say(f"continue: rtgauge bisect --resume {folder}")
+        _say(f"continue: rtgauge resume {folder}")
         raise
     finally:
         clone.put_back(wish.before)
@@ -129,7 +129,8 @@ def asked_search(
     """
     if folder.joinpath(STATE).exists():
         raise InputError(
-            f"{folder} already has a search; continue it (--resume {folder}) or choose another folder with -o"
+            f"{folder} already has a search; continue it with rtgauge resume {folder}, or choose another "
+            "folder with -o"
         )
     clone = GitRepository(repository)
     looks(decides.max_pairs)
@@ -264,11 +265,6 @@ def kept_search(folder: Path) -> BisectState:
         raise RecordError(f"{folder / STATE} is damaged: {error}") from None
 
 
-def question(state: BisectState) -> str:
-    """Return what a search asks, in words."""
-    return f"which commit from {state.wish.good[:12]} to {state.wish.bad[:12]} made it slower"
-
-
 def give_more_pairs(state: BisectState, max_pairs: int | None) -> None:
     """Let a search compare its ends in more pairs. Raises InputError if it has compared them already, for
     fewer pairs than before, or for too many.
@@ -279,7 +275,7 @@ def give_more_pairs(state: BisectState, max_pairs: int | None) -> None:
     looks(max_pairs)
     if max_pairs < wish.max_pairs:
         raise InputError(
-            f"--max-pairs {max_pairs} is less than the search's {wish.max_pairs}; --resume can only give more"
+            f"--max-pairs {max_pairs} is less than the search's {wish.max_pairs}; only more can be given"
         )
     if any(run.commit not in {wish.good, wish.bad} for run in state.runs):
         raise InputError("--max-pairs changes nothing: the ends are already known to differ; leave it out")

@@ -53,16 +53,16 @@ def compare(
     Examples:
       rtgauge compare RECORD
           the loads or deployments of one record
-      rtgauge compare BEFORE AFTER -o compare.html
+      rtgauge compare BEFORE AFTER --page compare.html
           two records, with a page
-      rtgauge compare --label before=RECORD --label after=latest
+      rtgauge compare --side before=RECORD --side after=latest
           two records with names of your own
-      rtgauge compare --fail-if-worse --label old=R1 --label new=R2 \\
-                      --label old=R3 --label new=R4
+      rtgauge compare --fail-if-worse --side old=R1 --side new=R2 \\
+                      --side old=R3 --side new=R4
           two runs per side, alternately; exit status 1 if new is worse than old
       rtgauge compare STOCK RT --figures figures
           two kernels: the papers' table of microbenchmarks, and figure files
-      rtgauge compare STOCK RT XENOMAI RTAI -o systems.html
+      rtgauge compare STOCK RT XENOMAI RTAI --page systems.html
           four systems measured with one plan, on one page
       rtgauge compare TASKS --metric latency
           release latency of each task of a task set, idle and loaded

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import typer
 from rich.progress import Progress
@@ -118,7 +119,10 @@ def compare_records(
     """
     options = _options(statistics)
     requirement = None if require is None else parse_requirement(require)
-    records = open_records(asked.records or [], asked.label or [])
+    if shown.page == "":
+        raise InputError("--page: name the file to write, e.g. --page compare.html")
+    page = None if shown.page is None else Path(shown.page)
+    records = open_records(asked.records or [], asked.side or [])
     parts = scopes_of(records, asked.metric)
     verdicts = {} if requirement is None else _verdicts(requirement, records)
     benchmarks = microbenchmarks(records) if has_several_operations(records) else None
@@ -137,7 +141,7 @@ def compare_records(
         if benchmarks is not None:
             _print_operations(benchmarks)
         _print(compared, details=shown.details, after=benchmarks is not None)
-    if shown.out is not None or shown.figures is not None:
+    if page is not None or shown.figures is not None:
         chapters = [
             *([] if benchmarks is None else _operation_chapters(benchmarks, records, parts, asked)),
             *(chapter_of(part.result, part.sides, part.pairs, part.scope.title) for part in compared),
@@ -147,7 +151,7 @@ def compare_records(
             chapters,
             records,
             verdicts,
-            page=shown.out,
+            page=page,
             figures=shown.figures,
             say=lambda line: typer.echo(line, err=shown.json),
         )

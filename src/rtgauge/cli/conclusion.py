@@ -98,8 +98,8 @@ def with_requirement(run: Run, require: str | None) -> Run:
 def _cut_off(record: Record) -> list[str]:
     """Return a line for each step that was cut off."""
     return [
-        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}. --resume "
-        f"measures it again from the beginning."
+        f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}; rtgauge "
+        f"resume measures it again from the beginning."
         for step in record.steps
         if step.end_reason in STOPPED_EARLY and step.start_ns is not None and step.end_ns is not None
     ]
@@ -116,9 +116,7 @@ def status(record: Record, problem: RtgaugeError | None) -> int:
             f"{shlex.quote(str(record.path))} -o FILE.html"
         )
     if record.run.state == "interrupted":
-        typer.echo(
-            f"Stopped early. Continue with: rtgauge run --resume {shlex.quote(str(record.path))}", err=True
-        )
+        typer.echo(f"Stopped early. Continue with: rtgauge resume {shlex.quote(str(record.path))}", err=True)
         for line in _cut_off(record):
             typer.echo(line, err=True)
         return EXIT_INTERRUPTED

@@ -19,7 +19,6 @@ from rtgauge.cli.options import (
     Measured,
     Out,
     WaitForLock,
-    check_resumes,
     duration_option,
     grouped,
     wait_s,
@@ -29,18 +28,19 @@ from rtgauge.errors import InputError
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
     from rtgauge.runner.context import Interrupt, Progress
+    from rtgauge.runner.run import RunOptions
     from rtgauge.runner.step_loop import RunOutcome
     from rtgauge.verdict.gate_result import GateResult
+    from rtgauge.verdict.known_changes import KnownChanges
 
 PAGE = "gate.html"
-CHANGES_NOTHING = frozenset({"known", "junit", "markdown", "wait", "details", "json"})
-"""The parameters that do not change what a gate decides."""
+EACH_RUN = "each-run"
+"""The value of --boot."""
 
 
 @grouped
 def gate(
     *,
-    ctx: typer.Context,
     plan: Annotated[
         str, typer.Argument(metavar="PLAN", help="A preset or a TOML file, as for `rtgauge run`.")
     ] = "quick",
@@ -77,9 +77,10 @@ def gate(
             help="Do not pass before a state that this share of the boots has must have shown, e.g. 10%.",
         ),
     ] = None,
-    boot_between: Annotated[
-        bool, typer.Option("--boot-between", help="Boot the lab guest before each run.")
-    ] = False,
+    boot: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="each-run: boot the lab guest before each run."),
+    ] = None,
     pause_between: Annotated[
         str, typer.Option(metavar="TIME", help="Pause between the runs, e.g. 10min.")
     ] = "0s",
@@ -100,10 +101,6 @@ def gate(
         Path | None, typer.Option(metavar="FILE", help="Also write Markdown for a pull request.")
     ] = None,
     wait: WaitForLock = "0",
-    resume: Annotated[
-        Path | None,
-        typer.Option(metavar="RECORD", help="Continue this gate, or show the result of a finished one."),
-    ] = None,
     details: Annotated[bool, typer.Option("--details", help="Print every pair.")] = False,
     json: Json = False,
 ) -> None:
@@ -115,7 +112,7 @@ def gate(
 
     \b
     Examples:
-      rtgauge gate --baseline lab:stock --candidate lab:new --boot-between
+      rtgauge gate --baseline lab:stock --candidate lab:new --boot each-run
           two kernels, a boot before each run
       rtgauge gate --baseline M --candidate MI --load cpu --duration 20s
           two deployments under one load
@@ -125,8 +122,8 @@ def gate(
           the series that decides
       rtgauge gate --baseline M --candidate MI --require "latency<=200us"
           decide by how often a bound is exceeded
-      rtgauge gate --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-gate-7f3a
-          continue
+      rtgauge resume latest --max-pairs 24
+          continue, with more pairs
 
     \b
     Exit status:
@@ -136,48 +133,74 @@ def gate(
       3    could not measure: wrong kernel or deployment, too few
            samples, doubtful marks
       4    cannot tell yet; prints the command that would settle it
-      130  interrupted; --resume continues
+      130  interrupted; rtgauge resume continues
     """
-    from rtgauge.explain.analysis.new_culprits import new_culprits
-    from rtgauge.exporters.gate_junit import gate_junit
     from rtgauge.record.alternation import Alternation
-    from rtgauge.record.reader import Record, find_record
-    from rtgauge.report import gate_report
-    from rtgauge.runner.run import RunOptions, resume_run, start_run
-    from rtgauge.study.gate import gate_plan, next_pairs, with_more_pairs
-    from rtgauge.verdict.gate_result import GateOutcome, GateResult, question
-    from rtgauge.verdict.known_changes import KnownChanges
+    from rtgauge.runner.run import RunOptions, start_run
+    from rtgauge.study.gate import gate_plan, next_pairs
 
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
-    changes = KnownChanges() if known is None else KnownChanges.read(known)
-    if resume is None:
-        if baseline is None or candidate is None:
-            raise InputError(
-                "name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)"
-            )
-        wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require, rare)
-        sides = Alternation(
-            sides=(baseline, candidate),
-            boot_between=boot_between,
-            pause_between_ns=duration_option("--pause-between", pause_between),
-        )
-        chosen = gate_plan(plan, measured.overrides(), sides, wish)
-        record = measured_record(partial(start_run, chosen, options, more=next_pairs))
-    else:
-        folder = find_record(resume)
-        record = Record.open(folder)
-        result = GateResult.of(record)
-        check_resumes(ctx, CHANGES_NOTHING | {"max_pairs"}, question(result))
-        asks = with_more_pairs(record, deciding.max_pairs)
-        complete = record.run.state == "complete"
-        result = GateResult.of(record)
-        if not complete or result.outcome is GateOutcome.UNFINISHED:
-            reopened = complete and bool(asks)
-            again = partial(resume_run, folder, options, more=next_pairs, complete=reopened, asks=asks)
-            record = measured_record(again)
+    changes = known_changes(known)
+    if baseline is None or candidate is None:
+        raise InputError("name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)")
+    if boot not in (None, EACH_RUN):
+        raise InputError(f"--boot {boot}: give {EACH_RUN} (lab guests only)")
+    wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require, rare)
+    sides = Alternation(
+        sides=(baseline, candidate),
+        boot_between=boot == EACH_RUN,
+        pause_between_ns=duration_option("--pause-between", pause_between),
+    )
+    chosen = gate_plan(plan, measured.overrides(), sides, wish)
+    record = measured_record(partial(start_run, chosen, options, more=next_pairs))
+    raise typer.Exit(conclude(record, changes, (junit, markdown), details=details, json=json))
+
+
+def known_changes(known: Path | None) -> KnownChanges:
+    """Read the file of --known. Raises InputError if it is wrong."""
+    from rtgauge.verdict.known_changes import KnownChanges
+
+    return KnownChanges() if known is None else KnownChanges.read(known)
+
+
+def resumed_gate(folder: Path, options: RunOptions, max_pairs: int | None) -> Record:
+    """Continue a gate unless it is decided, and return its record. `max_pairs`: more pairs than before, or
+    None.
+    """
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.run import resume_run
+    from rtgauge.study.gate import next_pairs, with_more_pairs
+    from rtgauge.verdict.gate_result import GateOutcome, GateResult
+
+    record = Record.open(folder)
+    asks = with_more_pairs(record, max_pairs)
+    complete = record.run.state == "complete"
+    if complete and GateResult.of(record).outcome is not GateOutcome.UNFINISHED:
+        return record
+    reopened = complete and bool(asks)
+    return measured_record(
+        partial(resume_run, folder, options, more=next_pairs, complete=reopened, asks=asks)
+    )
+
+
+def conclude(
+    record: Record,
+    changes: KnownChanges,
+    files: tuple[Path | None, Path | None],
+    *,
+    details: bool,
+    json: bool,
+) -> int:
+    """Print a gate's result, write its page and files (JUnit, Markdown), and return the exit status."""
+    from rtgauge.explain.analysis.new_culprits import new_culprits
+    from rtgauge.exporters.gate_junit import gate_junit
+    from rtgauge.report import gate_report
+    from rtgauge.verdict.gate_result import GateResult
+
     result = changes.applied(GateResult.final(record), datetime.now(UTC).date())
     result = result.model_copy(update={"culprits": new_culprits(record)})
     record.folder.write(PAGE, gate_report.page(result, record).encode(errors="replace"))
+    junit, markdown = files
     if junit is not None:
         _write(junit, gate_junit(result), "--junit")
     if markdown is not None:
@@ -186,7 +209,7 @@ def gate(
         typer.echo(result.model_dump_json(indent=1))
     else:
         _print(result, record, details=details)
-    raise typer.Exit(result.status)
+    return result.status
 
 
 def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Record:

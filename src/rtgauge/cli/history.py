@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge history` shows a series over many records, and the places at which it seems to have changed."""
+"""`rtgauge store history` shows a series over many records, and the places at which it seems to have changed;
+`rtgauge store site` writes pages.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtgauge.cli.options import Json
-from rtgauge.cli.store import DEFAULT, Labels, Machine, StorePath, label_pairs, parameter_texts, unknown_name
+from rtgauge.cli.store_options import (
+    DEFAULT,
+    Labels,
+    Machine,
+    StorePath,
+    label_pairs,
+    parameter_texts,
+    print_rows,
+    unknown_name,
+)
 from rtgauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +32,16 @@ if TYPE_CHECKING:
     from rtgauge.store.store import Store
 
 
+By = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="One row for each kernel, commit, day, boot, machine, label:KEY or setting:NAME."
+    ),
+]
+Quantile = Annotated[str, typer.Option(metavar="NAME", help="Quantile to watch: p50, p99, p99.9 or p99.99.")]
+Newest = Annotated[int, typer.Option(min=0, metavar="N", help="Only the newest N results; 0: all.")]
+
+
 def history(
     series: Annotated[
         str | None,
@@ -28,37 +50,26 @@ def history(
             help=("A series as `rtgauge store list --series` prints it; * stands for any text."),
         ),
     ] = None,
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="One row for each kernel, commit, day, boot, machine, label:KEY or setting:NAME.",
-        ),
-    ] = "kernel",
-    quantile: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Quantile to watch: p50, p99, p99.9 or p99.99."),
-    ] = "p99",
+    by: By = "kernel",
+    quantile: Quantile = "p99",
     store: StorePath = DEFAULT,
     machine: Machine = None,
     label: Labels = None,
-    last: Annotated[int, typer.Option(min=0, metavar="N", help="Only the newest N results; 0: all.")] = 0,
-    site: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write static pages of the whole store, or of SERIES if given."),
-    ] = None,
+    last: Newest = 0,
     json: Json = False,
 ) -> None:
     """Show a series over many records, and mark the places where it seems to have changed.
+
+    Without SERIES, list every series with its last value.
 
     Each machine has its own history. A suspected change is not proven; to test it, use rtgauge gate.
 
     \b
     Examples:
-      rtgauge history wakeup/latency/cpu/as-is
-      rtgauge history 'wakeup/latency/*' --by commit --machine bench-3
-      rtgauge history wakeup/latency/idle/as-is --by setting:cpu.governor
-      rtgauge history --site public
+      rtgauge store history wakeup/latency/cpu/as-is
+      rtgauge store history 'wakeup/latency/*' --by commit --machine bench-3
+      rtgauge store history wakeup/latency/idle/as-is --by setting:cpu.governor
+      rtgauge store history
     """
     from rtgauge.cli.console import Console
     from rtgauge.store import queries
@@ -67,21 +78,58 @@ def history(
 
     opened = Store.open(store)
     asked = queries.Asked(machine, label_pairs("--label", label), last)
-    if site is not None:
-        page = store_site(site, opened, asked, series or "*", quantile, by)
-        typer.echo(f"page    {page}")
-        return
-    if series is None:
-        raise InputError("name a series (rtgauge store list --series shows them), or give --site DIR")
-    found = histories(opened, asked, series, quantile, by)
+    found = histories(opened, asked, series or "*", quantile, by)
     if not found:
-        raise InputError(unknown_name(opened, series, or_record=False))
+        raise InputError(unknown_name(opened, series or "*", or_record=False))
     if json:
         typer.echo(StoreHistory(store=str(store), histories=found).model_dump_json(indent=1))
+        return
+    if series is None:
+        _print_last(found, quantile)
         return
     console = Console()
     for each, parameters in zip(found, parameter_texts(found), strict=True):
         _print(each, parameters, by, console)
+
+
+def site(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
+    by: By = "kernel",
+    quantile: Quantile = "p99",
+    store: StorePath = DEFAULT,
+    machine: Machine = None,
+    label: Labels = None,
+    last: Newest = 0,
+    series: Annotated[
+        str, typer.Option(metavar="SERIES", help="Only these series; * stands for any text.")
+    ] = "*",
+) -> None:
+    """Write static pages of the whole store: each series with its history.
+
+    \b
+    Examples:
+      rtgauge store site public
+      rtgauge store site public --series 'wakeup/latency/*' --by commit
+    """
+    from rtgauge.store import queries
+    from rtgauge.store.store import Store
+
+    asked = queries.Asked(machine, label_pairs("--label", label), last)
+    page = store_site(folder, Store.open(store), asked, series, quantile, by)
+    typer.echo(f"page    {page}")
+
+
+def _print_last(found: Sequence[History], quantile: str) -> None:
+    """List the series with their last values, and how often they seem to have changed."""
+    from rtgauge.units import format_time, plural
+
+    rows: list[tuple[str, ...]] = []
+    for each, parameters in zip(found, parameter_texts(found), strict=True):
+        last = each.groups[-1].quantiles_ns.get(quantile) if each.groups else None
+        value = format_time(last) if last is not None else ""
+        changes = plural(len(each.changes), "change") if each.changes else ""
+        rows.append((each.series, parameters, each.host, value, changes))
+    print_rows(("series", "parameters", "host", f"last {quantile}", "suspected"), rows)
 
 
 def _print(history: History, parameters: str, by: str, console: Console) -> None:
@@ -104,8 +152,8 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
 def store_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
     """Write the pages of a store, and return the path of the first page.
 
-    `pattern`: the series to show; `quantile`, `by`: as for `rtgauge history`. Raises InputError if an option
-    is wrong or the folder cannot be written, MeasureError if the disk is full.
+    `pattern`: the series to show; `quantile`, `by`: as for `rtgauge store history`. Raises InputError if an
+    option is wrong or the folder cannot be written, MeasureError if the disk is full.
     """
     from rtgauge.report.site import SeriesPage, write_site
     from rtgauge.store import queries

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import resources
@@ -18,22 +17,14 @@ if TYPE_CHECKING:
     from rtgauge.record.stream import Frame, SeriesLine, Window
     from rtgauge.runner.context import Progress
 
-ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
-"""An address after --live, unlike any plan's name. `parse_address` checks it."""
 Live = Annotated[
-    bool,
-    typer.Option(
-        "--live", help="Serve a page that shows the measurement as it runs; ADDRESS:PORT may follow."
-    ),
-]
-LiveAt = Annotated[
     str | None,
     typer.Option(
-        "--live-at",
-        metavar="ADDRESS:PORT",
+        "--live",
+        metavar="[ADDRESS:PORT]",
         help=(
-            "Like --live, at this address. An address that other machines can reach (0.0.0.0:8377) needs a "
-            "token."
+            "Serve a page that shows the measurement as it runs. An address that other machines can reach "
+            "(0.0.0.0:8377) needs a token."
         ),
     ),
 ]
@@ -95,25 +86,6 @@ class Both:
             listener.step_ends(step)
 
 
-def where_live(*, live: bool, live_at: str | None) -> str | None:
-    """Return the live page's address from both options (empty: the default); None if there is no page."""
-    return live_at if live_at is not None else "" if live else None
-
-
-def with_addresses(arguments: Sequence[str]) -> list[str]:
-    """Return the command line with `--live ADDRESS:PORT` replaced by `--live-at`. --live takes no value,
-    because in `--live quick`, quick is a plan.
-    """
-    result: list[str] = []
-    for argument in arguments:
-        if result and result[-1] == "--live" and ADDRESS.fullmatch(argument):
-            result[-1] = "--live-at"
-        result += (
-            ["--live-at", argument.removeprefix("--live=")] if argument.startswith("--live=") else [argument]
-        )
-    return result
-
-
 def _moving(key: StepKey) -> Moving | None:
     """Return the simulation that the step runs; None if it has none.
 
@@ -138,18 +110,19 @@ def _views() -> list[str]:
 
 
 @contextmanager
-def listening(display: Display, live_at: str | None) -> Generator[Progress]:
+def listening(display: Display, address: str | None) -> Generator[Progress]:
     """Yield the object that shows the runner's progress: the display and, with an address, a live page.
+    `address`: as --live has it; empty: the default; None: no page.
 
     Raises InputError if the address is wrong or in use.
     """
-    if live_at is None:
+    if address is None:
         yield display
         return
     from rtgauge.live.live_server import LiveServer, parse_address
     from rtgauge.live.live_state import LiveState
 
     state = LiveState(display.title, _moving)
-    with LiveServer(state, parse_address(live_at), _views()) as server:
+    with LiveServer(state, parse_address(address), _views()) as server:
         display.say(f"live  {server.url}")
         yield Both(display, state)

@@ -22,8 +22,8 @@ from typing import Any, cast
 
 import typer
 
+from rtgauge.cli.arguments import rewritten
 from rtgauge.cli.lazy_group import LazyGroup
-from rtgauge.cli.live import with_addresses
 from rtgauge.cli.memory_limit import check_memory
 from rtgauge.cli.stdio import make_patient
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, InputError, RtgaugeError
@@ -37,58 +37,54 @@ not.
 
 \b
 First steps:
-  rtgauge run                        measure this machine, about a minute
   rtgauge run --require "period=1ms latency<=200us"
-                                     is this machine good enough?
-  rtgauge show latest                the last record again
-  rtgauge gate --baseline A --candidate B
-                                     is B worse than A?
+                               is this machine good enough?
+  rtgauge watch -- ./control   does my program keep its period?
+  rtgauge show latest          the last record again; --page for the page
   rtgauge tune --require "period=1ms latency<=100us"
-                                     which settings help here?
-  rtgauge probe wakeup --cpu 1       one quick measurement, not recorded
-  rtgauge sched SET.toml             is a task set schedulable?
-  rtgauge advise --require "latency<=200us" RECORD
-                                     how should a task be implemented?
-  rtgauge COMMAND --help             help for one command
-
-\b
-Plans of `rtgauge run`: quick, standard, spaces, systems, papers, jo2022,
-garre2014-micro, delgado2020-tasks, brown2010.
-
-Studies, which choose their next steps from their results: delgado2020,
-garre2014, tire-search, adam2021, sustained.
+                               which settings help here?
+  rtgauge help COMMAND         help for one command
 """
 
-COMMANDS = {
-    "run": ("run:run", "Measure a plan: each probe under each load."),
-    "probe": ("probe:app", "Measure with one probe, without a plan."),
-    "system": ("system:system", "Show the machine's hardware, kernel and settings."),
-    "audit": ("system:audit", "Check the machine's settings for real-time use."),
-    "explain": ("explain:explain", "Explain the largest latencies: show where the time of each went."),
-    "selftest": ("selftest:selftest", "Stall a CPU in known ways, and check the explanations."),
-    "watch": ("watch:watch", "Watch the threads of your own program."),
-    "deploy": ("deploy:app", "Show or change the deployment of the cores."),
-    "restore": ("restore:restore", "Restore settings that a killed run left changed."),
-    "show": ("show:show", "Print the summary of a record, or check a requirement."),
-    "list": ("show:list_records", "List the records in a folder, the oldest first."),
-    "marks": ("marks:marks", "Explain marks: what each one means, and what to do about it."),
-    "report": ("report:report", "Write the HTML page of a record."),
-    "compare": ("compare:compare", "Compare records, or the loads or deployments of one record."),
-    "gate": ("gate:gate", "Tell whether a candidate is worse than its baseline."),
-    "bisect": ("bisect:bisect", "Find the commit that made something slower."),
-    "tune": ("tune:app", "Find the settings that make this machine meet a requirement."),
-    "advise": ("advise:advise", "Recommend how to implement a real-time task."),
-    "frequency": ("frequency:frequency", "Compute the highest frequency at which a task can run."),
-    "store": ("store:app", "Keep the figures of many records in one store, and query them."),
-    "history": ("history:history", "Show how a series changed over many records."),
-    "fleet": ("fleet:fleet", "Run the same jobs on many boards, several at once."),
-    "export": ("export:export", "Export the statistics of a record for other tools."),
-    "import": ("import_record:app", "Import measurements of other tools as records."),
-    "sched": ("sched:sched", "Check whether a periodic task set meets its deadlines."),
-    "lab": ("lab:app", "Boot real kernels in virtual machines."),
-    "instrument": ("instrument:app", "Manage the instrument, a Raspberry Pi Pico."),
+GROUPS = {
+    "Measure": {
+        "run": ("run:run", "Measure this machine or others, by a plan."),
+        "watch": ("watch:watch", "Watch your own program: does it keep its period?"),
+        "probe": ("probe:app", "Measure one thing, with all its parameters."),
+    },
+    "Understand": {
+        "show": ("show:show", "Show a record: the answer, tables, its page, causes."),
+        "list": ("show:list_records", "List the records, the oldest first."),
+        "compare": ("compare:compare", "Compare records, or the loads or deployments of one."),
+        "audit": ("audit:audit", "Check the machine's settings for real-time use."),
+    },
+    "Decide and change": {
+        "gate": ("gate:gate", "Tell whether a candidate is worse than its baseline."),
+        "bisect": ("bisect:bisect", "Find the commit that made something slower."),
+        "tune": ("tune:app", "Find the settings that make this machine good enough."),
+        "deploy": ("deploy:app", "Show or change which CPUs do what."),
+        "restore": ("restore:restore", "Put back everything that rtgauge changed."),
+        "sched": ("sched:sched", "Check whether a periodic task set meets its deadlines."),
+        "advise": ("advise:advise", "Recommend how to implement a real-time task."),
+    },
+    "Keep and share": {
+        "store": ("store:app", "Keep figures of many records; their history and site."),
+        "import": ("import_record:app", "Import measurements of other tools as records."),
+        "export": ("export:export", "Export the statistics of a record for other tools."),
+    },
+    "More": {
+        "fleet": ("fleet:fleet", "Run the same jobs on many boards, several at once."),
+        "lab": ("lab:app", "Boot real kernels in virtual machines."),
+        "instrument": ("instrument:app", "Manage the instrument, a Raspberry Pi Pico."),
+        "selftest": ("selftest:selftest", "Stall a CPU in known ways, and check the explanations."),
+        "resume": ("resume:resume", "Continue what was interrupted, or give it more time."),
+        "marks": ("marks:marks", "Explain marks: what each means, and what to do."),
+    },
 }
-"""Command -> (its module in this package and the function or group in it, its line of help)."""
+"""Heading -> command -> (its module in this package and the function or group in it, its line of help)."""
+HIDDEN = "More"
+"""The heading whose commands only `rtgauge help all` lists."""
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 @contextmanager
@@ -108,11 +104,23 @@ def _clear_errors() -> Generator[None]:
 
 
 class Commands(LazyGroup):
-    """The group of all commands."""
+    """The group of all commands. `everything`: whether the help lists the hidden ones, too."""
+
+    everything = False
 
     def lines(self) -> dict[str, str]:
         """Return command -> its line of help."""
         return {name: line for name, (_, line) in COMMANDS.items()}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - signature of the base class
+        """Write the groups of commands."""
+        for heading, group in GROUPS.items():
+            if heading != HIDDEN or self.everything:
+                with formatter.section(heading):
+                    formatter.write_dl([(name, line) for name, (_, line) in group.items()])
+        if not self.everything:
+            with formatter.section(HIDDEN):
+                formatter.write_dl([("help all", f"Also list {', '.join(GROUPS[HIDDEN])}.")])
 
     def load(self, name: str) -> Any:
         """Import a command."""
@@ -171,7 +179,10 @@ def _usage(error: Any) -> str:
     """Return the error in the command line, with the --help command that explains it."""
     message = " ".join((_wrong_value(error) or error.format_message()).split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rtgauge"
-    return f"{message[:1].lower()}{message[1:]}{_instead(command, message)} (see {command} --help)"
+    instead = _instead(command, message)
+    if instead:  # typer's guess goes by the letters alone
+        message = re.sub(r"(?<=[a-z0-9'])(\.? Did you mean .*| \(Possible options: .*)$", "", message)
+    return f"{message[:1].lower()}{message[1:]}{instead} (see {command} --help)"
 
 
 def _wrong_value(error: Any) -> str | None:
@@ -190,29 +201,37 @@ def _instead(command: str, message: str) -> str:
     """Return a hint that says where the unknown command or option in the message belongs; empty if it belongs
     nowhere.
     """
+    from rtgauge.cli import hints
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
     from rtgauge.probe.registry import PROBES
     from rtgauge.study.registry import studies
 
-    unknown = re.search(r"^no such (command|option):? '?(?:--)?([A-Za-z0-9-]+)", message, re.IGNORECASE)
+    unknown = re.search(r"^no such (command|option):? '?(-{0,2}[A-Za-z0-9-]+)", message, re.IGNORECASE)
     if unknown is None:
         return ""
-    kind, name = unknown[1].lower(), unknown[2]
-    if kind == "command" and name in PROBES:
-        return f": {name} is a probe; use {PROBES[name].called}"
-    if kind == "command" and name in {*presets(), *studies()}:
-        return f": {name} is a plan; use rtgauge run {name}"
-    having = [probe.name for probe in PROBES.values() if name in key_names(probe)] if kind == "option" else []
+    kind, name = unknown[1].lower(), unknown[2].lstrip("-").lower()
+    if kind == "command":
+        if name in PROBES:
+            return f": {name} is a probe; use {PROBES[name].called}"
+        if name in {*presets(), *studies()}:
+            return f": {name} is a plan; use rtgauge run {name}"
+        if name in hints.COMMAND_OF_WORD and command == "rtgauge":
+            return f": use {hints.COMMAND_OF_WORD[name]}"
+        return ""
+    if command == "rtgauge resume":
+        return ": a record keeps what it asks, and only takes more time; leave it out, or start anew"
+    having = [probe.name for probe in PROBES.values() if name in key_names(probe)]
     if command == "rtgauge run" and having:
-        return f": it is a parameter of {', '.join(having)}; give --set {name}=VALUE"
+        other = f"use {hints.OPTION_OF_WORD[name]}, or " if name in hints.OPTION_OF_WORD else ""
+        return f": {other}give --set {name}=VALUE, a parameter of {', '.join(having)}"
     if command.startswith("rtgauge probe ") and having:
         return (
             f": the probes {', '.join(having)} have this option"
             if len(having) > 1
             else (f": the probe {having[0]} has this option")
         )
-    return ""
+    return f": use {hints.OPTION_OF_WORD[name]}" if name in hints.OPTION_OF_WORD else ""
 
 
 def _check_date() -> None:
@@ -245,9 +264,10 @@ def main() -> None:
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, signal.default_int_handler)
             # In this mode, typer returns the status instead of ending the process, and passes errors on.
-            status: int | None = app(
-                with_addresses(sys.argv[1:]) or ["--help"], prog_name="rtgauge", standalone_mode=False
-            )
+            words = sys.argv[1:]
+            Commands.everything = words == ["help", "all"]
+            words = ["--help"] if Commands.everything or not words else rewritten(words)
+            status: int | None = app(words, prog_name="rtgauge", standalone_mode=False)
             sys.stdout.flush()
     except RtgaugeError as error:
         status = _fail(str(error), error.status)

@@ -37,7 +37,15 @@ def marks(
     for name in names or sorted(KIND_OF_NAME):
         if name not in KIND_OF_NAME:
             raise InputError(f"there is no mark {name}{nearest(name, list(KIND_OF_NAME))}")
-        entry = KIND_OF_NAME[name].value
-        typer.echo(f"{name} ({' or '.join(entry.severities)}): {entry.meaning}")
-        if entry.remedy:
-            typer.echo(f"    {entry.remedy}")
+        explain_mark(name)
+
+
+def explain_mark(name: str) -> None:
+    """Print what a mark means, and what to do about it. A mark of another version has only its name."""
+    kind = KIND_OF_NAME.get(name)
+    if kind is None:
+        typer.echo(f"{name}: a mark of another version of rtgauge")
+        return
+    typer.echo(f"{name} ({' or '.join(kind.value.severities)}): {kind.value.meaning}")
+    if kind.value.remedy:
+        typer.echo(f"    {kind.value.remedy}")

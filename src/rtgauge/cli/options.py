@@ -6,7 +6,7 @@ parameter.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -35,7 +35,8 @@ RecordArgument = Annotated[
     typer.Argument(
         metavar="RECORD",
         autocompletion=completion.records,
-        help="A record: its folder, its name in rtgauge-runs as `rtgauge list` prints it, or latest.",
+        help="A record: its folder, the beginning of its name in rtgauge-runs, latest, or latest~1 for the "
+        "one before.",
     ),
 ]
 Require = Annotated[
@@ -126,21 +127,6 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
     described.__signature__ = inspect.Signature(options)
     described.__annotations__ = {option.name: option.annotation for option in options}
     return command
-
-
-def check_resumes(ctx: typer.Context, allowed: Collection[str], asks: str) -> None:
-    """Raise InputError if the user gave an option with --resume that would change what the record asks.
-
-    `allowed`: the parameters that change nothing, or only give more time. `asks`: the record's question.
-    """
-    for parameter in ctx.command.params:
-        source = ctx.get_parameter_source(parameter.name or "")
-        if source is None or source.name != "COMMANDLINE" or parameter.name in {"resume", *allowed}:
-            continue
-        option = max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name
-        raise InputError(
-            f"{option} cannot be combined with --resume: the record asks {asks}; leave it out, or start anew"
-        )
 
 
 def given_options(group: Any) -> list[str]:
@@ -294,7 +280,7 @@ class ComparedSides:
             help="Record folders, or latest; one record is enough if it has several loads or deployments.",
         ),
     ] = None
-    label: Annotated[
+    side: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=RECORD",
@@ -357,9 +343,8 @@ class PrintedComparison:
         typer.Option("--details", help="Also print the chi-square tests and every setting that differs."),
     ] = False
     json: Json = False
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE.html", help="Also write a page with the figures."),
+    page: Annotated[
+        str | None, typer.Option(metavar="FILE.html", help="Also write a page with the figures.")
     ] = None
     figures: Annotated[
         Path | None,

@@ -16,7 +16,7 @@ import typer
 from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
-from rtgauge.cli.live import Live, LiveAt, listening, where_live
+from rtgauge.cli.live import Live, listening
 from rtgauge.cli.options import Details, WaitForLock, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import LOADS
@@ -143,8 +143,7 @@ def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
         "save": (Annotated[bool, typer.Option("--save", help=SAVE_HELP)], False),
         "out": (Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help=OUT_HELP)], RECORDS),
         "wait": (WaitForLock, "0"),
-        "live": (Live, False),
-        "live_at": (LiveAt, None),
+        "live": (Live, None),
         "target": (Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"),
         "details": (Details, False),
         "json": (Annotated[bool, typer.Option("--json", help=JSON_HELP)], False),
@@ -269,7 +268,6 @@ def measure_probe(
 
         check_answerable(requirement, plan.steps, f"probe {probe.name}")
     display = make_display(one_step=True)
-    live_at = where_live(live=given["live"], live_at=given["live_at"])
     with ExitStack() as stack:
         folder = given["out"]
         if not kept:
@@ -283,7 +281,7 @@ def measure_probe(
             with_windows=kept or require is not None or probe.shown.needs_windows,
             wait_s=wait_s(given["wait"]),
         )
-        with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
+        with Interrupt(display.stopping) as interrupt, display, listening(display, given["live"]) as progress:
             path, run, _ = start_run(plan, options, progress, interrupt, program=program)
         from rtgauge.cli.conclusion import finish, judged
         from rtgauge.verdict.worst import exit_status

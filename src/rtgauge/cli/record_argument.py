@@ -39,7 +39,7 @@ def open_records(named: Sequence[Path], labelled: Sequence[str]) -> list[Record]
     for text in labelled:
         name, equals, folder = text.partition("=")
         if not (name.strip() and equals and folder):
-            raise InputError(f"--label {text}: write NAME=RECORD, e.g. before=rtgauge-runs/RECORD")
+            raise InputError(f"--side {text}: write NAME=RECORD, e.g. before=rtgauge-runs/RECORD")
         labels[find_record(Path(folder))] = name.strip()
     folders = [find_record(folder) for folder in named]
     known = {real_path(folder): name for folder, name in labels.items()}

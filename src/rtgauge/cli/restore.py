@@ -12,6 +12,7 @@ from rtgauge.cli.options import Target, target_option
 from rtgauge.errors import EXIT_CANNOT_MEASURE
 from rtgauge.report.deployment import print_put_back
 from rtgauge.system.deployment.current import read_held
+from rtgauge.target.address import LOCAL
 from rtgauge.target.open_target import open_target, release_target
 
 
@@ -40,7 +41,9 @@ def _put_back(target: str, *options: str) -> None:
 
 def restore(
     target: Target = "local",
-    applied: Annotated[bool, typer.Option("--applied", help="Also undo `rtgauge deploy apply`.")] = False,
+    applied: Annotated[
+        bool, typer.Option("--applied", help="Also undo `rtgauge deploy apply` and `rtgauge tune apply`.")
+    ] = False,
     release: Annotated[
         bool,
         typer.Option(
@@ -49,10 +52,10 @@ def restore(
         ),
     ] = False,
 ) -> None:
-    """Restore settings that a killed run left changed.
+    """Put back everything that rtgauge changed: what a killed run left, deployments, tunings, locks.
 
-    This also works after a power failure. A deployment applied by `rtgauge deploy apply` stays, unless you
-    add --applied.
+    This also works after a power failure. What `rtgauge deploy apply` or `rtgauge tune apply` put in force
+    stays, unless you add --applied.
 
     \b
     Examples:
@@ -63,7 +66,7 @@ def restore(
       rtgauge restore --release --target ssh://root@board
           end a run there whose host is gone
       rtgauge restore --applied
-          also undo `rtgauge deploy apply`
+          also undo `rtgauge deploy apply` and `rtgauge tune apply`
 
     \b
     Exit status 3: something could not be restored, or the run could not be ended.
@@ -71,4 +74,20 @@ def restore(
     if release:
         run = release_target(target)
         typer.echo(f"ended    run {run}" if run is not None else "no run holds this machine")
+    if applied and target == LOCAL and _tuning_undone():
+        return
     _put_back(target, *(("--stale", "--held") if applied else ()))
+
+
+def _tuning_undone() -> bool:
+    """Undo `rtgauge tune apply` on this machine. Return whether there was something to undo."""
+    from rtgauge.tune.installing import is_installed, uninstall
+    from rtgauge.units import plural
+
+    if not is_installed():
+        return False
+    back, left = uninstall(0.0, lambda reason: typer.echo(reason, err=True))
+    for line in left:
+        typer.echo(f"left as it is: {line}")
+    typer.echo(f"put back {plural(back, 'setting')} and removed the files of the tuning")
+    return True

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.live import Live, LiveAt, listening, where_live
+from rtgauge.cli.live import Live, listening
 from rtgauge.cli.options import (
     LONGEST_WAIT_NS,
     RUNS,
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     from rtgauge.study.adaptive import AdaptiveStudy
 
 DEFAULT_PLAN = "quick"
+EACH_RUN, EACH_DEPLOYMENT = "each-run", "each-deployment"
+"""Values of --boot."""
 DIRECT = ("cpu", "interval", "policy", "priority", "explain")
 """Probe parameters with their own option. All other parameters are given with --set."""
 
@@ -82,13 +83,13 @@ class OverPlan:
             ),
         ),
     ] = None
-    deployments_by: Annotated[
+    boot: Annotated[
         str | None,
         typer.Option(
-            metavar="HOW",
+            metavar="WHEN",
             help=(
-                "settings: change the running machine (default); boot: reboot the lab guest for each "
-                "deployment."
+                "When to boot the lab guest: each-deployment, instead of changing settings, or each-run of "
+                "--alternate."
             ),
         ),
     ] = None
@@ -164,10 +165,8 @@ class OverPlan:
                 raise InputError(f"--{name} and --set {name}= set the same parameter; give only one")
             if value is not None:
                 parameters[name] = value
-        if self.deployments_by not in (None, "settings", "boot"):
-            raise InputError(
-                f"--deployments-by {self.deployments_by}: give settings or boot (lab guests only)"
-            )
+        if self.boot not in (None, EACH_RUN, EACH_DEPLOYMENT):
+            raise InputError(f"--boot {self.boot}: give {EACH_RUN} or {EACH_DEPLOYMENT} (lab guests only)")
         if self.duration is not None:
             parameters["duration"] = self.duration
         return Overrides(
@@ -182,7 +181,7 @@ class OverPlan:
             controller=self.controller,
             raised=self.raised or [],
             targets=self.target,
-            deployments_by=self.deployments_by,
+            deployments_by="boot" if self.boot == EACH_DEPLOYMENT else None,
         )
 
 
@@ -206,15 +205,11 @@ class Alternating:
             min=1, max=1000, metavar="N", help="Number of pairs that --alternate measures; default: 6."
         ),
     ] = None
-    boot_between: Annotated[
-        bool,
-        typer.Option("--boot-between", help="Boot the lab guest before each run of --alternate."),
-    ] = False
     pause_between: Annotated[
         str, typer.Option(metavar="TIME", help="Pause between the runs of --alternate, e.g. 10min.")
     ] = "0s"
 
-    def plan(self, name: str, overrides: Overrides) -> Plan:
+    def plan(self, name: str, overrides: Overrides, boot: str | None) -> Plan:
         """Return the plan with this name or, if there are two sides, a plan that alternates between them.
         Raises InputError if the plan is wrong.
         """
@@ -225,10 +220,12 @@ class Alternating:
         if self.alternate is None:
             for option in given_options(self):
                 raise InputError(f"{option} is for --alternate")
+            if boot == EACH_RUN:
+                raise InputError(f"--boot {EACH_RUN} is for --alternate")
             return load_plan(name, overrides)
         alternation = Alternation(
             sides=self.alternate,
-            boot_between=self.boot_between,
+            boot_between=boot == EACH_RUN,
             pause_between_ns=duration_option("--pause-between", self.pause_between),
         )
         return alternating_plan(name, overrides, alternation, self.pairs or BLOCK)
@@ -238,8 +235,7 @@ class Alternating:
 class Shown:
     """Options for how a run is shown while it measures and at its end."""
 
-    live: Live = False
-    live_at: LiveAt = None
+    live: Live = None
     details: Details = False
     json: JsonAlone = False
 
@@ -247,7 +243,8 @@ class Shown:
 Start = Callable[["Progress", "Interrupt", "More | None"], "RunOutcome"]
 
 
-def _hold_ns(text: str | None) -> int | None:
+def hold_ns(text: str | None) -> int | None:
+    """Return the time of `--hold` in ns. Raises InputError if it is not a duration of at most 7 days."""
     if text is None:
         return None
     hold_ns = duration_option("--hold", text)
@@ -262,45 +259,27 @@ def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, 
     from rtgauge.cli.progress import make_display
     from rtgauge.runner.context import Interrupt
 
-    live_at = where_live(live=shown.live, live_at=shown.live_at)
     if study is not None and study.study.chooses_deployment:
         from rtgauge.cli.study import measure_study
 
         return measure_study(
-            study, start, resumed, as_json=shown.json, live_at=live_at, details=shown.details
+            study, start, resumed, as_json=shown.json, live=shown.live, details=shown.details
         )
     display = make_display(later_s=study.later_s if study is not None else None)
-    with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
+    with Interrupt(display.stopping) as interrupt, display, listening(display, shown.live) as progress:
         path, result, _ = start(progress, interrupt, study)
     return finish(path, result, as_json=shown.json, details=shown.details)
 
 
-def _resume(plan: str, options: RunOptions, shown: Shown) -> int:
-    """Continue the named record, a study's newest record, or the newest unfinished record.
-
-    Return the exit status. Raises InputError if the record belongs to a gate.
-    """
-    from rtgauge.analysis.gate_wish import wish_of
-    from rtgauge.plan.study_state import newest_record
-    from rtgauge.record.reader import Record, find_record
-    from rtgauge.runner.run import find_partial, resume_run
+def resumed(folder: Path, options: RunOptions, shown: Shown) -> int:
+    """Continue a run or a study, and return the exit status."""
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.run import resume_run
     from rtgauge.study import registry
 
-    folder = (
-        newest_record(options.out, plan)
-        if plan in registry.studies()
-        else find_partial(options.out)
-        if plan == DEFAULT_PLAN
-        else find_record(Path(plan))
-    )
     record = Record.open(folder)
-    if wish_of(record.run) is not None:
-        raise InputError(
-            f"{folder} belongs to a gate; continue it with: rtgauge gate --resume {shlex.quote(str(folder))}"
-        )
-    study = registry.study_of_record(record.run)
     return _measure(
-        study,
+        registry.study_of_record(record.run),
         lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more),
         record,
         shown,
@@ -315,7 +294,7 @@ def run(
         typer.Argument(
             metavar="PLAN",
             autocompletion=completion.plans,
-            help="A preset or a study (see above), or a TOML file; with --resume, a record.",
+            help="A preset or a study (see above), or a TOML file.",
         ),
     ] = DEFAULT_PLAN,
     over: OverPlan,
@@ -327,21 +306,11 @@ def run(
         typer.Option(
             metavar="TIME",
             help=(
-                "How long a remote machine that lost the connection waits for --resume, in addition to its "
-                "longest step. Default: as long as that step, but at least 1 and at most 15 min."
+                "How long a remote machine that lost the connection waits for `rtgauge resume`, in addition "
+                "to its longest step. Default: as long as that step, but at least 1 and at most 15 min."
             ),
         ),
     ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help=(
-                "Continue PLAN (a .partial record or a study), by default the newest unfinished record "
-                "in --out."
-            ),
-        ),
-    ] = False,
     shown: Shown,
 ) -> None:
     """Measure a plan: each probe under each load. Then give a summary, a page and, with --require, a verdict.
@@ -379,7 +348,7 @@ def run(
           three deployments of the cores, in random order; restored afterwards
       rtgauge run delgado2020 --duration 1min
           a paper's experiment: every deployment, then the best one under load
-      rtgauge run delgado2020 --target lab:debian-rt --deployments-by boot
+      rtgauge run delgado2020 --target lab:debian-rt --boot each-deployment
           the same in a virtual machine that is booted for each deployment
       rtgauge run arm.toml --repeats 3
           your own plan, three times, in random order
@@ -389,7 +358,7 @@ def run(
           another machine, then this one
       rtgauge run standard --live
           watch it in a browser
-      rtgauge run --resume
+      rtgauge resume
           continue an interrupted run
 
     \b
@@ -399,7 +368,7 @@ def run(
       2    wrong input
       3    could not measure, or the measurement is invalid
       4    marginal, or cannot tell; also if a load or a step was left out
-      130  interrupted
+      130  interrupted; rtgauge resume continues
     """
     from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.study import registry
@@ -409,22 +378,15 @@ def run(
     if over.require is not None:
         parse_requirement(over.require)
     options = RunOptions(
-        out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=_hold_ns(hold), wait_s=wait_s(wait)
+        out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=hold_ns(hold), wait_s=wait_s(wait)
     )
     overrides = over.overrides()
-    if resume:
-        for option in (*given_options(over), *given_options(turns)):
-            raise InputError(
-                f"{option} cannot be combined with --resume: the record already has its plan; leave "
-                "it out, or start a new run"
-            )
-        raise typer.Exit(_resume(plan, options, shown))
     study = registry.adaptive_study(plan, overrides) if plan in registry.studies() else None
     if study is not None and (given := given_options(turns)):
         raise InputError(
             f"{given[0]} works only with a plan; {plan} is a study, which chooses its steps itself"
         )
-    chosen = turns.plan(plan, overrides) if study is None else study.plan()
+    chosen = turns.plan(plan, overrides, over.boot) if study is None else study.plan()
     if chosen.require is not None:
         check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
     if over.explain and all(step.space == "kernel" for step in chosen.steps):

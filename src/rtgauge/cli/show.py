@@ -3,46 +3,205 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import AllowLeftOut, Details, Json, RecordArgument, Require
+from rtgauge.cli import completion
+from rtgauge.cli.options import AllowLeftOut, Details, Fraction, Json, Marker, Require, grouped, timing
 from rtgauge.errors import InputError, RecordError
 
+if TYPE_CHECKING:
+    from rtgauge.record.reader import Record
+    from rtgauge.report.figures.timing import Timing
 
+
+@dataclass(frozen=True)
+class Judging:
+    """Options for the requirement."""
+
+    require: Require = None
+    allow_left_out: AllowLeftOut = False
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Options that choose what of a record to show."""
+
+    why: Annotated[
+        bool, typer.Option("--why", help="Show where the time of each explained latency went.")
+    ] = False
+    step: Annotated[
+        str | None, typer.Option(metavar="ID", help="With --why: only this step, e.g. 01-wakeup-idle.")
+    ] = None
+    frequency: Annotated[
+        bool,
+        typer.Option(
+            "--frequency", help="Show the highest frequency at which a task can run; of several records, too."
+        ),
+    ] = False
+    marks: Annotated[
+        bool, typer.Option("--marks", help="Show the marks: what each means, and what to do about it.")
+    ] = False
+
+    @property
+    def name(self) -> str | None:
+        """The option that was given; None for the summary. Raises InputError for more than one."""
+        given = [name for name in ("why", "frequency", "marks") if getattr(self, name)]
+        if len(given) > 1:
+            raise InputError(f"--{given[0]} and --{given[1]} cannot be combined; give one of them")
+        if self.step is not None and not self.why:
+            raise InputError("--step needs --why")
+        return given[0] if given else None
+
+
+@dataclass(frozen=True)
+class Files:
+    """Options for files to write."""
+
+    page: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[FILE.html]",
+            help="Write the HTML page; without FILE.html, the page in the record.",
+        ),
+    ] = None
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write every figure as PNG, SVG and PDF to this folder."),
+    ] = None
+
+
+@grouped
 def show(
-    record: RecordArgument,
-    require: Require = None,
-    allow_left_out: AllowLeftOut = False,
+    *,
+    records: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECORD",
+            autocompletion=completion.records,
+            help="A record: its folder, the beginning of its name in rtgauge-runs, latest, or latest~1 for "
+            "the one before. Several with --frequency.",
+        ),
+    ],
+    judge: Judging,
+    parts: Parts,
+    files: Files,
+    fraction: Fraction = "0.5",
+    confidence: Annotated[
+        float, typer.Option(metavar="P", help="With --frequency: confidence of each one-sided bound.")
+    ] = 0.95,
+    marker: Marker = None,
     details: Details = False,
     json: Json = False,
 ) -> None:
-    """Print the summary of a record, or check it against a requirement.
+    """Show a record: the answer and its tables, its page, or the causes of its latencies.
 
     \b
     Examples:
       rtgauge show latest
       rtgauge show latest --details
-      rtgauge show 2026-11-21T10-03-22Z-pc-quick-7f3a
       rtgauge show latest --require "latency<=200us"
+          check it against a requirement
+      rtgauge show latest --page
+          write its page again; one file that needs no network
+      rtgauge show latest --page page.html --figures figures
+      rtgauge show latest --why
+          where the time of each explained latency went, in a sentence and a sum
+      rtgauge show latest~1 latest --frequency --fraction 25%
+          how often a task can run; the latency may take a quarter of the period
+      rtgauge show latest --marks
+          what makes the measurement doubtful
 
     Exit status: 0; with --require or --allow-left-out as for rtgauge run.
     """
+    from rtgauge.cli.record_argument import open_record
+
+    part = parts.name
+    timing_options = timing(fraction, marker, confidence)
+    if part == "frequency":
+        from rtgauge.cli.frequency import show_frequency
+
+        page = None if files.page is None else Path(files.page or "frequency.html")
+        opened_all = [open_record(record) for record in records]
+        return show_frequency(opened_all, timing_options, page, files.figures, json=json)
+    if len(records) > 1:
+        raise InputError("give one record; to compare several: rtgauge compare RECORD...")
+    opened = open_record(records[0])
+    if part == "why":
+        from rtgauge.cli.explain import show_explained
+
+        return show_explained(opened, parts.step, json=json)
+    if part == "marks":
+        return _show_marks(opened, json=json)
+    return _show_answer(opened, judge, files, timing_options, details=details, json=json)
+
+
+def _show_answer(
+    record: Record,
+    judge: Judging,
+    files: Files,
+    timing_options: Timing,
+    *,
+    details: bool,
+    json: bool,
+) -> None:
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.console import Console
-    from rtgauge.cli.record_argument import open_record
-    from rtgauge.report.terminal import print_summary
+    from rtgauge.report.terminal import print_conclusion, print_summary
     from rtgauge.verdict.worst import exit_status
 
-    opened = judged(open_record(record), require, allow_left_out=allow_left_out)
+    opened = judged(record, judge.require, allow_left_out=judge.allow_left_out)
+    writes = files.page is not None or files.figures is not None
+    lines: Sequence[str] = _written(opened, files, timing_options) if writes else ()
     if json:
         typer.echo(opened.document().model_dump_json(indent=1))
+    elif writes:
+        print_conclusion(opened, Console())
     else:
         print_summary(opened, Console(), details=details)
-    if require is not None or allow_left_out:
+    for line in lines:
+        typer.echo(line, err=json)
+    if judge.require is not None or judge.allow_left_out:
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
+
+
+def _written(record: Record, files: Files, timing_options: Timing) -> Sequence[str]:
+    """Write the page and the figures, and return a line for each file."""
+    from rtgauge.report.fact_rows import system_lines
+    from rtgauge.report.figures.files import write_figures
+    from rtgauge.report.page import Drawn, render
+
+    drawn = Drawn.of(record, timing_options)
+    lines: list[str] = []
+    if files.page is not None:
+        lines.append(f"page     {render(record, Path(files.page) if files.page else None, drawn=drawn)}")
+    if files.figures is not None:
+        subtitle = "\n".join(system_lines(record))
+        written = write_figures(drawn.figures.values(), files.figures, subtitle, cpus=len(drawn.source.cpus))
+        lines += [f"figure   {path}" for path in written]
+    return lines
+
+
+def _show_marks(record: Record, *, json: bool) -> None:
+    from json import dumps
+
+    from rtgauge.cli.marks import explain_mark
+
+    marks = [(step.id, mark) for step in record.steps for mark in step.marks]
+    if json:
+        typer.echo(dumps([{"step": step, **mark.model_dump(mode="json")} for step, mark in marks], indent=1))
+        return
+    if not marks:
+        typer.echo("no step has a mark")
+    for name in dict.fromkeys(mark.name for _, mark in marks):
+        explain_mark(name)
+        for step, mark in marks:
+            if mark.name == name:
+                typer.echo(f"    {step}: {mark.detail}")
 
 
 def list_records(

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
-from json import dumps
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,17 +12,28 @@ import typer
 from pydantic import BaseModel
 
 from rtgauge.cli import completion
+from rtgauge.cli.history import history, site
 from rtgauge.cli.options import Json
+from rtgauge.cli.store_options import (
+    DEFAULT,
+    Labels,
+    Last,
+    Machine,
+    StorePath,
+    label_pairs,
+    parameter_texts,
+    print_rows,
+    unknown_name,
+)
 from rtgauge.errors import InputError, RecordError, RtgaugeError
-from rtgauge.units import format_count, format_duration, plural
+from rtgauge.units import format_count, plural
 
 if TYPE_CHECKING:
     from rtgauge.store.adding import Said
-    from rtgauge.store.document import Added, Course, Point, RecordPoint, RecordRow, SeriesRow
-    from rtgauge.store.history import History
+    from rtgauge.store.document import Added, Course, Point, RecordPoint, RecordRow
     from rtgauge.store.store import Store
 
-HELP = """Keep the figures of many records in one store, and query them.
+HELP = """Keep the figures of many records in one store: query them, see their history, publish a site.
 
 The records stay files, from which the store can be rebuilt.
 
@@ -33,38 +42,13 @@ Examples:
   rtgauge store add latest --commit 4f2a9c1 --label image=12.3
   rtgauge store add rtgauge-runs
   rtgauge store list
-  rtgauge store show wakeup/latency/idle/as-is
+  rtgauge store history wakeup/latency/idle/as-is
+  rtgauge store site public
 """
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 LAST = 50
-
-StorePath = Annotated[
-    str,
-    typer.Option("--store", metavar="STORE", help="An SQLite file, or postgresql://USER@HOST/DATABASE."),
-]
-DEFAULT = "rtgauge-runs/store.sqlite"
-Machine = Annotated[
-    str | None,
-    typer.Option(
-        "--machine", metavar="NAME", help="Only this machine: its key, your name for it, or its host name."
-    ),
-]
-Labels = Annotated[
-    list[str] | None,
-    typer.Option("--label", metavar="KEY=VALUE", help="Only records with this label; may be repeated."),
-]
-Last = Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the newest N; 0: all.")]
-
-
-def label_pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """Return the `KEY=VALUE` texts of an option as a dictionary. Raises InputError if one is wrong."""
-    pairs: dict[str, str] = {}
-    for text in texts or []:
-        key, equals, value = text.partition("=")
-        if not key.strip() or not equals:
-            raise InputError(f"{option} {text}: write KEY=VALUE, e.g. {option} image=12.3")
-        pairs[key.strip()] = value.strip()
-    return pairs
+app.command("history")(history)
+app.command("site")(site)
 
 
 def _print_json(document: BaseModel) -> None:
@@ -225,7 +209,7 @@ def list_store(
             "" if shown == total else f", {format_count(shown)} of them shown (--last, --machine, --label)"
         )
         typer.echo(f"{plural(total, 'record')} in {store}{which}")
-        _print_rows(
+        print_rows(
             ("date", "record", "host", "kernel", "verdict", "marks", "commit", "labels"),
             map(_cells, document.records),
         )
@@ -243,7 +227,7 @@ def list_store(
             )
             for row, parameters in zip(document.series, parameter_texts(document.series), strict=True)
         ]
-        _print_rows(("series", "parameters", "tool", "results", "machines", "last"), rows)
+        print_rows(("series", "parameters", "tool", "results", "machines", "last"), rows)
     if document.machines is not None:
         typer.echo(f"{plural(len(document.machines), 'machine')} in {store}")
         rows = [
@@ -257,21 +241,12 @@ def list_store(
             )
             for row in document.machines
         ]
-        _print_rows(("host", "machine", "", "records", "first", "last"), rows)
+        print_rows(("host", "machine", "", "records", "first", "last"), rows)
         if any(row.shared for row in document.machines):
             typer.echo(
                 "shared: another machine with the same image may have this key; name each machine with: "
                 "rtgauge store add --machine NAME"
             )
-
-
-def _print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]] | map[tuple[str, ...]]) -> None:
-    """Print columns as wide as their longest text. With rich, ten thousand lines would take seconds."""
-    lines = [tuple(headings), *rows]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
-    kept = [at for at in range(len(headings)) if any(line[at] for line in lines[1:])]
-    text = "\n".join("  ".join(line[at].ljust(widths[at]) for at in kept).rstrip() for line in lines)
-    typer.echo(text)
 
 
 def _cells(row: RecordRow) -> tuple[str, ...]:
@@ -296,33 +271,6 @@ def _say_missing(rows: Sequence[RecordRow]) -> None:
             "store rm",
             err=True,
         )
-
-
-def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:
-    """Return for each series its interval, and the parameters that distinguish it from series with the same
-    name.
-    """
-    alike: dict[str, dict[str, Mapping[str, object]]] = {}
-    for row in rows:
-        alike.setdefault(row.series, {})[dumps(row.parameters)] = row.parameters
-    differing = {
-        series: {
-            name
-            for name in {name for each in kinds.values() for name in each}
-            if len({dumps(each.get(name)) for each in kinds.values()}) > 1
-        }
-        for series, kinds in alike.items()
-    }
-    return [
-        " ".join(
-            f"{name.removesuffix('_ns')}={format_duration(value)}"
-            if name.endswith("_ns") and isinstance(value, int)
-            else f"{name}={value}"
-            for name, value in row.parameters.items()
-            if name == "interval_ns" or name in differing[row.series]
-        )
-        for row in rows
-    ]
 
 
 @app.command("show")
@@ -386,26 +334,6 @@ def _record_name(store: Store, named: str) -> str:
         return named.rstrip("/").rsplit("/", 1)[-1].removesuffix(".partial")
 
 
-def unknown_name(store: Store, name: str, *, or_record: bool) -> str:
-    """Return the message that the store has no such series, with a hint at the series that it has.
-
-    `or_record`: whether the user could also have named a record.
-    """
-    from rtgauge.store import queries
-
-    if queries.courses(store, queries.Asked(last=1), name):
-        return (
-            f"no record with this --machine or --label has the series {name}; list the records with: "
-            f"rtgauge store list"
-        )
-    if not queries.count(store):
-        return f"the store {store.path} has no record; add one with: rtgauge store add RECORD"
-    known = [row.series for row in queries.series(store, queries.Asked()).values()]
-    close = get_close_matches(name, [*known, *(store.paths() if or_record else ())], n=1)
-    hint = f"; did you mean {close[0]}?" if close else "; list the series with: rtgauge store list --series"
-    return f"the store has no series{' and no record' if or_record else ''} {name}{hint}"
-
-
 def _us(value_ns: int | None) -> str:
     return "" if value_ns is None else f"{value_ns / 1000:.1f}"
 
@@ -440,7 +368,7 @@ def _print_course(course: Course, parameters: str) -> None:
         )
         for point in course.points
     ]  # fmt: skip
-    _print_rows(
+    print_rows(
         (
             "date",
             "record",
@@ -480,7 +408,7 @@ def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
         )
         for point in results
     ]  # fmt: skip
-    _print_rows(("series (us)", "count", "missed", "p50", "p99", "p99.9", "max", "marks"), cells)
+    print_rows(("series (us)", "count", "missed", "p50", "p99", "p99.9", "max", "marks"), cells)
 
 
 @app.command("rm")

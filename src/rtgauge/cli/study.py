@@ -62,12 +62,12 @@ def measure_study(
     resumed: Record | None,
     *,
     as_json: bool,
-    live_at: str | None = None,
+    live: str | None = None,
     details: bool = False,
 ) -> int:
     """Measure the study delgado2020, or continue it if `resumed` is its record, and return the exit status.
 
-    Raises InputError if `live_at` is wrong, MeasureError if no deployment can be chosen.
+    Raises InputError if the address of the live page is wrong, MeasureError if no deployment can be chosen.
     """
     display = make_display(later_s=study.later_s)
 
@@ -77,7 +77,7 @@ def measure_study(
             _tell_choice(choose_deployment(record), display, as_json=as_json)
         return steps
 
-    with Interrupt(display.stopping) as interrupt, display, listening(display, live_at) as progress:
+    with Interrupt(display.stopping) as interrupt, display, listening(display, live) as progress:
         if resumed is not None and _is_chosen(resumed.run):
             _tell_choice(choose_deployment(resumed), display, as_json=as_json)
         path, run, _ = measure(progress, interrupt, next_steps)

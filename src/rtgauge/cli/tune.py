@@ -9,12 +9,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import Json, Target, WaitForLock, check_resumes, duration_option, wait_s
+from rtgauge.cli.options import Json, Target, WaitForLock, duration_option, wait_s
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.address import LAB, LOCAL
 from rtgauge.tune.candidates import Scope, read_offer
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from rtgauge.tune.result import TuneResult
 
 PAGE = "tune.html"
+EACH_DEPLOYMENT = "each-deployment"
+"""The value of --boot."""
 COMMAND = "rtgauge.command"
 """The key in typer's context of the words after `--`."""
 
@@ -60,11 +62,9 @@ def tune(
     budget: Annotated[
         str, typer.Option(metavar="TIME", help="About how long the tuning may take.")
     ] = "30min",
-    watch: Annotated[
+    pid: Annotated[
         int | None,
-        typer.Option(
-            metavar="PID", help="Measure the latencies of this running program, instead of a probe."
-        ),
+        typer.Option(metavar="N", help="Measure the latencies of this running program, instead of a probe."),
     ] = None,
     load: Annotated[
         str | None,
@@ -80,8 +80,8 @@ def tune(
             help="Other loads, to confirm what helped. Default: scheduler, or cpu for a program of yours.",
         ),
     ] = None,
-    cpus: Annotated[
-        str | None, typer.Option(metavar="LIST", help="The real-time CPUs, e.g. 1 or 2-3; default: all.")
+    cpu: Annotated[
+        str | None, typer.Option(metavar="CPUS", help="The real-time CPUs, e.g. 1 or 2-3; default: all.")
     ] = None,
     isolate: Annotated[
         int | None,
@@ -90,7 +90,7 @@ def tune(
             max=4096,
             metavar="N",
             help=(
-                "Instead of --cpus: measure on the last CPU, isolate up to N of the last CPUs, and find out "
+                "Instead of --cpu: measure on the last CPU, isolate up to N of the last CPUs, and find out "
                 "how few are enough."
             ),
         ),
@@ -113,10 +113,6 @@ def tune(
         "rtgauge-runs"
     ),
     wait: WaitForLock = "0",
-    resume: Annotated[
-        Path | None,
-        typer.Option(metavar="RECORD", help="Continue this tuning, or show the result of a finished one."),
-    ] = None,
     files: Annotated[
         Path | None,
         typer.Option(
@@ -124,21 +120,21 @@ def tune(
             help="Write files that keep the settings after a boot: sysctl.d, systemd, tuned, rt-conf.",
         ),
     ] = None,
-    explain: Annotated[
+    about: Annotated[
         str | None,
         typer.Option(
             metavar="SETTING",
             help="Print the advice for and against this setting, and what was measured here.",
         ),
     ] = None,
-    reboot: Annotated[
-        bool,
+    boot: Annotated[
+        str | None,
         typer.Option(
-            "--reboot",
-            help="Boot a lab guest for each set of settings, and try boot parameters too. You boot any other "
-            "machine yourself, before the confirmation.",
+            metavar="WHEN",
+            help="each-deployment: boot a lab guest for each set of settings, and try boot parameters too. "
+            "You boot any other machine yourself, before the confirmation.",
         ),
-    ] = False,
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be tried; change nothing.")
     ] = False,
@@ -163,15 +159,15 @@ def tune(
           what could be tried here; changes nothing
       rtgauge tune --require "period=1ms latency<=100us hardness=99.9%"
           half an hour, on all CPUs
-      rtgauge tune --require "latency<=50us" --cpus 1 --load cpu,network
+      rtgauge tune --require "latency<=50us" --cpu 1 --load cpu,network
           for real-time tasks on CPU 1
-      rtgauge tune --require "latency<=50us" --cpus 1 -- ./control
+      rtgauge tune --require "latency<=50us" --cpu 1 -- ./control
           the wake-ups of your own program decide
-      rtgauge tune --explain timer-migration
+      rtgauge tune --about timer-migration
           the advice, and what was measured here
-      rtgauge tune --resume rtgauge-runs/2026-11-21T10-03-22Z-pc-tune-7f3a
-          continue, or show the result again
-      rtgauge tune --resume latest --files keep
+      rtgauge resume latest --budget 1h
+          continue, with more time
+      rtgauge resume latest --files keep
           files that keep the settings after a boot
 
     \b
@@ -181,29 +177,29 @@ def tune(
       2    wrong input
       3    could not measure
       4    marginal, or cannot tell
-      130  interrupted; --resume continues
+      130  interrupted; rtgauge resume continues
     """
     if ctx.invoked_subcommand is not None:
         return
-    if explain is not None:
-        _explain(explain, out)
+    if about is not None:
+        _tell_about(about, out)
         return
     command: list[str] = ctx.meta.get(COMMAND, [])
-    if resume is not None:
-        _finish(_resumed(ctx, resume, budget, wait_s(wait)), files, json=json)
-    if watch is not None and command:
-        raise InputError("give --watch PID or a command to start, not both")
+    if boot not in (None, EACH_DEPLOYMENT):
+        raise InputError(f"--boot {boot}: give {EACH_DEPLOYMENT}")
+    if pid is not None and command:
+        raise InputError("give --pid PID or a command to start, not both")
     if command and require is None:
         raise InputError('say which requirement the program must meet: --require "latency<=100us"')
-    with _program(command, watch, target) as pid:
-        by_boot = reboot and target.startswith(LAB)
-        if isolate is not None and (cpus is not None or pid is not None):
+    with _program(command, pid, target) as watched:
+        by_boot = boot is not None and target.startswith(LAB)
+        if isolate is not None and (cpu is not None or watched is not None):
             raise InputError(
-                "--isolate chooses the CPUs itself and cannot move a program; leave out --cpus, and give no "
+                "--isolate chooses the CPUs itself and cannot move a program; leave out --cpu, and give no "
                 "program"
             )
         chosen = names_option("--only", only), names_option("--without", without)
-        scope = Scope(cpus_option(cpus), pid, *chosen, by_boot, isolate)
+        scope = Scope(cpus_option(cpu), watched, *chosen, by_boot, isolate)
         offer = read_offer(target, scope)
         if dry_run:
             _print_offer(offer, details=details)
@@ -212,15 +208,23 @@ def tune(
             raise InputError(
                 'say which requirement the machine must meet: --require "period=1ms latency<=100us"'
             )
-        first, other = ("cpu", "scheduler") if pid is None else ("idle", "cpu")
+        first, other = ("cpu", "scheduler") if watched is None else ("idle", "cpu")
         loads = (first if load is None else load, other if confirm_load is None else confirm_load)
         plan = _plan(
-            require, offer, scope, loads, (budget, duration), larger_than, target, seed, reboot=reboot
+            require,
+            offer,
+            scope,
+            loads,
+            (budget, duration),
+            larger_than,
+            target,
+            seed,
+            reboot=boot is not None,
         )
         if target == LOCAL:
             _check_root()
         record = _begun(plan, duration_option("--duration", duration), out, wait_s(wait))
-    _finish(record, files, json=json)
+    finish_tuning(record, files, json=json)
 
 
 @app.command("apply")
@@ -233,8 +237,8 @@ def apply_kept(
 ) -> None:
     """Put in force the settings that a tuning kept, now and at each boot.
 
-    This writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge tune remove` undoes it. Only
-    settings that rtgauge itself tries can be applied, from a folder that no other user can change.
+    This writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge restore --applied` undoes it.
+    Only settings that rtgauge itself tries can be applied, from a folder that no other user can change.
 
     \b
     Examples:
@@ -253,24 +257,9 @@ def apply_kept(
         typer.echo(f"applied  {each}")
     count = plural(len(values), "setting")
     typer.echo(f"applied {len(installed.values)} of {count}, now and at each boot")
-    typer.echo(f"undo this with: rtgauge tune remove; look for drift with: rtgauge audit --profile {kept}")
-
-
-@app.command("remove")
-def remove_kept(wait: WaitForLock = "0") -> None:
-    """Undo `rtgauge tune apply`: put the old values back and remove its files.
-
-    \b
-    Examples:
-      rtgauge tune remove
-    """
-    from rtgauge.tune.installing import uninstall
-
-    _check_root()
-    back, left = uninstall(wait_s(wait), _say)
-    for line in left:
-        typer.echo(f"left as it is: {line}")
-    typer.echo(f"put back {plural(back, 'setting')} and removed the files")
+    typer.echo(
+        f"undo this with: rtgauge restore --applied; look for drift with: rtgauge audit --profile {kept}"
+    )
 
 
 def _say(reason: str) -> None:
@@ -295,7 +284,7 @@ def _program(command: list[str], watched: int | None, target: str) -> Generator[
         yield pid
 
 
-def _explain(name: str, folder: Path) -> None:
+def _tell_about(name: str, folder: Path) -> None:
     from rtgauge.cli.console import Console
     from rtgauge.report.terminal_table import print_tables
     from rtgauge.tune.known import advice, measured, rule_of
@@ -312,12 +301,12 @@ def _explain(name: str, folder: Path) -> None:
 
 
 def cpus_option(text: str | None) -> str | None:
-    """Return the CPUs of `--cpus` in their shortest form. Raises InputError if it is not a CPU list."""
+    """Return the CPUs of `--cpu` in their shortest form. Raises InputError if it is not a CPU list."""
 
     try:
         return None if text is None else format_cpu_list(parse_cpu_list(text))
     except ValueError:
-        raise InputError(f"--cpus '{text}': give CPUs such as 1 or 2-3") from None
+        raise InputError(f"--cpu '{text}': give CPUs such as 1 or 2-3") from None
 
 
 def names_option(option: str, text: str | None) -> list[str]:
@@ -399,26 +388,16 @@ def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
     return _after_boot(measured_record(partial(start_run, plan, options, more=next_runs)), options)
 
 
-def _resumed(ctx: typer.Context, named: Path, budget: str, waits_s: float) -> Record:
+def resumed_tuning(folder: Path, options: RunOptions, budget: str | None) -> Record:
+    """Continue a tuning unless it is complete, and return its record. `budget`: a larger one, or None."""
     from rtgauge.cli.gate import measured_record
-    from rtgauge.record.reader import Record, find_record
-    from rtgauge.runner.run import RunOptions, resume_run
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.run import resume_run
     from rtgauge.tune.study import next_runs, with_more_budget
-    from rtgauge.tune.wish import wish_of
 
-    folder = find_record(named)
     record = Record.open(folder)
-    asks = f"which settings make {wish_of(record.run).requirement} hold"
-    check_resumes(ctx, {"wait", "files", "json", "budget"}, asks)
-    if ctx.meta.get(COMMAND):
-        raise InputError("a program cannot be given with --resume: the record has its own; leave it out")
-    given = ctx.get_parameter_source("budget")
-    more_ns = (
-        duration_option("--budget", budget) if given is not None and given.name == "COMMANDLINE" else None
-    )
-    changed = with_more_budget(record, more_ns)
+    changed = with_more_budget(record, None if budget is None else duration_option("--budget", budget))
     complete = record.run.state == "complete"
-    options = RunOptions(out=folder.parent, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
     if not complete or (changed and next_runs(record)):
         again = partial(resume_run, folder, options, more=next_runs, complete=complete, asks=changed)
         record = measured_record(again)
@@ -468,7 +447,8 @@ def _print_offer(offer: Offer, *, details: bool) -> None:
     print_tables(offer_tables(offer, details=details), Console())
 
 
-def _finish(record: Record, files: Path | None, *, json: bool) -> None:
+def finish_tuning(record: Record, files: Path | None, *, json: bool) -> NoReturn:
+    """Print a tuning's result, write its page and the files that keep it, and end with its exit status."""
     from rtgauge.record.files import clear_errors
     from rtgauge.tune.page import page
     from rtgauge.tune.result import TuneResult

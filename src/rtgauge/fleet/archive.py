@@ -90,7 +90,7 @@ class Parcel:
         folder = opened_folder(path)
         run = read_model(folder.file(RUN), Run)
         if path.name.endswith(PARTIAL):
-            raise InputError(f"{path} is not complete; continue it with: rtgauge run --resume {path}")
+            raise InputError(f"{path} is not complete; continue it with: rtgauge resume {path}")
         if NAME.fullmatch(run.id) is None:
             raise InputError(f"{path} cannot be sent, because of its name ({run.id[:60]})")
         Record.of(folder).check_files()

@@ -279,9 +279,9 @@ class Fleet:
         records = _records(folder)
         begun = [record for record in records if record.suffix == PARTIAL]
         if task.job.is_gate and records:
-            return ["gate", f"--resume={records[-1]}", WAIT]
+            return ["resume", str(records[-1]), WAIT]
         if begun:
-            return ["run", "--resume", str(begun[-1]), WAIT]
+            return ["resume", str(begun[-1]), WAIT]
         return [*task.words, f"--out={folder.path}", WAIT]
 
     def _process(self, words: list[str], folder: OwnFolder, lock: int) -> int:

@@ -92,7 +92,7 @@ class Job(_Part):
         }  # fmt: skip
         words = ["gate" if self.is_gate else "run", self.plan]
         words += [f"{name}={value}" for name, value in options.items() if value is not None]
-        return [*words, *(["--boot-between"] if self.boot_between else [])]
+        return [*words, *(["--boot=each-run"] if self.boot_between else [])]
 
 
 @dataclass(frozen=True)

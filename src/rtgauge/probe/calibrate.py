@@ -69,9 +69,7 @@ class CalibrateParameters(Parameters):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.rt == "rtai":
-            raise ValueError(
-                "RTAI calibrates itself when rtai_sched is loaded; `rtgauge system` shows what it found"
-            )
+            raise ValueError("RTAI calibrates itself when rtai_sched is loaded; see rtgauge audit --facts")
         given = self.model_fields_set & (OF_COBALT if self.rt == "linux" else {"count"})
         if given:
             names = ", ".join(str(type(self).model_fields[name].alias) for name in sorted(given))

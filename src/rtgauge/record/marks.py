@@ -169,7 +169,7 @@ class MarkKind(Enum):
     LOAD_DIED = Entry(
         (INVALID,),
         "A program of the load ended too early.",
-        "see the step's load.log for why the load ended, then: rtgauge run --resume, or run again",
+        "see the step's load.log for why the load ended, then: rtgauge resume, or run again",
     )
     RUNTIME_CHOSEN = Entry((NOTE,), "rtgauge chose the co-kernel to measure with. The detail says why.")
     RESUMED = Entry((NOTE,), "The run was measured in more than one session.")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, ModelT, Run, RunDocument, Step
 from rtgauge.record.parameters import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
+from rtgauge.units import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -311,7 +312,8 @@ def record_folders(out: Path) -> list[Path]:
     return sorted(path.parent for path in out.glob("*/run.json") if not path.parent.name.startswith("."))
 
 
-def _begun_last(out: Path) -> Path:
+def _begun_last(out: Path, before: int = 0) -> Path:
+    """Return the newest record in a folder, or the one `before` steps older. Raises RecordError."""
     begun: list[tuple[str, Path]] = []
     for folder in record_folders(out) if out.is_dir() else []:
         with suppress(RecordError):
@@ -320,22 +322,44 @@ def _begun_last(out: Path) -> Path:
         raise RecordError(
             f"there is no latest record, because {out} has no record; make one with: rtgauge run"
         )
-    return max(begun)[1]
+    if before >= len(begun):
+        raise RecordError(f"there is no {LATEST}~{before}: {out} has only {plural(len(begun), 'record')}")
+    return sorted(begun)[-1 - before][1]
 
 
 def find_record(named: Path) -> Path:
     """Find the folder of a record; a path that exists is returned unchanged.
 
-    `latest` is the newest record in rtgauge-runs, finished or not; DIR/latest is the newest in DIR. A name
-    without a folder is looked up in rtgauge-runs, with or without `.partial`. Raises RecordError for `latest`
-    if there is no record.
+    `latest` is the newest record in rtgauge-runs, finished or not, `latest~1` the one before it; DIR/latest
+    is the newest in DIR. A name without a folder is looked up in rtgauge-runs, with or without `.partial`;
+    the beginning of a name is enough if only one begins so. Raises RecordError for `latest` if there is no
+    record, or if several names begin so.
     """
     if named.exists():
         return named
-    if named.name == LATEST:
-        out = RECORDS if named == Path(LATEST) else named.parent
-        return _begun_last(out)
+    newest = re.fullmatch(rf"{LATEST}(?:~([0-9]{{1,6}}))?", named.name)
+    if newest is not None:
+        out = RECORDS if len(named.parts) == 1 else named.parent
+        return _begun_last(out, int(newest[1] or 0))
     places = [named, RECORDS / named] if len(named.parts) == 1 else [named]
     candidates = [place.with_name(f"{place.name}{end}") for place in places for end in ("", PARTIAL)]
     candidates += [place.with_name(place.name.removesuffix(PARTIAL)) for place in places]
-    return next((candidate for candidate in candidates if candidate.is_dir()), named)
+    found = next((candidate for candidate in candidates if candidate.is_dir()), None)
+    return found if found is not None else _begins_so(places, named)
+
+
+def _begins_so(places: Sequence[Path], named: Path) -> Path:
+    """Return the only record whose name begins like one of the places; the name itself if there is none."""
+    begin = [
+        folder
+        for place in places
+        if place.name and place.parent.is_dir()
+        for folder in record_folders(place.parent)
+        if folder.name.startswith(place.name)
+    ]
+    if len(begin) > 1:
+        names = ", ".join(folder.name for folder in begin[-3:])
+        raise RecordError(
+            f"{plural(len(begin), 'record')} begin with {named.name}, such as {names}; give more of it"
+        )
+    return begin[0] if begin else named

@@ -111,7 +111,7 @@ class RecordWriter:
         if (out / RUN).exists():
             raise InputError(
                 f"{out} is already a record; choose another folder with --out, or continue the record with "
-                f"--resume"
+                f"rtgauge resume"
             )
         record = record_id(host, name, now or datetime.now(UTC))
         path = out / (record + PARTIAL)

@@ -384,14 +384,9 @@ def now_utc() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-RESUMING = ("run", "gate", "tune")
-"""The commands that have --resume. `rtgauge run` resumes the records of all other commands."""
-
-
-def how_to_resume(record: Path, command: Sequence[str] = ()) -> str:
-    """Say how to resume, for a run that ends early. `command` is the command line that started the run."""
-    verb = command[1] if len(command) > 1 and command[1] in RESUMING else RESUMING[0]
-    return f"; continue with: rtgauge {verb} --resume {shlex.quote(str(record))}"
+def how_to_resume(record: Path) -> str:
+    """Say how to resume, for a run that ends early."""
+    return f"; continue with: rtgauge resume {shlex.quote(str(record))}"
 
 
 def steps_on(name: str, steps: Sequence[StepKey]) -> list[StepKey]:

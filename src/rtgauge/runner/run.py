@@ -254,7 +254,7 @@ def find_partial(out: Path) -> Path:
 @contextmanager
 def saying_how_to_resume(writer: RecordWriter, options: RunOptions) -> Generator[None]:
     """Append the way to resume to every error that ends a run early."""
-    how = how_to_resume(writer.path, options.command) if options.kept else ""
+    how = how_to_resume(writer.path) if options.kept else ""
     try:
         yield
     except KeyboardInterrupt:

@@ -108,7 +108,7 @@ class History(Model):
 
 
 class StoreHistory(Model):
-    """The document of `rtgauge history --json`."""
+    """The document of `rtgauge store history --json`."""
 
     store: str
     histories: list[History]

@@ -100,7 +100,7 @@ def with_more_pairs(record: Record, max_pairs: int | None) -> dict[str, object]:
         return {}
     if max_pairs < wish.max_pairs:
         raise InputError(
-            f"--max-pairs {max_pairs} is less than the record's {wish.max_pairs}; --resume can only give more"
+            f"--max-pairs {max_pairs} is less than the record's {wish.max_pairs}; only more can be given"
         )
     more = wish.model_copy(
         update={"max_pairs": max_pairs, "extended_from": (*wish.extended_from, wish.max_pairs)}

@@ -56,7 +56,7 @@ class Check(Strict):
     file: Annotated[str, Field(pattern=r"^/[^\x00-\x20]{1,255}$")] | None = None
     """Subject: the text of a file in /proc or /sys. With `*`, `?`, `[...]` every matching file must pass."""
     fact: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}(\.[a-z0-9_]{1,64}){0,7}$")] | None = None
-    """Subject: a fact by its path in `rtgauge system --json`. Empty is `none`, true is `yes`."""
+    """Subject: a fact by its path in `rtgauge audit --facts --json`. Empty is `none`, true is `yes`."""
     module: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")] | None = None
     """The kernel option's folder in /sys/module, used if the configuration cannot be read."""
     is_: Value | list[Value] | None = None

@@ -129,7 +129,7 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
             )
     if cpus is not None and (offline := sorted(set(parse_cpu_list(cpus)) - set(machine.online))):
         raise InputError(
-            f"--cpus {cpus}: CPU {format_cpu_list(offline)} is not online; choose from "
+            f"--cpu {cpus}: CPU {format_cpu_list(offline)} is not online; choose from "
             f"{format_cpu_list(machine.online)}"
         )
     purpose = purpose_of(facts)
@@ -196,9 +196,9 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
     if judged.result == "not-applicable" or (judged.result == "ok" and not (trial.needs_cpus and trial.set)):
         return ""
     if trial.needs_program and scope.pid is None:
-        return "it applies to a program, and none was named (--watch)"
+        return "it applies to a program, and none was named (--pid)"
     if trial.needs_cpus and cpus is None:
-        return "it applies to the real-time CPUs, and none were named (--cpus)"
+        return "it applies to the real-time CPUs, and none were named (--cpu)"
     if trial.deployment is not None and trial.needs_cpus and scope.pid is not None:
         return "the program would have to be moved to the isolated CPUs"
     if trial.deployment is not None:

@@ -54,7 +54,7 @@ def _values(folder: RecordFolder, named: Path) -> list[Value]:
     if not values:
         raise InputError(
             f"{named} kept no setting that can be applied at each boot; to see what it kept: "
-            f"rtgauge tune --resume {named}"
+            f"rtgauge resume {named}"
         )
     return values
 

@@ -107,7 +107,7 @@ def install(values: Sequence[Value], wait_s: float, say: Callable[[str], None]) 
     """
     there = [str(place) for place in (*PLACES.values(), LINK) if os.path.lexists(place)]
     if there:
-        raise MeasureError(f"{there[0]} already exists; remove it first: rtgauge tune remove")
+        raise MeasureError(f"{there[0]} already exists; remove it first: rtgauge restore --applied")
     with _opened("rtgauge tune apply", wait_s, say) as target:
         held = read_held(target.read)
         if held is not None:
@@ -178,6 +178,11 @@ class Uninstalled(NamedTuple):
     left: list[str]
 
 
+def is_installed() -> bool:
+    """Return whether a file of a tuning, or of that name, is in its place."""
+    return any(os.path.lexists(place) for place in (*PLACES.values(), LINK))
+
+
 def uninstall(wait_s: float, say: Callable[[str], None]) -> Uninstalled:
     """Restore the old values and remove the files that rtgauge wrote. A value or file that somebody has
     changed since then is left alone.
@@ -189,7 +194,7 @@ def uninstall(wait_s: float, say: Callable[[str], None]) -> Uninstalled:
     left = [f"{place}, which rtgauge did not write or somebody has changed" for place in foreign]
     values = [each for each in _values(files) if each.can_be_kept]
     paths = [each.path for each in values]
-    with _opened("rtgauge tune remove", wait_s, say) as target:
+    with _opened("rtgauge restore --applied", wait_s, say) as target:
         held = read_held(target.read)
         is_held = held is not None and held.name == NAME
         if not files and not is_held:

@@ -28,7 +28,7 @@ SYSCTL_FILE, UNIT_FILE = f"{NAME}.conf", f"{NAME}.service"
 TUNED_FILE, RT_CONF_FILE = "tuned.conf", "rt-conf.yaml"
 SYSCTL = "/proc/sys/"
 SUM = "# rtgauge tune wrote the lines below. Their SHA-256: "
-"""Begins the first line of a file. `rtgauge tune remove` removes only a file whose sum is right."""
+"""Begins the first line of a file. `rtgauge restore --applied` removes only a file whose sum is right."""
 
 
 class Value(NamedTuple):
@@ -165,7 +165,7 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
     if TUNED_FILE in files:
         lines += [
             "",
-            "Install, with systemd: rtgauge tune apply THIS-FOLDER    Undo: rtgauge tune remove",
+            "Install, with systemd: rtgauge tune apply THIS-FOLDER    Undo: rtgauge restore --applied",
             "By hand:",
             f"  cp {SYSCTL_FILE} /etc/sysctl.d/ && sysctl --system",
             f"  cp {UNIT_FILE} /etc/systemd/system/ && systemctl enable --now {NAME}",

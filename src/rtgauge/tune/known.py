@@ -46,7 +46,7 @@ def advice(rule: Rule) -> list[str]:
         return [*lines, f"tune does not try it, because {how}"]
     if trial.boot:
         how = "Set by a boot with" if not trial.set else "Also set by a boot with"
-        lines.append(f"{how}: {rule.boot} (rtgauge tune --reboot tries this on a lab guest)")
+        lines.append(f"{how}: {rule.boot} (rtgauge tune --boot each-deployment tries this on a lab guest)")
     lines.append(f"Against it: {trial.against}" if trial.against else "Against it: no advice is known")
     lines.append(f"Costs: {trial.cost}")
     if trial.conflicts:

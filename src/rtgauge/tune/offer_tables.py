@@ -43,7 +43,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
         ],
         [
             *([stopped(offer.daemons)] if offer.daemons else []),
-            "With --reboot, rtgauge tries settings that need a boot on a guest of the lab.",
+            "With --boot each-deployment, rtgauge tries settings that need a boot on a guest of the lab.",
             f"Never touched: {', '.join(NEVER)}.",
         ],
     )

@@ -254,7 +254,7 @@ STATUS = {
 
 def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult:
     tuned, wish = played.search.result, played.wish
-    again = f"rtgauge tune --resume {shlex.quote(str(record.path))}"
+    again = f"rtgauge resume {shlex.quote(str(record.path))}"
     spent = f"{plural(len(played.runs), 'run')}, {format_span(len(played.runs) * wish.run_s)}"
     if played.awaits_boot:
         return result.ending(

@@ -95,7 +95,7 @@ def with_more_budget(record: Record, budget_ns: int | None) -> dict[str, object]
     if most_runs <= wish.most_runs:
         raise InputError(
             f"--budget {format_duration(budget_ns)} is not more than the record's "
-            f"{format_span(wish.most_runs * wish.run_s)}; --resume can only give more"
+            f"{format_span(wish.most_runs * wish.run_s)}; only more can be given"
         )
     more = wish.model_copy(update={"most_runs": most_runs})
     asks: dict[str, object] = {KEY: more.model_dump(mode="json")}

@@ -123,7 +123,7 @@ def tune_plan(
     if pid is None and requirement.metric != "latency":
         raise InputError(f"rtgauge tune judges by latency, not by {requirement.metric}; give latency<=TIME")
     if pid is not None and reboot:
-        raise InputError("a boot would end the program that is watched: leave out --reboot")
+        raise InputError("a boot would end the program that is watched: leave out --boot each-deployment")
     if set(loads) & set(confirm_loads):
         raise InputError("--confirm-load must name a load that --load does not name")
     measured: dict[str, object] = {

@@ -247,15 +247,6 @@ class GateResult(Model):
         return self.quantile if self.require is None else self.require
 
 
-def question(result: GateResult) -> str:
-    """Return what a gate asks, in words."""
-    by = format_change(result.larger_than)
-    return (
-        f"whether {result.candidate} is worse than {result.baseline} by {by} in {result.endpoint} of "
-        f"{result.series or 'the load with the largest values'}"
-    )
-
-
 def _decide(series: GateSeries, wish: GateWish) -> gate.Decision:
     plan: _Plan = {
         "larger_than": wish.larger_than,
@@ -491,7 +482,7 @@ def _concluded(
     return result.ending(
         GateOutcome.UNFINISHED,
         f"unfinished after {plural(len(series.counted), 'pair')} that count",
-        next=f"rtgauge gate --resume {shlex.quote(str(record.path))}",
+        next=f"rtgauge resume {shlex.quote(str(record.path))}",
         next_pairs=more,
     )
 
@@ -525,7 +516,7 @@ def _larger_gate(record: Record, series: GateSeries, result: GateResult) -> str:
     needed = result.pairs_needed
     if needed is None or needed <= result.max_pairs:
         needed = min(2 * result.max_pairs, gate.MOST_PAIRS)
-    return f"rtgauge gate --resume {shlex.quote(str(record.path))} --max-pairs {needed}"
+    return f"rtgauge resume {shlex.quote(str(record.path))} --max-pairs {needed}"
 
 
 def _command(record: Record, options: Sequence[str]) -> str:

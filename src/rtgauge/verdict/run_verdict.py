@@ -172,7 +172,7 @@ def _remedy(run: Run) -> str | None:
     of the first part.
     """
     if not run.left_out:
-        return "measure the rest with: rtgauge run --resume"
+        return "measure the rest with: rtgauge resume"
     found = [match for item in run.left_out if (match := INSTALL.fullmatch(item.remedy or ""))]
     if not found or INSTALL.fullmatch(run.left_out[0].remedy or "") is None:
         return run.left_out[0].remedy

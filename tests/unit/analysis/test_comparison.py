@@ -445,7 +445,7 @@ def several(tmp_path: Path, *medians_ns: int, seconds: int = 2) -> list[Path]:
 
 
 def labelled(**sides: list[Path]) -> list[str]:
-    return [word for name, paths in sides.items() for path in paths for word in ("--label", f"{name}={path}")]
+    return [word for name, paths in sides.items() for path in paths for word in ("--side", f"{name}={path}")]
 
 
 SCHEMA = Draft202012Validator(
@@ -510,9 +510,9 @@ def test_a_requirement_judges_every_record(tmp_path, monkeypatch, capsys):
     )
     words = (
         "compare",
-        "--label",
+        "--side",
         f"quick={quick}",
-        "--label",
+        "--side",
         f"slow={slow}",
         "--no-tails",
         "--no-intervals",
@@ -551,8 +551,8 @@ def mixed(tmp_path: Path, seed: int) -> Path:
 def test_each_probe_of_records_with_several_is_compared_separately_on_one_page(tmp_path, monkeypatch, capsys):
     first, second = (mixed(tmp_path / str(seed), seed) for seed in (1, 2))
     page = tmp_path / "both.html"
-    words = ("compare", "--label", f"stock={first}", "--label", f"rt={second}", "--no-tails")
-    status, out = run(monkeypatch, capsys, *words, "-o", page)
+    words = ("compare", "--side", f"stock={first}", "--side", f"rt={second}", "--no-tails")
+    status, out = run(monkeypatch, capsys, *words, "--page", page)
     assert status == 0
     assert out.startswith("Lowest worst case: ")
     assert "stock, fifo" in out

@@ -14,7 +14,8 @@ import pytest
 from rich.console import Console
 
 from rtgauge.analysis.spikes import step_words
-from rtgauge.cli.explain import explain
+from rtgauge.cli.explain import show_explained
+from rtgauge.cli.record_argument import open_record
 from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.analysis.attribution import explain as explain_moment
 from rtgauge.explain.analysis.culprits import ExplainedStep, blame_of, explained_steps
@@ -184,7 +185,7 @@ def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
 
 
 def test_the_document_is_as_published(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    explain(path, json=True)
+    show_explained(open_record(path), None, json=True)
     text = capsys.readouterr().out
     assert json.loads(text)["steps"][1]["latencies"]
     check_published(text, "explain")
@@ -197,7 +198,7 @@ def test_run_explain_and_advise_propose_the_same(path: Path, capsys: pytest.Capt
     RecordWriter(path, record.run.id).write_run(record.run)
     whole, *_ = record.run.verdicts
     assert whole.next is not None
-    explain(path)
+    show_explained(open_record(path), None, json=False)
     assert f"next  {whole.next}" in capsys.readouterr().out
     flowchart, chosen = load_flowchart("today")
     found = advise(requirement, [record], flowchart, chosen, blame_of=blame_of)

@@ -400,5 +400,5 @@ def test_jobs_choose_boards_by_their_tags_and_become_commands(tmp_path: Path) ->
     assert task.board.name == "a"
     assert task.words == [
         "gate", "quick", "--target=lab:debian", "--baseline=M", "--candidate=MI", "--max-pairs=6",
-        "--pause-between=1min", "--boot-between",
+        "--pause-between=1min", "--boot=each-run",
     ]  # fmt: skip

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from rtgauge.cli.live import with_addresses
+from rtgauge.cli.arguments import rewritten
 from rtgauge.errors import InputError, RecordError
 from rtgauge.live.application import MOST_UNREAD
 from rtgauge.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
@@ -174,18 +174,13 @@ def test_what_is_no_address_is_refused(text):
 
 
 def test_an_address_may_follow_the_option_and_a_plan_too():
-    assert with_addresses(["run", "--live", "quick"]) == ["run", "--live", "quick"]
-    assert with_addresses(["run", "--live", "0.0.0.0:80", "quick"]) == [
-        "run",
-        "--live-at",
-        "0.0.0.0:80",
-        "quick",
-    ]
-    assert with_addresses(["run", "--live", "8080"]) == ["run", "--live-at", "8080"]
-    assert with_addresses(["run", "--live"]) == ["run", "--live"]
-    assert with_addresses(["run", "--live", "plans/quick.toml"]) == ["run", "--live", "plans/quick.toml"]
-    assert with_addresses(["run", "--live", "myhost:80x"]) == ["run", "--live-at", "myhost:80x"]
-    assert with_addresses(["run", "--live=[::]:0", "quick"]) == ["run", "--live-at", "[::]:0", "quick"]
+    assert rewritten(["run", "--live", "quick"]) == ["run", "--live=", "quick"]
+    assert rewritten(["run", "--live", "0.0.0.0:80", "quick"]) == ["run", "--live=0.0.0.0:80", "quick"]
+    assert rewritten(["run", "--live", "8080"]) == ["run", "--live=8080"]
+    assert rewritten(["run", "--live"]) == ["run", "--live="]
+    assert rewritten(["run", "--live", "plans/quick.toml"]) == ["run", "--live=", "plans/quick.toml"]
+    assert rewritten(["run", "--live", "myhost:80x"]) == ["run", "--live=myhost:80x"]
+    assert rewritten(["run", "--live=[::]:0", "quick"]) == ["run", "--live=[::]:0", "quick"]
 
 
 def get(url: str, **headers: str) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from polars.testing import assert_frame_equal
 
-from rtgauge.cli.report import report
+from rtgauge.cli.main import main
 from rtgauge.errors import InputError, RecordError
 from rtgauge.exporters.record_export import export, windows_table
 from rtgauge.exporters.samples_export import samples_table
@@ -175,7 +175,9 @@ def test_a_record_that_is_exchanged_while_its_page_is_drawn_gets_the_page(tmp_pa
         return drawn
 
     monkeypatch.setattr(Drawn, "of", exchange)
-    report(path)
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "show", "--page", str(path)])
+    with pytest.raises(SystemExit):
+        main()
     assert (other / "report.html").read_text() == "precious"
     assert (tmp_path / "moved/report.html").stat().st_size > 10_000
 

@@ -258,7 +258,7 @@ def test_the_table_names_what_was_measured(record: Record):
 
 
 def test_every_preset_is_named_by_help():
-    for words in ([], ["run"]):
+    for words in (["run"],):
         code = "from rtgauge.cli.main import main; main()"
         ran = subprocess.run(
             [sys.executable, "-c", code, *words, "--help"], capture_output=True, text=True, check=True

@@ -23,7 +23,7 @@ NEW = {"kernel": {"release": "6.12.0", "hz": 1000}}
 
 
 def history(*words: object) -> list[dict[str, Any]]:
-    result = run("history", *words, "--json")
+    result = run("store", "history", *words, "--json")
     assert result.exception is None, result.exception
     return json.loads(result.stdout)["histories"]
 
@@ -72,10 +72,10 @@ def test_the_groups_are_what_was_asked_for(store: str, by: str, groups: int) -> 
 
 
 def test_the_terminal_names_the_change(store: str) -> None:
-    text = " ".join(run("history", SERIES, "--store", store, "--quantile", "p50").stdout.split())
+    text = " ".join(run("store", "history", SERIES, "--store", store, "--quantile", "p50").stdout.split())
     assert re.search(r"suspected change \+[\d.]+ %|suspected change [\d.]+ times at", text)
     assert "kernel 6.1.0-18-amd64 -> 6.12.0" in text
-    few = run("history", SERIES, "--store", store, "--last", 5).stdout
+    few = run("store", "history", SERIES, "--store", store, "--last", 5).stdout
     assert "5 boots so far; rtgauge looks for changes from 20 boots on" in few
 
 
@@ -91,7 +91,7 @@ def test_the_terminal_names_the_change(store: str) -> None:
     ],
 )
 def test_wrong_words_are_refused(store: str, words: tuple[str, ...], says: str) -> None:
-    assert says in str(run("history", *words, "--store", store).exception)
+    assert says in str(run("store", "history", *words, "--store", store).exception)
 
 
 def once_each(folder: Path) -> Path:
@@ -118,7 +118,7 @@ def test_the_spread_between_machines_has_nothing_of_the_spread_between_boots(tmp
         assert found["machines"] == 3
         assert found["spread_between_boots"] == pytest.approx(0.2, abs=0.005)
         assert found["spread_between_machines"] == pytest.approx(np.sqrt(0.25 - 0.04 / 3), abs=0.005)
-    text = " ".join(run("history", *words).stdout.split())
+    text = " ".join(run("store", "history", *words).stdout.split())
     assert re.search(
         r"between boots, by 4[0-9]\.[0-9] % between 3 machines; a gate of 12 pairs would find a change of",
         text,
@@ -233,17 +233,17 @@ def test_runs_of_an_unknown_boot_are_one_boot_and_doubtful_ones_too(tmp_path: Pa
     (cpu,) = history("wakeup/latency/cpu/as-is", "--store", path)
     assert [(each["boots"], each["boots_counted"]) for each in (idle, cpu)] == [(1, 1), (1, 0)]
     assert [group["boots"] for each in (idle, cpu) for group in each["groups"]] == [1, 1]
-    shown = " ".join(run("history", "wakeup/latency/cpu/as-is", "--store", path).stdout.split())
+    shown = " ".join(run("store", "history", "wakeup/latency/cpu/as-is", "--store", path).stdout.split())
     assert "1 boot so far, 0 with a p99 that counts; rtgauge looks for changes from 20 boots on" in shown
     folder = tmp_path / "site"
-    assert run("history", "--site", folder, "--store", path).exception is None
+    assert run("store", "site", folder, "--store", path).exception is None
     text = " ".join(re.sub(r"<[^>]+>", " ", (folder / "index.html").read_text()).split())
     assert re.findall(r"/as-is (\d+) (\d+)", text) == [("1", "1"), ("1", "1")]
 
 
 def test_a_site_has_machines_verdicts_histories_and_records(tmp_path: Path, store: str) -> None:
     folder = tmp_path / "site"
-    result = run("history", "--site", folder, "--store", store, "--quantile", "p50")
+    result = run("store", "site", folder, "--store", store, "--quantile", "p50")
     assert result.exception is None, result.exception
     index = (folder / "index.html").read_text(encoding="utf-8")
     assert [title in index for title in (">Last verdicts<", ">Histories<", ">Machines<", ">Records<")] == [
@@ -263,12 +263,14 @@ def test_a_site_links_the_page_of_a_record_and_escapes_names(tmp_path: Path) -> 
     (record / "report.html").write_text("page")
     path = str(tmp_path / "store.sqlite")
     asked("add", record, "--store", path)
-    result = run("history", "--site", tmp_path / "a" / "site", "--store", path)
+    result = run("store", "site", tmp_path / "a" / "site", "--store", path)
     assert result.exception is None, result.exception
     index = (tmp_path / "a" / "site" / "index.html").read_text(encoding="utf-8")
     assert f'href="../../runs/{record.name}/report.html"' in index
     assert "<b>&" not in index
 
 
-def test_history_needs_a_series_or_a_site(store: str) -> None:
-    assert "name a series" in str(run("history", "--store", store).exception)
+def test_without_a_series_each_one_has_a_line_with_its_last_value(store: str) -> None:
+    heading, *lines = run("store", "history", "--store", store, "--quantile", "p50").stdout.splitlines()
+    assert "last p50" in heading
+    assert any(line.startswith(SERIES) for line in lines)

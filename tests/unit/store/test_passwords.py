@@ -81,8 +81,8 @@ def test_it_lets_in_and_is_nowhere(
             ("store", "list"),
             ("store", "list", "--json"),
             ("store", "show", record.name),
-            ("history", "wakeup/*"),
-            ("history", "--site", home / "site"),
+            ("store", "history", "wakeup/*"),
+            ("store", "site", home / "site"),
         )
     ]
     assert '"added"' in said[0]
@@ -148,7 +148,7 @@ def test_one_in_a_url_is_refused_and_not_repeated(url: str, record: Path, tmp_pa
         ("store", "list", "--store", url),
         ("store", "add", record, "--store", url),
         ("store", "rebuild", "--store", url),
-        ("history", "wakeup/*", "--store", url),
+        ("store", "history", "wakeup/*", "--store", url),
         ("fleet", plan),
     ):
         result = run(*words)

@@ -522,13 +522,13 @@ def test_audit_for_a_kernel_that_does_not_run() -> None:
 
 @pytest.mark.engine
 def test_system_of_this_machine() -> None:
-    done = _rtgauge("system", "--json")
+    done = _rtgauge("audit", "--facts", "--json")
     assert done.returncode == 0
     found = json.loads(done.stdout)
     assert found["kernel"]["release"] == os.uname().release
     assert found["cpu"]["online_count"] == os.cpu_count()
     for columns in (60, 160):
-        shown = _rtgauge("system", columns=columns)
+        shown = _rtgauge("audit", "--facts", columns=columns)
         assert shown.returncode == 0
         assert max(len(line) for line in shown.stdout.splitlines()) <= columns
         assert os.uname().release in shown.stdout

@@ -38,7 +38,7 @@ def test_what_differs_is_tried_and_the_rest_is_explained() -> None:
     assert {"thp", "governor"} <= names(found)
     why = {each.rule.id: each.why for each in found.not_tried}
     assert not set(why) & names(found)
-    assert "--cpus" in why["isolated-cpus"]
+    assert "--cpu" in why["isolated-cpus"]
     assert all(each.part == "settings=thp" for each in found.candidates if each.id == "thp")
 
 
@@ -48,7 +48,7 @@ def test_only_and_without() -> None:
     assert names(offered(files, without=["thp"])) == names(offered(files)) - {"thp"}
     with pytest.raises(InputError, match="no setting 'thq'; did you mean 'thp'"):
         offered(files, only=["thq"])
-    with pytest.raises(InputError, match="--cpus 0,76-77: CPU 76-77 is not online; choose from 0-3"):
+    with pytest.raises(InputError, match="--cpu 0,76-77: CPU 76-77 is not online; choose from 0-3"):
         offered(files, cpus="0,76-77")
 
 
@@ -89,7 +89,7 @@ def test_devices_that_nobody_needs_meanwhile_can_be_tried() -> None:
     assert names(offered(files, cpus="3")) >= DEVICES | {"xps"}
     without = offered(files)
     assert names(without) >= DEVICES
-    assert {"--cpus" in each.why for each in without.not_tried if each.rule.id == "xps"} == {True}
+    assert {"--cpu" in each.why for each in without.not_tried if each.rule.id == "xps"} == {True}
     for empty in (machines.bare_metal_rt(), machines.arm_board(), machines.busybox()):
         assert not names(offered(empty)) & (DEVICES | {"xps", "rcu-callback-threads"})
 
@@ -130,7 +130,7 @@ def test_rules_about_isolated_cpus_are_about_the_real_time_ones() -> None:
     about = {"workqueues", "default-irq-affinity"}
     assert about | {"vmstat-interval"} <= names(offered(files, cpus="1"))
     without = offered(files)
-    assert {"--cpus" in each.why for each in without.not_tried if each.rule.id in about} == {True}
+    assert {"--cpu" in each.why for each in without.not_tried if each.rule.id in about} == {True}
     assert "vmstat-interval" not in names(without)
 
 

@@ -104,7 +104,7 @@ def test_the_first_run_is_the_machine_as_it_is_explained() -> None:
         ({"budget_ns": MINUTE_NS}, "too short for one test"),
         ({"loads": ["cpuu"]}, "unknown load 'cpuu'"),
         ({"confirm_loads": ["cpuu"]}, "unknown load 'cpuu'"),
-        ({"pid": 17, "reboot": True}, "leave out --reboot"),
+        ({"pid": 17, "reboot": True}, "leave out --boot each-deployment"),
     ],
 )
 def test_wrong_input_is_refused(changes: dict[str, Any], why: str) -> None:
@@ -201,7 +201,7 @@ def test_a_budget_that_ends_leaves_it_open_and_a_larger_one_goes_on() -> None:
     assert "the budget ran out before every setting was tried" in result.conclusion
     assert "left to try: thp, ksm, timer-migration, numa-balancing" in result.conclusion
     assert result.next is not None
-    budget = result.next.removeprefix("rtgauge tune --resume record --budget ")
+    budget = result.next.removeprefix("rtgauge resume record --budget ")
     with pytest.raises(InputError, match="is not more than the record's"):
         with_more_budget(record, 8 * MINUTE_NS)
     assert with_more_budget(record, None) == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the JSON documents of `rtgauge explain --json` and `rtgauge selftest --json`.
+"""Defines the JSON documents of `rtgauge show --why --json` and `rtgauge selftest --json`.
 
 Times are in ns of the target's CLOCK_MONOTONIC.
 """
@@ -84,7 +84,7 @@ class ExplainedStepEntry(Model):
 
 
 class ExplainDocument(Model):
-    """The document that `rtgauge explain --json` prints."""
+    """The document that `rtgauge show --why --json` prints."""
 
     version: int = VERSION
     record: SystemText

@@ -356,7 +356,7 @@ def why_not(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.boot is not None:
         return Cannot(
             f"{deployment.boot} takes effect only after a boot",
-            "measure a lab guest with --deployments-by boot, or boot with the parameters of `rtgauge deploy "
+            "measure a lab guest with --boot each-deployment, or boot with the parameters of `rtgauge deploy "
             "cmdline`",
         )
     for check in (smt_cannot, c_states_cannot, _cores_cannot, _isolation_cannot):

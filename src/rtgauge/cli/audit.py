@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge system` and `rtgauge audit`."""
+"""`rtgauge audit`."""
 
 from __future__ import annotations
 
@@ -24,18 +24,12 @@ from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge.units import plural
 
 LABEL_WIDTH = 22
-"""The width of the names' column of `rtgauge system`. It lets every name fit on two lines."""
+"""The width of the names' column of the facts. It lets every name fit on two lines."""
 PURPOSES = ("xenomai", "preempt-rt", "stock")
 
 
-def system(target: Target = "local", json: Json = False) -> None:
-    """Show the machine's hardware, kernel and settings.
-
-    \b
-    Examples:
-      rtgauge system
-      rtgauge system --target ssh://root@board --json
-    """
+def _print_facts(target: str, *, json: bool) -> None:
+    """Print the machine's hardware, kernel and settings."""
     facts = read_facts(target).facts
     if json:
         typer.echo(facts.model_dump_json(indent=1))
@@ -90,6 +84,9 @@ def audit(
             ),
         ),
     ] = None,
+    facts_only: Annotated[
+        bool, typer.Option("--facts", help="Only show the machine's hardware, kernel and settings.")
+    ] = False,
     target: Target = "local",
     json: Json = False,
 ) -> None:
@@ -104,7 +101,13 @@ def audit(
       rtgauge audit --for preempt-rt
       rtgauge audit --target ssh://root@board --script
       rtgauge audit --profile keep
+      rtgauge audit --facts --target ssh://root@board
     """
+    if facts_only:
+        if for_ is not None or rules is not None or profile is not None or script or details or show_all:
+            raise InputError("--facts checks nothing; leave out the other options, or leave out --facts")
+        _print_facts(target, json=json)
+        return
     if profile is not None:
         raise typer.Exit(_drift(profile, target))
     if script and (json or show_all or details):

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge resume` continues what was interrupted, or gives it more time."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rtgauge.cli import completion
+from rtgauge.cli.options import RUNS, Out, WaitForLock, grouped, wait_s
+from rtgauge.cli.run import Shown, hold_ns, resumed
+from rtgauge.errors import InputError
+
+if TYPE_CHECKING:
+    from rtgauge.runner.run import RunOptions
+
+
+@dataclass(frozen=True)
+class MoreTime:
+    """Options that give more time, each for one kind of record."""
+
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Of a tuning: a larger budget for all of it.")
+    ] = None
+    max_pairs: Annotated[
+        int | None, typer.Option(metavar="N", help="Of a gate or a bisection: a larger number of pairs.")
+    ] = None
+    hold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Of a run: how long a remote machine waits for the next rtgauge resume."
+        ),
+    ] = None
+
+    def check(self, kind: str, *allowed: str) -> None:
+        """Raise InputError if an option is given that this kind does not take."""
+        for name in ("budget", "max_pairs", "hold"):
+            if getattr(self, name) is not None and name not in allowed:
+                raise InputError(f"--{name.replace('_', '-')} is not for {kind}; leave it out")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files to write from the result."""
+
+    known: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of a gate: accepted changes and muted series (TOML).")
+    ] = None
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Of a gate: also write JUnit XML.")] = (
+        None
+    )
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Of a gate: also write Markdown.")] = (
+        None
+    )
+    files: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Of a tuning: write files that keep the settings.")
+    ] = None
+
+
+@grouped
+def resume(
+    *,
+    record: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RECORD]",
+            autocompletion=completion.records,
+            help="A record, a study's name, a bisection's folder or a fleet's plan. Default: the newest "
+            "unfinished record in --out.",
+            show_default=False,
+        ),
+    ] = None,
+    more: MoreTime,
+    files: Files,
+    out: Out = RUNS,
+    wait: WaitForLock = "0",
+    shown: Shown,
+) -> None:
+    """Continue what was interrupted, or give it more time: a run, study, gate, tuning, bisection or fleet.
+
+    What a record asks stays as it was. Steps that are finished are not repeated. A finished gate or tuning
+    shows its result again, or continues if it gets more time.
+
+    \b
+    Examples:
+      rtgauge resume
+          the newest unfinished record
+      rtgauge resume latest --budget 1h
+          more time for a tuning
+      rtgauge resume latest --max-pairs 24
+          more pairs for a gate
+      rtgauge resume rtgauge-bisect
+          a bisection
+
+    Exit status: as of the command that began it.
+    """
+    from rtgauge.analysis.gate_wish import wish_of
+    from rtgauge.plan.study_state import newest_record
+    from rtgauge.record.reader import Record, find_record
+    from rtgauge.runner.run import RunOptions, find_partial
+    from rtgauge.study import registry
+    from rtgauge.tune.wish import KEY
+
+    named = Path(record) if record is not None else None
+    if named is not None and named.suffix == ".toml" and named.is_file():
+        from rtgauge.cli.fleet import fleet
+
+        more.check("a fleet")
+        return fleet(named)
+    if named is not None and (named / "bisect.json").exists():
+        more.check("a bisection", "max_pairs")
+        return _resume_bisection(named, more, wait_s(wait), json=shown.json)
+    folder = (
+        find_partial(out)
+        if named is None
+        else newest_record(out, str(record))
+        if record in registry.studies()
+        else find_record(named)
+    )
+    opened = Record.open(folder)
+    options = RunOptions(
+        out=folder.parent, command=["rtgauge", *sys.argv[1:]], hold_ns=hold_ns(more.hold), wait_s=wait_s(wait)
+    )
+    if wish_of(opened.run) is not None:
+        more.check("a gate", "max_pairs")
+        return _resume_gate(folder, options, more, files, shown)
+    if KEY in opened.run.plan:
+        from rtgauge.cli.tune import finish_tuning, resumed_tuning
+
+        more.check("a tuning", "budget")
+        finish_tuning(resumed_tuning(folder, options, more.budget), files.files, json=shown.json)
+    more.check("a run", "hold")
+    raise typer.Exit(resumed(folder, options, shown))
+
+
+def _resume_bisection(folder: Path, more: MoreTime, waits_s: float, *, json: bool) -> None:
+    from rtgauge.cli.bisect_search import give_more_pairs, kept_search, run_search
+
+    state = kept_search(folder)
+    give_more_pairs(state, more.max_pairs)
+    run_search(folder, state, waits_s, fresh=False, json=json)
+
+
+def _resume_gate(folder: Path, options: RunOptions, more: MoreTime, files: Files, shown: Shown) -> None:
+    from rtgauge.cli.gate import conclude, known_changes, resumed_gate
+
+    changes = known_changes(files.known)
+    record = resumed_gate(folder, options, more.max_pairs)
+    raise typer.Exit(
+        conclude(record, changes, (files.junit, files.markdown), details=shown.details, json=shown.json)
+    )

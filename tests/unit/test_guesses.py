@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""What people type at first leads to a command or an option of rtgauge."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from rtgauge.cli.arguments import rewritten
+from rtgauge.cli.main import main
+from rtgauge.errors import InputError
+
+LEADS_TO = {
+    "check": "run --require",
+    "view latest": "show",
+    "open latest": "show latest --page",
+    "report latest": "show latest --page",
+    "latency": "probe wakeup",
+    "cyclictest": "probe wakeup",
+    "timerlat": "probe wakeup --space kernel",
+    "osnoise": "probe noise",
+    "jitter": "probe periodic",
+    "monitor ./loop": "watch",
+    "trace ./loop": "watch",
+    "top": "watch",
+    "doctor": "audit",
+    "info": "audit --facts",
+    "status": "audit --facts",
+    "system": "audit --facts",
+    "bench": "run",
+    "test": "run --require",
+    "start": "run",
+    "deadline": "run --require",
+    "period": "probe periodic",
+    "loop": "watch",
+    "diff A B": "compare",
+    "undo": "restore",
+    "reset": "restore",
+    "rollback": "restore",
+    "isolate 1": "deploy",
+    "optimize": "tune",
+    "fix": "tune",
+    "why": "show latest --why",
+    "explain latest": "show latest --why",
+    "frequency latest": "show latest --frequency",
+    "history": "store history",
+    "results": "list",
+    "ls": "list",
+    "wakeup": "probe wakeup",
+    "noise": "probe noise",
+    "standard": "run standard",
+    "version": "--version",
+    "continue": "resume",
+    "run --period 1ms": "--interval",
+    "run --loads cpu": "--load",
+    "run --time 10s": "--duration",
+    "run --prio 80": "--priority",
+    "run --host board": "--target",
+    "run --max 100us": "--require",
+    "run -p 1000": "--interval",
+    "run -m": "--memory-lock",
+    "run -t": "--cpu",
+    "run -q": "--json",
+    "run -P 80": "--priority",
+    "probe wakeup --affinity 1": "--cpu",
+    "watch --name loop": "--program",
+    "watch --process 12": "--pid",
+    "tune --cpus 1": "--cpu",
+    "tune --watch 12": "--pid",
+    "compare --label a=b": "--side",
+    "show latest --html": "--page",
+}
+
+
+@pytest.mark.parametrize(("typed", "leads_to"), LEADS_TO.items())
+def test_a_wrong_guess_leads_on(
+    typed: str, leads_to: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["rtgauge", *typed.split()])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert leads_to in line
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("help", "--help"),
+        ("help run", "run --help"),
+        ("run help", "run --help"),
+        ("probe wakeup help", "probe wakeup --help"),
+        ("run -i 1000 -D 10 -a 1 -p 80", "run --interval=1000us --duration=10s --cpu=1 --priority=80"),
+        ("run -D 2m", "run --duration=2min"),
+        ("probe wakeup -c 1 -d 10s", "probe wakeup --cpu=1 --duration=10s"),
+        ("watch -p 1234", "watch --pid=1234"),
+        ("show latest --page", "show latest --page="),
+        ("show --page latest", "show --page= latest"),
+        ("show latest --page a.html", "show latest --page=a.html"),
+        ("watch -- ./loop -p 80 help", "watch -- ./loop -p 80 help"),
+    ],
+)
+def test_habits_are_read(typed: str, read: str) -> None:
+    assert " ".join(rewritten(typed.split())) == read
+
+
+@pytest.mark.parametrize(
+    ("command", "bound"),
+    [("run", "latency<=500us"), ("watch", "response<=1ms"), ("probe response", "response<=1ms")],
+)
+def test_a_deadline_is_a_requirement(command: str, bound: str) -> None:
+    assert rewritten([*command.split(), "--deadline", "1ms"])[-1] == f"--require=period=1ms {bound}"
+    assert rewritten([*command.split(), "--deadline=1ms"])[-1] == f"--require=period=1ms {bound}"
+
+
+def test_a_wrong_deadline_is_refused() -> None:
+    with pytest.raises(InputError, match="--deadline: 'soon' is not a duration"):
+        rewritten(["run", "--deadline", "soon"])
