@@ -137,7 +137,7 @@ def test_one_that_came_up_and_does_not_answer(lab: Lab) -> None:
     assert "rtgauge lab stop debian" in line
     assert (
         f"its console output is in {lab.record}/targets/lab-debian/console.log; continue with: rtgauge run "
-        f"--resume {lab.record}" in line
+        f"rtgauge resume {lab.record}" in line
     )
     assert lab.console() == f"{lab.ready}\n"
 

@@ -253,5 +253,5 @@ def repeat_command(pairs: Sequence[tuple[Side, Side]]) -> str | None:
     again = " and ".join(distinct) if len(distinct) <= MOST_COMMANDS else "each command"
     return (
         f"run this on each machine {REPEATS} times, alternately:  {again}; then compare the records, with "
-        f"one NAME per side: rtgauge compare --label NAME=RECORD ..."
+        f"one NAME per side: rtgauge compare --side NAME=RECORD ..."
     )
