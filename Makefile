@@ -27,7 +27,7 @@ help:
 	@echo 'make gallery  runs the kept plans, and makes their pages in build-gallery/ (five minutes)'
 
 run: $(VENV)/.installed
-	@$(BIN)/rtgauge run $(PLAN)
+	@$(BIN)/rtgauge run --wait 1h $(PLAN)
 
 install: $(VENV)/.installed
 
