@@ -81,7 +81,8 @@ def test_a_decision_with_its_figures(
 
 def test_the_values_of_both_sides_stand_beside_the_change(tmp_path: Path) -> None:
     result = GateResult.of(measured(tmp_path, 17.0))
-    assert "6.01 us on M, 108 us on MI, 18 times (95 %: 18 to 18 times) in 6 pairs" in result.conclusion
+    said = "MI: p50 under idle 18 times as large (95 %: 18 to 18 times), in 6 of 6 pairs"
+    assert (result.conclusion, result.values) == (said, "M 6.01 us -> MI 108 us")
     row = next(line for line in markdown(result).splitlines() if line.startswith(f"| {IDLE} |"))
     assert row.split(" | ")[1:4] == ["6.01 us", "108 us", "18 times"]
     largest = next(line for line in markdown(result).splitlines() if line.startswith("| largest p50"))
@@ -112,7 +113,7 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
     assert [baseline for baseline, _ in late] == [0] * 6
     assert all(candidate is not None and candidate > 1_000 for _, candidate in late)
     every = sum(candidate or 0 for _, candidate in late)
-    assert f"exceeded 1ms {every:,} times on MI and 0 times on M in 6 pairs" in result.conclusion
+    assert result.conclusion.startswith(f"MI: {every:,} activations under idle later than 1 ms, against 0 of M")
     baseline, candidate = result.exposure
     assert (baseline.side, candidate.side) == ("M", "MI")
     assert (baseline.bound_ns, baseline.exposure.runs, baseline.exposure.violations) == (1_000_000, 6, 0)
@@ -125,7 +126,7 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
 
 def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     share = measured(tmp_path / "a", pairs=12, require=f"{BOUND} hardness=99%")
-    assert GateResult.of(share).conclusion.startswith("MI meets latency<=1ms hardness=99%")
+    assert GateResult.of(share).conclusion.startswith("MI: meets latency<=1ms hardness=99%; 0 activations")
     early = measured(tmp_path / "early", require=f"{BOUND} hardness=99%")
     assert GateResult.of(early).outcome is GateOutcome.UNFINISHED, "six boots say little"
     every = measured(tmp_path / "b", require=BOUND)
@@ -150,7 +151,7 @@ def test_a_candidate_that_fails_its_own_requirement_never_passes(
     result = GateResult.of(measured(tmp_path, pairs=12, require=f"latency<=6us{hardness}"))
     assert (result.outcome, result.status) == (outcome, status)
     if outcome is GateOutcome.FAILS:
-        assert result.conclusion.startswith("MI fails latency<=6us hardness=")
+        assert result.conclusion.startswith("MI: fails latency<=6us hardness=")
         (case,) = case_of(gate_junit(result))
         assert [type(each) for each in case.result] == [junitparser.Failure]
 
@@ -453,7 +454,7 @@ def test_markdown_and_page_show_each_pair(tmp_path: Path) -> None:
     result = GateResult.of(record)
     text = markdown(result)
     assert text.startswith(
-        "**WORSE**: MI is worse than M &lt;b>\\|. p50 of wakeup/latency/idle: 6.01 us on M"
+        "**WORSE**: MI: p50 under idle 29.3 % larger (95 %: +27.7 % to +30.9 %), in 6 of 6 pairs\n- M &lt;b>\\|"
     )
     assert text.count("\n| 3 |") == 1
     html = page(result, record)
@@ -471,8 +472,8 @@ def test_the_command_shows_a_finished_gate_again(tmp_path: Path, monkeypatch, ca
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 1
-    assert capsys.readouterr().out.startswith(
-        "WORSE  MI is worse than M. p50 of wakeup/latency/idle: 6.01 us"
+    assert " ".join(capsys.readouterr().out.split()).startswith(
+        "WORSE MI: p50 under idle 29.3 % larger (95 %: +27.7 % to +30.9 %), in 6 of 6 pairs M 6.01 us -> MI "
     )
     assert all(file.exists() for file in (*files, record.path / "gate.html"))
 

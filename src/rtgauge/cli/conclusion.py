@@ -16,6 +16,7 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED, InputError, Me
 from rtgauge.record.model import STOPPED_EARLY, Run
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
+from rtgauge.report.prose import LABEL, print_labelled, prose_width
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table
 from rtgauge.report.terminal import print_summary
@@ -136,20 +137,34 @@ def finish(path: Path, run: Run, *, as_json: bool, details: bool = False) -> int
 
 
 def print_answer(
-    answer: GateResult | TuneResult, style: str, notes: Sequence[str], tables: Sequence[Table], record: Record
+    answer: GateResult | TuneResult,
+    style: str,
+    notes: Sequence[str],
+    tables: Sequence[Table],
+    record: Record,
+    *,
+    page: str | None,
+    values: str | None = None,
 ) -> None:
-    """Print the answer of a gate or a tuning, its basis, and the record's path. The last note says what to do
-    next, if that is known.
+    """Print the answer of a gate or a tuning, its `values`, what to do next, the tables, their basis, and the
+    path of the `page` in the record, if it is written.
     """
     console = Console()
-    console.print(
-        Text.assemble((answer.outcome.upper(), f"bold {style}"), f"  {printable(answer.conclusion)}")
-    )
-    for number, note in enumerate(notes, 1):
-        # A command stays on one line, so that it can be copied.
-        is_command = answer.next is not None and number == len(notes)
-        console.print(Text(printable(note)), soft_wrap=is_command)
+    word = answer.outcome.upper()
+    width = max(LABEL, len(word) + 2)
+    print_labelled(word, answer.conclusion, console, width=width, style="bold", label_style=f"bold {style}")
+    if values is not None:
+        print_labelled("", values, console, width=width)
+    if answer.next is not None:
+        print_labelled("next", answer.next, console, width=width)
     if tables:
         console.print()
         print_tables(tables, console)
-    typer.echo(f"record  {record.path}")
+    if notes:
+        console.print()
+    for note in notes:
+        for line in Text(printable(note)).wrap(console, prose_width(console)):
+            console.print(line, soft_wrap=True)
+    console.print()
+    if page is not None:
+        typer.echo(f"{'page':<{LABEL}}{record.folder.file(page)}")

@@ -239,11 +239,10 @@ def _write(path: Path, data: bytes, option: str) -> None:
 
 def _print(result: GateResult, record: Record, *, details: bool) -> None:
     from rtgauge.cli.conclusion import print_answer
-    from rtgauge.report.gate_report import notes, pairs_table, series_table
+    from rtgauge.report.gate_report import basis, pairs_table, series_table
 
     tables = [] if result.primary is None else [series_table(result)]
     if tables and (details or any(pair.why_not is not None for pair in result.pairs)):
         tables.append(pairs_table(result))
     style = {"no worse": "green", "worse": "red", "fails": "red"}.get(result.outcome.value, "yellow")
-    print_answer(result, style, notes(result), tables, record)
-    typer.echo(f"page    {record.folder.file(PAGE)}")
+    print_answer(result, style, basis(result), tables, record, page=PAGE, values=result.values)

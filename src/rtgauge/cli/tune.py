@@ -485,7 +485,7 @@ def _keep(result: TuneResult, record: Record, folder: Path) -> None:
 
 def _print(result: TuneResult, record: Record) -> None:
     from rtgauge.cli.conclusion import print_answer
-    from rtgauge.tune.page import notes, tables
+    from rtgauge.tune.page import basis, tables
 
     style = {0: "green", 1: "red"}.get(result.status, "yellow")
-    print_answer(result, style, notes(result), tables(result) if result.tests else [], record)
+    print_answer(result, style, basis(result), tables(result) if result.tests else [], record, page=None)

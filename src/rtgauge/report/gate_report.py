@@ -18,6 +18,12 @@ SIDES = ("baseline", "candidate")
 
 
 def notes(result: GateResult) -> list[str]:
+    """Return both sides' values, notes on the basis and the limits of the answer, and what to do next."""
+    values = [f"{result.values}."] if result.values is not None else []
+    return [*values, *basis(result), *([f"Next: {result.next}"] if result.next is not None else [])]
+
+
+def basis(result: GateResult) -> list[str]:
     """Return notes on the basis and the limits of the answer, one per line."""
     lines: list[str] = []
     if result.accepted is not None:
@@ -66,10 +72,7 @@ def notes(result: GateResult) -> list[str]:
     aside = [pair for pair in result.pairs if pair.why_not is not None]
     if aside and result.primary is not None and result.primary.pairs:
         lines.append(f"{plural(len(aside), 'pair')} did not count, the first because: {aside[0].why_not}.")
-    lines += [f"Left out: {text}." for text in result.left_out]
-    if result.next is not None:
-        lines.append(f"Next: {result.next}")
-    return lines
+    return lines + [f"Left out: {text}." for text in result.left_out]
 
 
 def series_table(result: GateResult) -> Table:

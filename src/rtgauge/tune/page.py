@@ -100,6 +100,11 @@ def _row(test: TestFigures) -> list[str]:
 
 
 def notes(result: TuneResult) -> list[str]:
+    """Return notes on the basis of the answer, one per line, and what to do next."""
+    return [*basis(result), *([f"Next: {result.next}"] if result.next is not None else [])]
+
+
+def basis(result: TuneResult) -> list[str]:
     """Return notes on the basis of the answer, one per line."""
     lines = [f"These made it late: {', '.join(result.culprits[:5])}."] if result.culprits else []
     for name, verdict in (("Before", result.before), ("After", result.after)):
@@ -111,10 +116,8 @@ def notes(result: TuneResult) -> list[str]:
         if result.daemons
         else []
     )
-    lines += [f"Left out: {text}." for text in result.left_out]
-    if result.next is not None:
-        lines.append(f"Next: {result.next}")
-    return lines
+    lines += [f"Left to try: {', '.join(result.left)}."] if result.left else []
+    return lines + [f"Left out: {text}." for text in result.left_out]
 
 
 def page(result: TuneResult, record: Record) -> str:

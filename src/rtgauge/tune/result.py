@@ -292,8 +292,8 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.CANNOT_TELL,
             EXIT_CANNOT_TELL,
-            f"the budget ran out before every setting was tried ({spent}); left to try: "
-            f"{', '.join(tuned.left)}; everything was restored",
+            f"out of budget after {len(result.tests)} of about "
+            f"{plural(len(result.tests) + len(tuned.left), 'test')}; nothing was kept, everything was put back",
             f"{again} --budget {budget}",
         )
     if not tuned.final:
@@ -305,7 +305,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.NOTHING,
             before,
-            f"no {'' if by_boot else 'live '}setting showed a gain ({spent}){would}; everything was restored",
+            f"no {'' if by_boot else 'live '}setting showed a gain ({spent}){would}; everything was put back",
             None if by_boot else "see which settings need a boot: rtgauge tune --dry-run",
         )
     word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL

@@ -28,7 +28,18 @@ from rtgauge.record.alternation import Alternation, alternation_of
 from rtgauge.record.model import Exposure, Step, Verdict
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
-from rtgauge.units import format_change, format_changes, format_duration, format_time, plural
+from rtgauge.units import (
+    LEAST_FACTOR,
+    format_bound,
+    format_change,
+    format_changes,
+    format_count,
+    format_duration,
+    format_factor,
+    format_share,
+    format_time,
+    plural,
+)
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge_metric
 from rtgauge.verdict.gate_pairs import CannotGate, GatePair, GateSeries, gate_series, primary
 from rtgauge.verdict.requirement import Requirement, parse_requirement
@@ -130,6 +141,9 @@ class GateResult(Model):
     outcome: GateOutcome
     status: int = Field(description="the exit status of the command")
     conclusion: str
+    values: str | None = Field(
+        default=None, description="both sides' values in words; None if the gate counts violations"
+    )
     record: str
     baseline: str
     candidate: str
@@ -410,35 +424,64 @@ def _own(record: Record, series: GateSeries, decision: gate.Decision, wish: Gate
 
 
 def _times(change: float | None) -> str:
-    return "any number of" if change is None or not math.isfinite(change) else f"{1 + change:.2g}"
+    return "any number of" if change is None or not math.isfinite(change) else format_factor(1 + change)
+
+
+def _under(series: str) -> str:
+    """Return a series in words: "wakeup/latency/idle" is "under idle", and of another metric "of gap under
+    idle".
+    """
+    metric, _, load = series.partition("/")[2].partition("/")
+    if not load:
+        return f"of {series}"
+    return f"under {load}" if metric == "latency" else f"of {metric} under {load}"
+
+
+def _size(change: float) -> str:
+    """Return a change in words: "18 times as large", "12.3 % larger"."""
+    if change >= LEAST_FACTOR - 1:
+        return f"{format_factor(1 + change)} times as large"
+    return f"{format_share(abs(change))} {'larger' if change >= 0 else 'smaller'}" if change else "the same"
 
 
 def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish: GateWish) -> str:
-    in_pairs = f"in {plural(decision.pairs, 'pair')}"
+    """Return the candidate's change: "policy=other: p99 under idle 18 times as large (95 %: 5.0 to 68 times),
+    in 6 of 6 pairs".
+    """
     pairs = series.counted[: decision.pairs]
     if wish.require is None:
-        values = ", ".join(
-            f"{format_time(ns)} on {name}"
-            for side, name in enumerate((result.baseline, result.candidate))
-            if (ns := _mean_ns(pairs, side)) is not None
+        larger = sum(pair.log_ratio > 0 for pair in pairs)
+        seen = f"{result.candidate}: {wish.quantile} {_under(series.name)}"
+        in_pairs = (
+            f"in {larger} of {plural(len(pairs), 'pair')}"
+            if decision.outcome is gate.Outcome.WORSE
+            else f"in {plural(len(pairs), 'pair')}"
         )
-        return f"{wish.quantile} of {series.name}: {values}, {_interval(decision)} {in_pairs}"
+        if decision.low is None or decision.high is None:
+            return f"{seen} {_size(decision.change)}, {in_pairs}"
+        return (
+            f"{seen} {_size(decision.change)} (95 %: {format_changes(decision.low, decision.high)}), {in_pairs}"
+        )
     requirement = parse_requirement(wish.require)
     baseline, candidate = (sum(pair.violations[side] for pair in pairs) for side in (0, 1))
     text = (
-        f"{series.name} exceeded {format_duration(requirement.bound_ns)} {plural(candidate, 'time')} on "
-        f"{result.candidate} and {plural(baseline, 'time')} on {result.baseline} {in_pairs}"
+        f"{result.candidate}: {plural(candidate, 'activation')} {_under(series.name)} later than "
+        f"{format_bound(requirement.bound_ns)}, against {format_count(baseline)} of {result.baseline}"
     )
-    if decision.low is None:
-        return text
-    return f"{text} (95 %: {_times(decision.low)} to {_times(decision.high)} times as often)"
+    if decision.low is not None:
+        text += f" (95 %: {_times(decision.low)} to {_times(decision.high)} times as often)"
+    return f"{text}, in {plural(decision.pairs, 'pair')}"
 
 
-def _interval(decision: gate.Decision) -> str:
-    change = format_change(decision.change)
-    if decision.low is None or decision.high is None:
-        return change
-    return f"{change} (95 %: {format_changes(decision.low, decision.high)})"
+def _values(result: GateResult, series: GateSeries, decision: gate.Decision, wish: GateWish) -> str | None:
+    """Return both sides' values: "policy=fifo 650 us -> policy=other 9.70 ms"."""
+    if wish.require is not None:
+        return None
+    means = [_mean_ns(series.counted[: decision.pairs], side) for side in (0, 1)]
+    if None in means:
+        return None
+    names = (result.baseline, result.candidate)
+    return " -> ".join(f"{name} {format_time(ns)}" for name, ns in zip(names, means, strict=True))
 
 
 def _concluded(
@@ -452,23 +495,24 @@ def _concluded(
     baseline, candidate = alternation.names
     wanted = format_change(wish.larger_than)
     seen = _seen(result, series, decision, wish)
+    if series.counted and decision.outcome is not gate.Outcome.GO_ON:
+        result = result.model_copy(update={"values": _values(result, series, decision, wish)})
     if decision.outcome is gate.Outcome.WORSE:
-        return result.ending(GateOutcome.WORSE, f"{candidate} is worse than {baseline}. {seen}")
+        return result.ending(GateOutcome.WORSE, seen)
     own = _own(record, series, decision, wish)
     if decision.outcome is gate.Outcome.PASS and own.fails:
         return result.ending(
             GateOutcome.FAILS,
-            f"{candidate} fails {parse_requirement(wish.require or '')}, although it is not worse than "
-            f"{baseline} by {wanted} or more. {seen}",
+            f"{candidate}: fails {parse_requirement(wish.require or '')}, although it is not worse than "
+            f"{baseline} by {wanted} or more; {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.PASS:
-        return result.ending(
-            GateOutcome.NO_WORSE, f"{candidate} is not worse than {baseline} by {wanted} or more. {seen}"
-        )
+        return result.ending(GateOutcome.NO_WORSE, f"{seen}; not worse by {wanted} or more")
     if own.meets:
-        return result.ending(GateOutcome.NO_WORSE, f"{candidate} meets {wish.require}. {seen}")
+        return result.ending(GateOutcome.NO_WORSE, f"{candidate}: meets {wish.require}; {seen.removeprefix(f'{candidate}: ')}")
     if decision.outcome is gate.Outcome.CANNOT_TELL:
-        return result.ending(GateOutcome.CANNOT_TELL, seen, next=_larger_gate(record, series, result))
+        few = f"{seen}; too few to tell whether it is worse by {wanted}"
+        return result.ending(GateOutcome.CANNOT_TELL, few, next=_larger_gate(record, series, result))
     planned = len(series.pairs)
     limit = wish.max_pairs + wish.max_pairs // SPARE
     look = next(

@@ -25,7 +25,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.candidates import Candidate
-from rtgauge.tune.page import notes, tables
+from rtgauge.tune.page import basis, notes, tables
 from rtgauge.tune.refused import refused_in
 from rtgauge.tune.result import TuneOutcome, TuneResult
 from rtgauge.tune.search import Found, Visit
@@ -198,8 +198,9 @@ def test_a_budget_that_ends_leaves_it_open_and_a_larger_one_goes_on() -> None:
     record = simulated(plan, mended_by="nothing")
     result = TuneResult.of(record)
     assert (result.outcome, result.status) == (TuneOutcome.CANNOT_TELL, 4)
-    assert "the budget ran out before every setting was tried" in result.conclusion
-    assert "left to try: thp, ksm, timer-migration, numa-balancing" in result.conclusion
+    said = "out of budget after 1 of about 5 tests; nothing was kept, everything was put back"
+    assert result.conclusion == said
+    assert "Left to try: thp, ksm, timer-migration, numa-balancing." in basis(result)
     assert result.next is not None
     budget = result.next.removeprefix("rtgauge resume record --budget ")
     with pytest.raises(InputError, match="is not more than the record's"):
