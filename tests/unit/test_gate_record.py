@@ -113,7 +113,9 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
     assert [baseline for baseline, _ in late] == [0] * 6
     assert all(candidate is not None and candidate > 1_000 for _, candidate in late)
     every = sum(candidate or 0 for _, candidate in late)
-    assert result.conclusion.startswith(f"MI: {every:,} activations under idle later than 1 ms, against 0 of M")
+    assert result.conclusion.startswith(
+        f"MI: {every:,} activations under idle later than 1 ms, against 0 of M"
+    )
     baseline, candidate = result.exposure
     assert (baseline.side, candidate.side) == ("M", "MI")
     assert (baseline.bound_ns, baseline.exposure.runs, baseline.exposure.violations) == (1_000_000, 6, 0)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from rtgauge.cli.console import Console
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
-from rtgauge.record.model import STOPPED_EARLY, Run
+from rtgauge.record.model import STOPPED_EARLY, Run, RunDocument
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.prose import LABEL, print_labelled, prose_width
@@ -130,10 +130,19 @@ def finish(path: Path, run: Run, *, as_json: bool, details: bool = False) -> int
     """Judge the record at `path`, write its page, print its summary or JSON, and return the exit status."""
     record, problem = settle(path, run)
     if as_json:
-        typer.echo(record.document().model_dump_json(indent=1))
+        typer.echo(document_of(record).model_dump_json(indent=1))
     else:
         print_summary(record, Console(), details=details)
     return status(record, problem)
+
+
+def document_of(record: Record, *, kept: bool = True) -> RunDocument:
+    """Return the document of `--json`, with the answer that the terminal prints first. `kept`: whether the
+    record is kept.
+    """
+    from rtgauge.report.conclusion import conclude
+
+    return record.document(answer=conclude(RecordView(record)).text, kept=kept)
 
 
 def print_answer(

@@ -334,13 +334,14 @@ def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str]
 
 
 def _print(record: Record, probe: AnyProbe, *, as_json: bool, details: bool) -> None:
+    from rtgauge.cli.conclusion import document_of
     from rtgauge.cli.console import Console
     from rtgauge.report.presenter import presenters
     from rtgauge.report.record_view import RecordView
     from rtgauge.report.terminal import print_conclusion, print_summary
 
     if as_json:
-        typer.echo(record.document(kept=False).model_dump_json(indent=1))
+        typer.echo(document_of(record, kept=False).model_dump_json(indent=1))
     elif (
         record.steps
         and probe.command is not None

@@ -149,7 +149,7 @@ def _show_answer(
     details: bool,
     json: bool,
 ) -> None:
-    from rtgauge.cli.conclusion import judged
+    from rtgauge.cli.conclusion import document_of, judged
     from rtgauge.cli.console import Console
     from rtgauge.report.terminal import print_conclusion, print_summary
     from rtgauge.verdict.worst import exit_status
@@ -158,7 +158,7 @@ def _show_answer(
     writes = files.page is not None or files.figures is not None
     lines: Sequence[str] = _written(opened, files, timing_options) if writes else ()
     if json:
-        typer.echo(opened.document().model_dump_json(indent=1))
+        typer.echo(document_of(opened).model_dump_json(indent=1))
     elif writes:
         print_conclusion(opened, Console())
     else:

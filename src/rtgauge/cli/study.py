@@ -13,7 +13,7 @@ from rich.text import Text
 
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments, choose_deployment
-from rtgauge.cli.conclusion import settle, status
+from rtgauge.cli.conclusion import document_of, settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.live import listening
 from rtgauge.cli.progress import Display, make_display
@@ -95,7 +95,7 @@ def measure_study(
         )
         write_page(record.folder, COMPARISON_PAGE, text)
     if as_json:
-        study_document = StudyDocument(study=study.study.name, runs=[record.document()])
+        study_document = StudyDocument(study=study.study.name, runs=[document_of(record)])
         if compared is not None:
             study_document.comparison, study_document.choice = compared.comparison, compared.choice
         typer.echo(study_document.model_dump_json(indent=1))

@@ -709,3 +709,6 @@ class RunDocument(Model):
     steps: list[Step]
     systems: dict[str, Facts]
     record: SystemText | None = Field(description="the record's folder; None if nothing was kept")
+    answer: str | None = Field(
+        default=None, description="the first line that the terminal prints, without the word of the verdict"
+    )

@@ -8,7 +8,7 @@ from rtgauge.report.compare.page import Chapter, html
 from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import NONE, printable
 from rtgauge.units import format_change, format_changes, format_count, format_time, plural
 from rtgauge.verdict.gate_result import GateOutcome, GateResult, SeriesChange
@@ -80,7 +80,10 @@ def series_table(result: GateResult) -> Table:
     shown = [result.primary, *result.others] if result.primary is not None else result.others
     columns = [
         *texts(""),
-        *numbers(*SIDES, "change", "95 % interval", "spread", "pairs"),
+        *numbers(*SIDES, "change"),
+        Column("95 % interval", "number", spare=1),
+        Column("spread", "number", spare=3),
+        Column("pairs", "number", spare=2),
         *texts(""),
     ]
     rows = [[*_cells(change), "decides" if change is result.primary else "not judged"] for change in shown]

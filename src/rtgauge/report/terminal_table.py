@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import rich.table
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from rtgauge.record.facts import UNKNOWN
+from rtgauge.report.prose import prose_width
 from rtgauge.report.table import PART, Column, Table, marks_of, tone_of
 from rtgauge.report.text import printable
 
@@ -52,6 +54,32 @@ def fitted(table: Table, width: int, *, one_line: bool = False) -> Table:
     return table
 
 
+def _narrowed(whole: Table, width: int) -> Table:
+    """Return the table with as many columns as fit: without spare ones, then without the last ones except
+    maxima, which the notes name. If two columns do not fit, return the whole table.
+    """
+    table = fitted(whole, width)
+    gap, left_out = _gap(width), list[str]()
+    while len(table.columns) > 2 and _least_width(table, gap) > width:
+        last = max(
+            (at for at, column in enumerate(table.columns) if at and column.kind != "maximum"), default=None
+        )
+        if last is None:
+            break
+        left_out.insert(0, table.columns[last].title)
+        table = table.only(lambda at, last=last: at != last)
+    if _least_width(table, gap) > width:
+        return whole
+    names = ", ".join(title for title in left_out if title)
+    return replace(table, notes=[*table.notes, f"A wider terminal also shows: {names}."]) if names else table
+
+
+def _least_width(table: Table, gap: int) -> int:
+    """Return the smallest width in which no word and no number is broken."""
+    least = [_least(table, at, one_line=False) for at in range(len(table.columns))]
+    return sum(least) + gap * (len(least) - 1)
+
+
 def _text(cell: str, column: Column, *, name: bool) -> Text:
     style = STYLES[tone_of(cell)] or ("bold" if column.kind == "maximum" else "")
     if name and not style:
@@ -78,9 +106,9 @@ def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.tabl
     """
     gap = _gap(width)
     whole, table = table, fitted(table, width, one_line=one_line)
-    least = [_least(table, at, one_line=one_line) for at in range(len(table.columns))]
-    if not one_line and sum(least) + gap * (len(least) - 1) > width:
+    if not one_line and _least_width(table, gap) > width:
         return _upright(whole)
+    least = [_least(table, at, one_line=one_line) for at in range(len(table.columns))]
     made = rich.table.Table(
         box=None,
         pad_edge=False,
@@ -133,7 +161,8 @@ def print_pairs(
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:
     """Print tables one after another, with titles and notes. A table with only one number becomes a line."""
-    for at, table in enumerate(tables):
+    for at, whole in enumerate(tables):
+        table = _narrowed(whole, console.width)
         if at:
             console.print()
         if table.sole is not None:
@@ -146,4 +175,5 @@ def print_tables(tables: Iterable[Table], console: Console) -> None:
             if table.rows:
                 console.print(rich_table(table, console.width), crop=False)
         for note in table.notes:
-            console.print(Text(printable(note), style="dim"))
+            for line in Text(printable(note), style="dim").wrap(console, prose_width(console)):
+                console.print(line, soft_wrap=True)

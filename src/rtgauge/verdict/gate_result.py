@@ -459,9 +459,8 @@ def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish:
         )
         if decision.low is None or decision.high is None:
             return f"{seen} {_size(decision.change)}, {in_pairs}"
-        return (
-            f"{seen} {_size(decision.change)} (95 %: {format_changes(decision.low, decision.high)}), {in_pairs}"
-        )
+        interval = format_changes(decision.low, decision.high)
+        return f"{seen} {_size(decision.change)} (95 %: {interval}), {in_pairs}"
     requirement = parse_requirement(wish.require)
     baseline, candidate = (sum(pair.violations[side] for pair in pairs) for side in (0, 1))
     text = (
@@ -509,7 +508,9 @@ def _concluded(
     if decision.outcome is gate.Outcome.PASS:
         return result.ending(GateOutcome.NO_WORSE, f"{seen}; not worse by {wanted} or more")
     if own.meets:
-        return result.ending(GateOutcome.NO_WORSE, f"{candidate}: meets {wish.require}; {seen.removeprefix(f'{candidate}: ')}")
+        return result.ending(
+            GateOutcome.NO_WORSE, f"{candidate}: meets {wish.require}; {seen.removeprefix(f'{candidate}: ')}"
+        )
     if decision.outcome is gate.Outcome.CANNOT_TELL:
         few = f"{seen}; too few to tell whether it is worse by {wanted}"
         return result.ending(GateOutcome.CANNOT_TELL, few, next=_larger_gate(record, series, result))

@@ -21,7 +21,7 @@ from rtgauge.analysis.sides import EMULATED
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Distribution
-from rtgauge.report.table import Table, applying, numbers, texts
+from rtgauge.report.table import Column, Table, applying, numbers, texts
 from rtgauge.report.text import NONE, capital, us, whole
 from rtgauge.units import format_count, format_time, plural
 
@@ -485,7 +485,11 @@ def quantile_grid(result: Comparison) -> Table:
         )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram, so the value is at least this.")
-    figures = numbers("side", "baseline", "difference", confidence, "p")
+    figures = [
+        *numbers("side", "baseline", "difference"),
+        Column(confidence, "number", spare=1),
+        Column("p", "number", spare=2),
+    ]
     columns = [*texts("", "quantile"), *figures, *texts("what it shows")]
     return Table("Differences of quantiles", columns, rows, notes)
 
