@@ -195,9 +195,7 @@ class Record:
         whether the document names the folder.
         """
         folder = str(self.path) if kept else None
-        return RunDocument(
-            run=self.run, steps=self.steps, systems=self.systems, record=folder, answer=answer
-        )
+        return RunDocument(run=self.run, steps=self.steps, systems=self.systems, record=folder, answer=answer)
 
     def check_files(self) -> None:
         """Check every file against its checksum. A step's missing files are skipped, because the user may

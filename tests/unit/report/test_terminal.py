@@ -316,7 +316,7 @@ def test_a_table_stays_a_table_and_names_the_columns_that_a_wider_terminal_has()
     columns = [*texts("name"), *numbers("side", "baseline", "max", "p"), *texts("what it shows")]
     row = ["policy=other", "1,234.5", "1,234.5", "9,999.9", "0.001", "worse"]
     print_tables([Table("", columns, [row, row])], Console(file=out, width=40))
-    heading, first, *_, note = out.getvalue().splitlines()
+    heading, first, _, *note = out.getvalue().splitlines()
     assert heading.split() == ["name", "side", "baseline", "max"]
     assert first.split() == row[:4]
-    assert note == "A wider terminal also shows: p, what it shows."
+    assert " ".join(note) == "A wider terminal also shows: p, what it shows."
