@@ -319,4 +319,4 @@ def test_a_table_stays_a_table_and_names_the_columns_that_a_wider_terminal_has()
     heading, first, _, *note = out.getvalue().splitlines()
     assert heading.split() == ["name", "side", "baseline", "max"]
     assert first.split() == row[:4]
-    assert " ".join(note) == "A wider terminal also shows: p, what it shows."
+    assert " ".join(" ".join(note).split()) == "A wider terminal also shows: p, what it shows."
