@@ -68,6 +68,8 @@
  * flushes the address of the old one. At some faults, it then puts the pages of many on its lists.
  */
 #define FAULT_EVENTS ",kmem/rss_stat,tlb/tlb_flush,pagemap/mm_lru_insertion"
+#define FAULT_GROUP "exceptions/"
+#define THREADS_APART 5000    /* how much larger the numbers of the engine's threads may be than its own */
 #define FLUSHES "reason>=3&&" /* TLB_LOCAL_MM_SHOOTDOWN and TLB_REMOTE_SEND_IPI, not at each switch */
 
 /*
@@ -254,25 +256,27 @@ static void switch_events(bool on)
 		trace_event_enable(explain.instance, explain.events[i], on);
 }
 
-/* Records only the program's own calls, its own use of its lock and its own page faults: others map memory
- * some 100,000 times a second, and would fill the rings. */
+/* Records only the program's own calls, its own use of its lock and its own page faults; without a program,
+ * those of this engine's threads. Others map memory some 100,000 times a second, and would fill the rings. */
 static void filter_event(const char *name)
 {
 	static const struct {
 		const char *group, *condition;
-	} filtered[] = {{CALL_GROUP, ""}, {"exceptions/", ""}, {"mmap_lock/", "write==1&&"},
-			{"kmem/", ""},	  {"pagemap/", ""},    {"tlb/", FLUSHES}};
+	} filtered[] = {{CALL_GROUP, ""}, {FAULT_GROUP, ""}, {"mmap_lock/", "write==1&&"},
+			{"kmem/", ""},	  {"pagemap/", ""},  {"tlb/", FLUSHES}};
 	char path[200], filter[100];
 	const size_t count = sizeof(filtered) / sizeof(*filtered);
+	pid_t first = explain.last_task ? explain.first_task : getpid();
+	pid_t last = explain.last_task ? explain.last_task : first + THREADS_APART;
 	size_t at = 0;
 
 	while (at < count && strncmp(name, filtered[at].group, strlen(filtered[at].group)))
 		at++;
-	if (!explain.last_task || at == count)
+	if (at == count || (!explain.last_task && strcmp(filtered[at].group, FAULT_GROUP) != 0))
 		return;
 	snprintf(path, sizeof(path), "events/%s/filter", name);
 	snprintf(filter, sizeof(filter), "%scommon_pid>=%d&&common_pid<=%d", filtered[at].condition,
-		 (int)explain.first_task, (int)explain.last_task);
+		 (int)first, (int)last);
 	trace_write(explain.instance, path, filter);
 }
 
