@@ -27,7 +27,8 @@ def problems() -> list[str]:
                 f"probe {name}: its descriptor is called {probe.name}; the two names must be the same"
             )
         page = Path("docs/probes") / f"{name}.md"
-        if not page.is_file() or not page.read_text(encoding="utf-8").startswith(f"# {name}\n"):
+        heading = page.read_text(encoding="utf-8").partition("\n")[0] if page.is_file() else ""
+        if heading.partition(":")[0] != f"# {name}":
             found.append(f"{page}: the probe {name} needs this page, which begins with '# {name}'")
         if not any(
             Path(place).is_file() for place in (f"engine/probes/{name}.c", f"engine/probes/{name}/{name}.c")

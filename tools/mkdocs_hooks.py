@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Hooks of mkdocs: the section "Probes" has every page of docs/probes; some pages are made from the code
-(tools/reference.py); pages load nothing from a network, also where they are opened from disk.
+"""Hooks of mkdocs: the section "Probes" has the pages of docs/probes that no other section has; some pages
+are made from the code (tools/reference.py); pages load nothing from a network, also where they are opened
+from disk.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,28 @@ OWN_SHIM = "worker_from_disk.js"
 
 def on_config(config: Any) -> Any:
     """Fills the section, so that a new probe needs no line in mkdocs.yml."""
-    pages = sorted((Path(config["docs_dir"]) / "probes").glob("*.md"))
-    reference = next(section["Reference"] for section in config["nav"] if "Reference" in section)
-    for section in reference:
+    named = set(_pages(config["nav"]))
+    names = sorted(f"probes/{page.name}" for page in (Path(config["docs_dir"]) / "probes").glob("*.md"))
+    sections = {
+        name: pages
+        for section in config["nav"]
+        if isinstance(section, dict)
+        for name, pages in section.items()
+    }
+    for section in sections["Reference"]:
         if "Probes" in section:
-            section["Probes"] = [{page.stem: f"probes/{page.name}"} for page in pages]
+            section["Probes"] = [name for name in names if name not in named]
     return config
+
+
+def _pages(entries: list[Any]) -> Iterator[str]:
+    """The pages of the menu, in its order."""
+    for entry in entries:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for section in entry.values():
+                yield from _pages(section if isinstance(section, list) else [])
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PLACES = (
@@ -37,6 +40,32 @@ def test_the_pages_and_their_search_work_from_disk():
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert "use_directory_urls: false" in settings
     assert re.search(r"^plugins: \[.*\boffline\b", settings, re.MULTILINE)
+
+
+def menu(entries: list[Any]) -> Iterator[str]:
+    """The entries of a menu of mkdocs: pages, and titles that the menu gives to pages."""
+    for entry in entries:
+        if isinstance(entry, dict):
+            for title, section in entry.items():
+                yield from menu(section) if isinstance(section, list) else (title, section)
+        else:
+            yield entry
+
+
+def test_the_menu_has_every_page_once_by_its_heading() -> None:
+    """A page that the menu does not name cannot be found; a title in the menu would differ from the heading."""
+    docs = ROOT / "docs"
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    entries = list(menu(settings["nav"]))
+    made = {"commands.md", "marks.md", "files.md", "engine.md"}
+    probes = {str(page.relative_to(docs)) for page in docs.glob("probes/*.md")}
+    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md")}
+    assert len(entries) == len(set(entries))
+    assert set(entries) - {"Probes", "probes"} <= pages | made
+    assert (pages | made) - probes <= set(entries)
+    headings = [(docs / page).read_text(encoding="utf-8").partition("\n")[0] for page in sorted(pages)]
+    assert [heading for heading in headings if not heading.startswith("# ")] == []
+    assert [heading for heading in headings if headings.count(heading) > 1] == []
 
 
 def test_the_index_links_every_page():
