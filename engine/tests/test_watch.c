@@ -269,6 +269,25 @@ static void a_grid_may_begin_anew_after_an_overrun(void **state)
 	cycles_free(&loop.cycles);
 }
 
+/* The period is known to 5 ns, so that the next expiry seems to lie 5 us beside its point. */
+static void a_long_stop_does_not_begin_the_grid_anew(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = learn(&loop);
+
+	(void)state;
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	loop.cycles.model.grid.period_ns += 5;
+	off(&loop, BEGIN + 101 * PERIOD + 50000);
+	now_ns = BEGIN + 1101 * PERIOD + 500000;
+	wakes(&loop, now_ns, 3, false);
+	on(&loop, now_ns + 10000);
+	sleeps_until(&loop, now_ns + 20000, BEGIN + 1102 * PERIOD);
+	assert_int_equal(loop.overruns, 1000);
+	assert_true(loop.at_least_ns > 500000);
+	cycles_free(&loop.cycles);
+}
+
 /* A virtual machine does not trace the switch. */
 static void a_woken_thread_may_run_before_an_event_shows_it(void **state)
 {
@@ -643,6 +662,7 @@ int main(void)
 		cmocka_unit_test(releases_while_events_were_lost_are_unknown),
 		cmocka_unit_test(an_interrupted_wait_goes_on),
 		cmocka_unit_test(a_grid_may_begin_anew_after_an_overrun),
+		cmocka_unit_test(a_long_stop_does_not_begin_the_grid_anew),
 		cmocka_unit_test(a_woken_thread_may_run_before_an_event_shows_it),
 		cmocka_unit_test(a_pause_that_a_signal_interrupts_does_not_end_the_cycle),
 		cmocka_unit_test(work_of_two_lengths_is_no_second_sleep),

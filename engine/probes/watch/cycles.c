@@ -9,6 +9,7 @@
 #define LEARN_LEAST 32
 #define STRAYS 64 /* so many waits elsewhere, and none of the model: another wait begins the cycle */
 #define STUCK_PERIODS 10
+#define DRIFT 1e-5	     /* error of the period, as a share of it */
 #define SAME_POINT_NS 1000.0 /* by how much an expiry may lie beside its point if they are exact */
 #define POINTS_MAX 1000000   /* points of one gap that are counted one by one */
 /* How fast the grid follows the expiries. The period follows slower, so that the two do not swing. */
@@ -118,7 +119,8 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 static bool begins_anew(const struct cycles *cycles, const struct wait *wait, double steps, double error_ns)
 {
 	const struct cycle_candidate *model = &cycles->model;
-	bool off_grid = cycles->off_grid_in_row || fabs(error_ns) > SAME_POINT_NS + 8 * model->grid.spread_ns;
+	double exact_ns = SAME_POINT_NS + 8 * model->grid.spread_ns + steps * model->grid.period_ns * DRIFT;
+	bool off_grid = cycles->off_grid_in_row || fabs(error_ns) > exact_ns;
 
 	if (model->shared || model->rounded_ns || cycle_sleeps_for_no_time(wait))
 		return false;
