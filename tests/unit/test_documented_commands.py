@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ import typer
 
 from rtgauge.cli.arguments import rewritten
 from rtgauge.cli.main import app
+from rtgauge.errors import InputError
+from rtgauge.plan.alternation import alternating_plan
+from rtgauge.plan.plan import Overrides
+from rtgauge.record.alternation import Alternation
+from rtgauge.verdict.requirement import parse_requirement
 from tests.support.documented_commands import DOCS, rtgauge_commands
 
 PAGES = {str(page.relative_to(DOCS)): page for page in sorted(DOCS.rglob("*.md"))}
@@ -49,6 +55,71 @@ def test_rtgauge_takes_it(page: str, command: str, tmp_path: Path, monkeypatch: 
         parse(words)
     except (typer.Exit, SystemExit) as end:
         assert not getattr(end, "exit_code", getattr(end, "code", 0)), f"{page}: {command}"
+
+
+def values(words: list[str], *options: str) -> list[str]:
+    """The values of these options, up to `--`."""
+    own = words[: words.index("--")] if "--" in words else words
+    pairs = [
+        word.partition("=")[::2] if "=" in word else (word, after)
+        for word, after in zip(own, [*own[1:], ""], strict=True)
+    ]
+    return [value for name, value in pairs if name in options]
+
+
+@pytest.mark.parametrize(
+    ("page", "command"), [(name, command) for name, command in COMMANDS if "--require" in command]
+)
+def test_its_requirement_is_one(page: str, command: str) -> None:
+    words = shlex.split(command)
+    assert [parse_requirement(text) for text in values(words, "--require")], page
+
+
+def sides(command: str) -> tuple[str, str] | None:
+    """The two sides that a command of a page measures alternately; None if it has none."""
+    words = shlex.split(command)
+    if "--alternate" in words:
+        first = words.index("--alternate") + 1
+        return words[first], words[first + 1]
+    given = (*values(words, "--baseline"), *values(words, "--candidate"))
+    return (given[0], given[1]) if words[1] == "gate" and len(given) == 2 else None
+
+
+SIDES = [(name, command) for name, command in COMMANDS if sides(command)]
+
+
+@pytest.mark.parametrize(("page", "command"), SIDES)
+def test_its_sides_can_be_measured(page: str, command: str) -> None:
+    both = sides(command)
+    assert both is not None
+    assert alternating_plan("quick", Overrides(), Alternation(sides=both), 6).steps, page
+
+
+def test_a_side_that_no_probe_takes_is_noticed() -> None:
+    both = sides("rtgauge gate --baseline isolation=off --candidate isolation=on")
+    assert both == ("isolation=off", "isolation=on")
+    with pytest.raises(InputError, match="isolation"):
+        alternating_plan("quick", Overrides(), Alternation(sides=both), 6)
+
+
+INLINE = [
+    (name, command)
+    for name, page in PAGES.items()
+    for command in re.findall(r"`(rtgauge [^`]*)`", page.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize(("page", "command"), INLINE)
+def test_a_command_within_a_sentence_has_the_options_that_it_names(page: str, command: str) -> None:
+    """It may leave out arguments and values, or have a word in capitals for them."""
+    try:
+        parse(rewritten(shlex.split(command)[1:]))
+    except (typer.Exit, SystemExit):
+        pass
+    except typer.BadParameter.__mro__[1] as error:
+        message = getattr(error, "message", "")
+        assert "No such option" not in message, f"{page}: {command}"
+        assert not re.match("No such command '[a-z]", message), f"{page}: {command}"
 
 
 def test_a_command_that_rtgauge_does_not_take_is_noticed() -> None:
