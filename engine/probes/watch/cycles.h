@@ -59,20 +59,20 @@ struct cycles {
 	size_t site_count;
 	unsigned int changes; /* how often another wait began to begin the cycle */
 
-	bool active; /* an activation has begun and not ended */
-	bool ended;  /* ... but the thread has entered the wait in which it may end: now.end_ns */
+	bool active;	 /* an activation has begun and not ended */
+	bool ended;	 /* ... but the thread has entered the wait in which it may end: now.end_ns */
+	bool anew;	 /* the grid began anew at the last release */
+	bool broken_off; /* a signal interrupted its wait the last time */
 	struct activation now;
 	int64_t ran_start_ns;
 	unsigned int doubts_start;
 	double point_ns;		   /* the last release, on the grid; 0: none */
 	int64_t ahead_ns;		   /* what the clock of the grid is ahead of CLOCK_MONOTONIC */
 	double before_ns, steps;	   /* the release before it, and how many points lie between */
-	bool anew;			   /* the grid began anew at the last release */
 	int64_t last_start_ns;		   /* of the activation before; 0: unknown, since events were lost */
 	int64_t returned_ns;		   /* when its wait returned last */
 	int64_t seen_ns;		   /* when it was last at its wait, and on its grid */
 	int64_t gap_from_ns, gap_until_ns; /* events were lost meanwhile */
-	bool broken_off;		   /* a signal interrupted its wait the last time */
 	size_t off_grid_in_row, looks;	   /* looks: returns without a wait since the activation began */
 
 	int64_t activations, others; /* others: returns of the wait that its source did not end */
