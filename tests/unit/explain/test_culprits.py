@@ -15,6 +15,7 @@ from rtgauge.explain.analysis.culprits import (
     with_names,
 )
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.mechanisms import WORDS, cause_words, mechanisms
 from rtgauge.explain.analysis.ranking import MENDS, general, ranked_culprits
 from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
@@ -319,3 +320,31 @@ def test_a_stall_that_one_cpus_trace_shows_names_the_other_cpus_that_stood_too()
     )
     (apart,) = (e for e in with_joint_stalls([far, late_on(0, 3100, IDLE)]) if e.main.cpus == {2})
     assert apart.main.ns == known.main.ns
+
+
+def test_culprits_of_one_kind_are_one_mechanism_with_their_names() -> None:
+    stories = [
+        Story()
+        .switch(-500, 1, MEASURED, (name, pid, 10), state=1)
+        .timer(0, 1)
+        .switch(latency, 1, (name, pid, 10), MEASURED, state=1)
+        for name, pid, latency in (("logger", 31, 300), ("mixer", 32, 100))
+    ]
+    ranked = ranked_culprits(
+        [explained(story, latency) for story, latency in zip(stories, (300, 100), strict=True)]
+    )
+    (tasks,) = [known for known in mechanisms(ranked, virtual=False) if known.words == WORDS[Kind.TASK]]
+    assert tasks.names == "logger, mixer"
+    assert tasks.time_share == pytest.approx(sum(known.ns for known in tasks.culprits) / 400_000)
+    assert cause_words(ranked, virtual=False) == "other tasks ran instead (98 %)"
+
+
+def test_the_cause_names_a_single_task() -> None:
+    words = cause_words(ranked_culprits([by_hog(300)]), virtual=False)
+    assert words is not None
+    assert words.startswith("hog (")
+    assert words.endswith("% of the late time")
+
+
+def test_every_kind_has_words() -> None:
+    assert set(WORDS) == set(Kind)

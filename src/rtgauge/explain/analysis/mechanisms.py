@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtgauge.explain.analysis.explanation import Kind, priority_words
+from rtgauge.explain.analysis.explanation import Kind, culprit_name, priority_words
 from rtgauge.explain.analysis.ranking import RankedCulprit
 from rtgauge.units import format_share
 
 LEAST_SHARE = 0.05
 """A mechanism with a smaller share of the time is not a cause."""
 MOST_NAMED = 3
+HANDLERS = {Kind.IRQ, Kind.INTERRUPT, Kind.SOFTIRQ, Kind.NMI}
+"""Kinds whose names say little without the kind."""
 
 WORDS: dict[Kind, str] = {
     Kind.TIMER_LATE: "the timer's interrupt came late",
@@ -49,9 +51,7 @@ WORDS: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One mechanism with its culprits, the costliest first. `time_share`: its share (0 to 1) of the time of
-    all explained latencies.
-    """
+    """One mechanism with its culprits, in the order of their rank."""
 
     words: str
     culprits: Sequence[RankedCulprit]
@@ -74,13 +74,16 @@ class Mechanism:
     @property
     def names(self) -> str:
         """The names of its costliest culprits: "python, tokio and 3 more"; empty if they have none."""
-        named = list(dict.fromkeys(known.culprit.name for known in self.culprits if known.culprit.name))
+        culprits = [known.culprit for known in self.culprits if known.culprit.name or known.culprit.number]
+        named = list(
+            dict.fromkeys(culprit_name(one) if one.kind in HANDLERS else one.name for one in culprits)
+        )
         more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
         return ", ".join(named[:MOST_NAMED]) + more
 
 
 def mechanisms(ranked: Sequence[RankedCulprit], *, virtual: bool) -> list[Mechanism]:
-    """Group ranked culprits by mechanism, the mechanism with the most time first. `virtual`: whether the
+    """Group ranked culprits by mechanism, in the order of their first culprits. `virtual`: whether the
     machine is virtual, so that only its host can stop all software on a CPU.
     """
     groups: dict[str, list[RankedCulprit]] = {}
@@ -88,17 +91,16 @@ def mechanisms(ranked: Sequence[RankedCulprit], *, virtual: bool) -> list[Mechan
         kind = known.culprit.kind
         kind = Kind.STEAL if virtual and kind is Kind.NO_SOFTWARE else kind
         groups.setdefault(WORDS[kind], []).append(known)
-    found = [Mechanism(words, sorted(group, key=lambda known: -known.ns)) for words, group in groups.items()]
-    return sorted(found, key=lambda mechanism: -mechanism.time_share)
+    return [Mechanism(words, group) for words, group in groups.items()]
 
 
 def cause_words(ranked: Sequence[RankedCulprit], *, virtual: bool) -> str | None:
     """Return the cause of late activations, "logger (pid 7713) ran instead: 95.5 % of the late time", or
     several with their shares; None if no mechanism took enough.
     """
-    found = [
-        mechanism for mechanism in mechanisms(ranked, virtual=virtual) if mechanism.time_share >= LEAST_SHARE
-    ]
+    every = mechanisms(ranked, virtual=virtual)
+    found = [known for known in every if known.time_share >= LEAST_SHARE]
+    found.sort(key=lambda known: -known.time_share)
     if not found:
         return None
     first = found[0]

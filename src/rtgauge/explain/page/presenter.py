@@ -23,7 +23,7 @@ from rtgauge.explain.analysis.explanation import (
     sum_words,
     us,
 )
-from rtgauge.explain.analysis.mechanisms import cause_words
+from rtgauge.explain.analysis.mechanisms import Mechanism, cause_words, mechanisms
 from rtgauge.explain.analysis.ranking import RankedCulprit, ranked_culprits
 from rtgauge.explain.analysis.selftest import KindResult, SelfTest, self_test
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure
@@ -168,22 +168,31 @@ class ExplainedChapter:
 def _rows(
     culprits: Sequence[RankedCulprit], view: RecordView, step: Step | None, *, most: int, least: float
 ) -> list[CulpritRow]:
-    """Return the culprits with a share of at least `least`, and every culprit that took most of an outlier.
+    """Return the mechanisms with a share of at least `least`, and every one that took most of an outlier,
+    with the names of their culprits.
 
-    Each remedy is shown only for the first culprit that it helps against.
+    Each remedy is shown only for the first mechanism that it helps against.
     """
     targets = (step or view.record.steps[0]).key.targets
     facts = view.record.system(targets.get("self", "local"))
-    listed = [ranked for ranked in culprits if ranked.outliers or ranked.time_share >= least][:most]
+    grouped = mechanisms(culprits, virtual=facts.machine.virtual is True)
+    listed = [known for known in grouped if known.outlier_share or known.time_share >= least][:most]
     rows: list[CulpritRow] = []
-    for rank, ranked in enumerate(listed, 1):
-        remedy = remedy_of(ranked, facts)
+    for rank, known in enumerate(listed, 1):
+        remedy = remedy_of(known.culprits[0], facts)
         shown = {row.remedy.rule or row.remedy.what for row in rows if row.remedy is not None}
         new = None if remedy is None or (remedy.rule or remedy.what) in shown else remedy
-        led = format_share(ranked.outlier_share) if ranked.outliers else ""
-        time, worst = format_share(ranked.time_share), short_us(ranked.worst_ns)
-        rows.append(CulpritRow(rank, culprit_name(ranked.culprit), led, time, worst, new))
+        led = format_share(known.outlier_share) if known.outlier_share else ""
+        time, worst = format_share(known.time_share), short_us(known.worst_ns)
+        rows.append(CulpritRow(rank, _name(known), led, time, worst, new))
     return rows
+
+
+def _name(mechanism: Mechanism) -> str:
+    """Return the name of a mechanism's only culprit, or the mechanism with the names of its culprits."""
+    if len(mechanism.culprits) == 1:
+        return culprit_name(mechanism.culprits[0].culprit)
+    return f"{mechanism.words} ({mechanism.names})" if mechanism.names else mechanism.words
 
 
 def _summary(explained: ExplainedStep) -> str:
