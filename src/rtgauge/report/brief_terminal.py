@@ -13,6 +13,7 @@ from rich.text import Text
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Severity
+from rtgauge.record.reader import BLOCKS, WINDOWS
 from rtgauge.report.conclusion import cross_check_lines, repeat_lines
 from rtgauge.report.marks import GatheredMark, gathered_marks
 from rtgauge.report.method import cokernel_lines
@@ -190,7 +191,9 @@ def _quantity(view: RecordView, name: str, rows: Sequence[Row], console: Console
     values: dict[int, Values] = {}
     for at, row in enumerate(rows):
         metric = probe_of(row.step).metric(row.summary.metric)
-        if metric is not None and metric.bound is not None and row.word is None:
+        # A probe without --save keeps no windows.
+        kept = any(view.record.has(row.step, file) for file in (WINDOWS, BLOCKS))
+        if metric is not None and metric.bound is not None and row.word is None and kept:
             values[at] = Values.of(view.record.windows(row.step), series_of(row))
     bounds = round_bounds(list(values.values()))
     place = {id(row): at for at, row in enumerate(rows)}

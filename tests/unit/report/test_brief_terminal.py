@@ -246,3 +246,15 @@ def test_series_of_one_cpu_are_told_apart_by_their_other_labels() -> None:
     measured, _ = one_step([[1_000]])
     rows = _each(measured.model_copy(update={"series": summary.series, "total": summary.total}), "idle")
     assert [row.name for row in rows] == ["idle, inherit mutex", "idle, mutex"]
+
+
+def test_a_record_without_windows_has_its_rows_without_shares(tmp_path: Path) -> None:
+    """As of a probe without --save."""
+    record = Record.open(write_record(tmp_path, Shape(verdict=None)))
+    assert "latency within" in brief(record)
+    for file in record.path.glob("steps/*/windows.parquet"):
+        file.unlink()
+    text = brief(record)
+    assert "latency within" not in text
+    rows = {line.split()[0].rstrip("*") for line in text.splitlines() if line.split()}
+    assert {"idle", "cpu", "memory"} <= rows
