@@ -54,7 +54,7 @@ def _cycle_remarks(evidence: Mapping[str, Any]) -> list[str]:
     """Return remarks on a watched thread's cycles: its drift, and releases for which it did not wait."""
     missed = int(evidence["missed_releases"])
     remarks = [evidence["drift"]] if evidence["drift"] else []
-    if missed:
+    if missed and "why" not in evidence:  # else the reason says more of them
         remarks.append(
             f"{plural(missed, 'release')} came while it was busy, and it ran them late or not at all"
         )
