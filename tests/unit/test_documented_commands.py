@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from rtgauge.cli.arguments import rewritten
+from rtgauge.cli.main import COMMANDS as COMMANDS_OF_RTGAUGE
 from rtgauge.cli.main import app
 from rtgauge.errors import InputError
 from rtgauge.plan.alternation import alternating_plan
@@ -120,6 +121,21 @@ def test_a_command_within_a_sentence_has_the_options_that_it_names(page: str, co
         message = getattr(error, "message", "")
         assert "No such option" not in message, f"{page}: {command}"
         assert not re.match("No such command '[a-z]", message), f"{page}: {command}"
+
+
+SOURCES = Path(__file__).parents[2] / "src"
+ADVISED = [
+    (path.name, command)
+    for path in sorted(SOURCES.rglob("*.py"))
+    for command in re.findall(
+        r"(?:with|use|run|see|continue|repeat): rtgauge ([a-z]+)", path.read_text("utf-8")
+    )
+]
+
+
+def test_messages_advise_commands_that_exist() -> None:
+    assert len(ADVISED) > 5
+    assert [(name, command) for name, command in ADVISED if command not in COMMANDS_OF_RTGAUGE] == []
 
 
 def test_a_command_that_rtgauge_does_not_take_is_noticed() -> None:

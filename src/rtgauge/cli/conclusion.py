@@ -113,8 +113,8 @@ def status(record: Record, problem: RtgaugeError | None) -> int:
     """
     if problem is not None:
         raise MeasureError(
-            f"{problem}, but the record is complete; write the page with: rtgauge report "
-            f"{shlex.quote(str(record.path))} -o FILE.html"
+            f"{problem}, but the record is complete; write the page with: rtgauge show "
+            f"{shlex.quote(str(record.path))} --page FILE.html"
         )
     if record.run.state == "interrupted":
         typer.echo(f"Stopped early. Continue with: rtgauge resume {shlex.quote(str(record.path))}", err=True)
