@@ -173,7 +173,6 @@ def test_every_figure_names_what_it_shows(records: list[Path]) -> None:
     for quantity in ("gap", "switch", "preemption", "hand-over"):
         assert f'"{quantity} (us)"' in page
         assert f'"{quantity} x (us)"' in page
-    assert '"wait (us)"' in page
     assert '"latency (us)"' not in page
     shown = good(rtgauge("show", records[0], "--details", env={"COLUMNS": "80"})).stdout
     for quantity in ("gap", "switch", "preemption", "hand-over", "wait"):

@@ -99,12 +99,15 @@ class Calibrations(Presenter):
         )
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """Return the chapter on Xenomai's timer; None if autotune did not run. The chapter on the method
-        shows the clocks.
+        """Return the chapter on Xenomai's timer, or on the clocks if autotune did not run; None without
+        clocks.
         """
         grid = gravity_grid(view, steps)
         if grid is None:
-            return None
+            names = view.labels
+            clocks = clock_table((names[step.id], clock) for step in steps for clock in step.calibrations)
+            measured = "the cost of reading each clock"
+            return Chapter("clocks", "Clocks", [clocks], measured) if clocks.rows else None
         latencies = [series_table(step, view.labels[step.id]) for step in _tuned(steps)]
         measured = "what Xenomai's autotune does to the latency"
         return Chapter("gravity", "Calibration of Xenomai's timer", [grid, *latencies], measured)

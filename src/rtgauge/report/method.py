@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Calibration
@@ -95,20 +95,24 @@ def tools(view: RecordView) -> list[str]:
     return list(dict.fromkeys(step.tool for step in view.record.steps))
 
 
+def _joined(by_step: Mapping[str, str]) -> str:
+    """Return the value that all steps share, or each value with its steps. `by_step`: by the step's name."""
+    by_value: dict[str, list[str]] = {}
+    for name, shown in by_step.items():
+        by_value.setdefault(shown, []).append(name)
+    each = (f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
+    return next(iter(by_value)) if len(by_value) == 1 else "; ".join(each)
+
+
 def parameter_rows(view: RecordView) -> list[tuple[str, str]]:
     """Return (name, value) of every parameter. If steps differ, each value has its steps."""
-    steps = view.steps
-    names = view.labels
     rows: list[tuple[str, str]] = []
-    for key in dict.fromkeys(name for step in steps for name in step.parameters):
-        by_value: dict[str, list[str]] = {}
-        for step in steps:
-            item = step.parameters.get(key)
-            shown = "not set" if item in (None, "") else quantity(key, item)[1]
-            by_value.setdefault(shown, []).append(names[step.id])
-        each = (f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
-        text = next(iter(by_value)) if len(by_value) == 1 else "; ".join(each)
-        rows.append((words(re.sub("_(?:ns|us)$", "", key)), text))
+    for key in dict.fromkeys(name for step in view.steps for name in step.parameters):
+        items = {view.labels[step.id]: step.parameters.get(key) for step in view.steps}
+        shown = {
+            name: "not set" if item in (None, "") else quantity(key, item)[1] for name, item in items.items()
+        }
+        rows.append((words(re.sub("_(?:ns|us)$", "", key)), _joined(shown)))
     return rows
 
 
@@ -125,12 +129,17 @@ def cpu_rows(view: RecordView) -> list[tuple[str, str]]:
     return rows
 
 
-def clock_rows(step: Step) -> list[tuple[str, str]]:
-    """Return (name, value) of the clock's facts, with the unit of each cost."""
+def clock_rows(view: RecordView) -> list[tuple[str, str]]:
+    """Return (name, value) of the clock's facts, with the unit of each cost. If steps differ, each value has
+    its steps.
+    """
+    steps = [step for step in view.steps if step.clock]
     rows: list[tuple[str, str]] = []
-    for key, item in step.clock.items():
-        text = f"{value(item)} ns" if key.endswith("_ns") and item is not None else value(item)
-        rows.append((f"Clock {words(key.removesuffix('_ns')).lower()}", text))
+    for key in dict.fromkeys(name for step in steps for name in step.clock):
+        items = {view.labels[step.id]: step.clock.get(key) for step in steps}
+        unit = " ns" if key.endswith("_ns") else ""
+        shown = {name: value(item) + (unit if item is not None else "") for name, item in items.items()}
+        rows.append((f"Clock {words(key.removesuffix('_ns')).lower()}", _joined(shown)))
     return rows
 
 

@@ -25,10 +25,9 @@ from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
-from rtgauge.report.figures.spread import spread_figure
 from rtgauge.report.figures.timing import Timing, timing_figures
 from rtgauge.report.figures.vega import Figure, config
-from rtgauge.report.marks import gathered_marks, sighting_table
+from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.record_view import RecordView, common_quantity, example_requirement
@@ -43,9 +42,7 @@ MOST_LINES = 16
 
 def figures(source: Source) -> dict[str, Figure]:
     """Return the figures that have data, by name, in the page's order."""
-    several = len(source.conditions) > 1  # a single condition would only be one bar
-    drawn = [spread_figure(source) if several else None, histogram(source)]
-    drawn += [exceedance_figure(source), course_figure(source)]
+    drawn = [histogram(source), exceedance_figure(source), course_figure(source)]
     for presenter, steps in presenters(source.whole.steps):
         drawn += presenter.figures(source.whole, steps)
     return {figure.name: figure for figure in drawn if figure is not None}
@@ -103,18 +100,10 @@ def _figure(figure: Figure, source: Source) -> dict[str, object]:
     return {"title": figure.title, "notes": notes, "charts": charts}
 
 
-THREADS_NOTE = (
-    "Times are in us. lost: samples that were taken but not kept; impossible: negative values, which no "
-    "other figure includes; run delay: how long the thread was ready but did not run in the measured phase."
-)
-
-
 def _detail(step: Step, name: str) -> dict[str, object]:
-    """Return the figures of one step CPU by CPU, and its measuring threads."""
+    """Return the figures of one step CPU by CPU."""
     series = tables.series_table(step, name)
-    threads = tables.thread_table(tables.heard_series(step), "CPU", f"step {name}")
-    folded = replace(series, folded=len(series.rows) > MOST_LINES)
-    return {"name": name, "series": folded, "threads": replace(threads, notes=[THREADS_NOTE])}
+    return {"name": name, "series": replace(series, folded=len(series.rows) > MOST_LINES)}
 
 
 def _load(step: Step, name: str) -> dict[str, object]:
@@ -189,7 +178,6 @@ def content_of(drawing: Drawn) -> dict[str, object]:
             for step in few.steps
             if (made := step.deployment) is not None
         },
-        "sightings": sighting_table(marks),
         "folded": view.folded_probes,
         "changes": {names[step.id]: change_tables(step) for step in few.steps},
         "facts": [_facts(name, facts) for name, facts in view.record.systems.items()],
@@ -197,12 +185,6 @@ def content_of(drawing: Drawn) -> dict[str, object]:
         "tools": method.tools(view),
         "command": shlex.join(run.command),
         "parameters": pairs("Parameters", method.parameter_rows(few) + method.cpu_rows(view)),
-        "clocks": {
-            (name := names[step.id]): pairs(f"The clock, step {name}", method.clock_rows(step))
-            for step in few.steps
-            if step.clock
-        },
-        "calibrations": method.clock_table(method.calibrations(few)),
         "data": data,
     }
 

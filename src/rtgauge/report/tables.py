@@ -212,17 +212,26 @@ def largest_table(step: Step, name: str) -> Table:
     return Table(f"The largest {plural_of(quantity)}, step {name}", columns, rows)
 
 
-def thread_table(series: Sequence[SeriesSummary], first: str, name: str) -> Table:
-    """Return each series' warm-up and losses, and the kernel's counts of its thread. `first`: the first
-    column's title.
-    """
+THREADS_NOTE = (
+    "Times are in us. lost: samples that were taken but not kept; impossible: negative values, which no "
+    "other figure includes; run delay: how long the thread was ready but did not run in the measured phase."
+)
+
+
+def thread_table(view: RecordView) -> Table:
+    """Return the warm-up and losses of each series of each step, and the kernel's counts of its thread."""
+    series = [
+        (f"{view.labels[step.id]}, {series_name(each)}", each)
+        for step in view.steps
+        for each in heard_series(step)
+    ]
     rows: list[list[str]] = []
     columns = [
         *("warm-up", "warm-up missed", "warm-up max", "lost", "impossible", "switches, voluntary"),
         *("switches, involuntary", "page faults, minor", "page faults, major", "run delay", "CPU time"),
     ]
-    cokernel = any(each.thread is not None and each.thread.mode_switches is not None for each in series)
-    for summary in series:
+    cokernel = any(each.thread is not None and each.thread.mode_switches is not None for _, each in series)
+    for name, summary in series:
         thread, warm_up = summary.thread or ThreadCounts(), summary.warm_up
         cells = [whole(warm_up.count), whole(warm_up.missed), us(warm_up.max_ns)]
         counts = (summary.lost, summary.impossible, thread.voluntary_switches, thread.involuntary_switches)
@@ -230,6 +239,6 @@ def thread_table(series: Sequence[SeriesSummary], first: str, name: str) -> Tabl
         cells += [us(thread.run_delay_ns), us(thread.cpu_ns)]
         if cokernel:
             cells += [whole(thread.context_switches), whole(thread.mode_switches)]
-        rows.append([series_name(summary), *cells])
+        rows.append([name, *cells])
     columns += ["switches", "switches to Linux"] if cokernel else []
-    return Table(f"Warm-up, losses and threads, {name}", [*texts(first), *numbers(*columns)], rows)
+    return Table("Warm-up, losses and threads", [*texts(""), *numbers(*columns)], rows, [THREADS_NOTE])

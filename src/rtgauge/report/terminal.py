@@ -8,19 +8,20 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
+from rtgauge.probe import calibrate
 from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.record.reader import PAGE, RECORDS, Record
+from rtgauge.report import method
 from rtgauge.report.brief_terminal import left_out_texts, mark_text, print_brief, unfinished
 from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.fact_rows import hosts, system_lines
-from rtgauge.report.marks import gathered_marks
-from rtgauge.report.method import cokernel_lines
+from rtgauge.report.marks import gathered_marks, sighting_table
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.prose import LABEL, print_labelled, prose_width
 from rtgauge.report.record_view import RecordView, example_requirement
-from rtgauge.report.table import Column, Table, texts
-from rtgauge.report.tables import FILLED_WORDS, detail_table, is_filled
-from rtgauge.report.terminal_table import rich_table
+from rtgauge.report.table import Column, Table, pairs, texts
+from rtgauge.report.tables import FILLED_WORDS, detail_table, is_filled, thread_table
+from rtgauge.report.terminal_table import print_tables, rich_table
 from rtgauge.report.text import day_and_time, printable, us
 
 LIST_WIDTH = 120
@@ -92,7 +93,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
     if not details:
         print_brief(view, console, ends)
         return
-    for line in [*system_lines(record), *cokernel_lines(view)]:
+    for line in [*system_lines(record), *method.cokernel_lines(view)]:
         console.print(Text(printable(line), style="dim"))
     tables = [detail_table(view.singly, quantity) for quantity in view.singly.quantities]
     for table in tables:
@@ -107,6 +108,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
     console.print()
     for presenter, steps in presenters(view.steps):
         presenter.print_tables(view, steps, console)
+    _print_measuring(view, console)
     for mark in gathered_marks(view):
         console.print(Text.assemble("* ", mark_text(mark, MARK_STYLE[mark.severity])))
     for text in left_out_texts(view):
@@ -115,6 +117,20 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
         console.print(line)
     for line in ends:
         console.print(line, soft_wrap=True)
+
+
+def _print_measuring(view: RecordView, console: Console) -> None:
+    """Print what is known about the measuring itself: warm-up, losses, threads and clocks, and each mark in
+    each step if its details differ.
+    """
+    few = view.representatives
+    calibrated = any(step.key.probe == calibrate.PROBE.name for step in few.steps)
+    calibrations = [] if calibrated else method.calibrations(few)  # its presenter prints them
+    clock = pairs("The clock", method.clock_rows(few))
+    tables = [thread_table(view.unfolded), clock, method.clock_table(calibrations)]
+    sightings = sighting_table(gathered_marks(view))
+    print_tables([table for table in (*tables, sightings) if table is not None and table.rows], console)
+    console.print()
 
 
 def print_list(records: Iterable[Record], console: Console) -> None:

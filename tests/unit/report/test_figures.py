@@ -40,7 +40,6 @@ def rows(spec: dict, layer: int = 0) -> list[dict[str, str]]:
 def test_every_figure_in_every_format(record: Record, tmp_path: Path):
     files = save_figures(record, tmp_path / "figures")
     names = (
-        "spread",
         "histogram",
         "exceedance",
         "course",
@@ -89,11 +88,7 @@ def test_the_bound_can_be_given_and_is_absent_where_none_was(record: Record, tmp
     )
     plain = Record.open(write_record(tmp_path, Shape(seed=2, verdict=None)))
     assert "bound" not in str(
-        [
-            figure.specs[0]["layer"][1:]
-            for figure in figures(Source.of(RecordView(plain))).values()
-            if figure.name != "spread"
-        ]
+        [figure.specs[0]["layer"][1:] for figure in figures(Source.of(RecordView(plain))).values()]
     )
 
 
@@ -143,7 +138,7 @@ def test_every_chart_is_valid_vega_lite(tmp_path):
     """Charts are not checked while they are made, for the sake of time: they are here."""
     record = Record.open(write_record(tmp_path, Shape(seconds=2, repeats=2)))
     drawn = Drawn.of(record, Timing())
-    assert {"spread", "histogram", "exceedance", "course"} < set(drawn.figures)
+    assert {"histogram", "exceedance", "course"} < set(drawn.figures)
     for figure in drawn.figures.values():
         for spec in figure.specs:
             alt.LayerChart.from_dict(spec, validate=True)

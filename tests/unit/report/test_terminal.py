@@ -81,7 +81,7 @@ def lines(text: str, name: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("width", [60, 80, 160])
 def test_every_load_and_cpu_with_its_numbers(record: Record, width: int):
-    text = summary(record, width)
+    text = summary(record, width).partition("Warm-up, losses and threads")[0]
     for step in record.steps:
         assert step.total is not None
         assert step.total.max_ns is not None
@@ -134,7 +134,20 @@ def test_a_mark_of_two_severities_is_said_once_by_the_worse(record: Record):
     steps = [record.steps[0].model_copy(update={"marks": [steal]}), *record.steps[1:]]
     text = summary(replace(record, steps=steps), 160)
     assert "doubtful: steal on 2 of 3 steps, doubtful under idle: the hypervisor took 5 % of the time" in text
-    assert text.count("steal") == 1
+    assert len(lines(text, "* doubtful: steal")) == 1
+    assert [row[1] for row in lines(text, "steal")] == ["doubtful", "note"]
+
+
+def test_the_details_say_how_it_was_measured(record: Record):
+    text = summary(record, 300)
+    threads = text.partition("Warm-up, losses and threads")[2]
+    for step in record.steps:
+        for each in step.series:
+            rows = lines(threads, f"{step.key.load}, CPU {each.labels['cpu']} ")
+            assert [row[3:5] for row in rows] == [[f"{each.warm_up.count:,}", f"{each.warm_up.missed:,}"]]
+    assert len(lines(text, "Clock resolution")) == 1
+    assert "CLOCK_TAI" in text
+    assert "Warm-up" not in summary(record, 300, details=False)
 
 
 def test_repeats_have_their_median_and_spread(tmp_path: Path):

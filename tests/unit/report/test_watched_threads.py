@@ -8,7 +8,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.conclusion import conclude
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.tables import heard_series, series_table, thread_table
+from rtgauge.report.tables import heard_series, series_table
 from rtgauge.report.watched_threads import WATCHED_THREADS
 from tests.unit.records import run, step
 
@@ -142,7 +142,7 @@ def test_threads_without_an_activation_are_one_row():
         ["Task pool-0", "2"],
         ["3 threads without an activation", "0"],
     ]
-    assert [row[0] for row in thread_table(heard_series(watched), "", "").rows] == ["Task pool-0"]
+    assert [each.labels["task"] for each in heard_series(watched)] == ["pool-0"]
     two = measured.model_copy(update={"series": series[:2]})
     assert [row[0] for row in series_table(two).rows] == ["Task pool-0", "Task pool-1"], (
         "a single one is named"

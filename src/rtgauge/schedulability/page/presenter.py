@@ -14,7 +14,6 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Cell, Table, numbers, texts
-from rtgauge.report.tables import thread_table
 from rtgauge.report.terminal_table import drawing_width, print_tables
 from rtgauge.report.text import NONE, printable, whole
 from rtgauge.schedulability.analysis.measured_set import (
@@ -214,12 +213,10 @@ class MeasuredTaskSet:
     tasks: list[Table]
     words: str
     figure: str | None
-    threads: Table
 
 
 def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
     measured = measured_set(step)
-    threads = [series for series in step.series if series.metric == "latency"]
     return MeasuredTaskSet(
         name=name,
         step=step,
@@ -227,7 +224,6 @@ def _measured(step: Step, name: str, drawn: Container[str]) -> MeasuredTaskSet:
         tasks=[figure_table(task) for task in measured.tasks],
         words=words(measured),
         figure=figure_name(step) if figure_name(step) in drawn else None,
-        threads=thread_table(threads, "task", name),
     )
 
 
