@@ -117,6 +117,6 @@ def test_wrong_input(tmp_path: Path, clone: Path, changed: dict[str, str], messa
 
 
 def test_no_search_to_resume(tmp_path: Path) -> None:
-    assert "there is no search in" in error_line(invoke("resume", tmp_path), 2)
+    assert "the folder is not a record" in error_line(invoke("resume", tmp_path), 2)
     (tmp_path / "bisect.json").write_text("{}")
     assert "is damaged" in error_line(invoke("resume", tmp_path), 2)

@@ -238,8 +238,8 @@ def test_deployments_by_boot_are_for_guests(lab: dict[str, str | None]) -> None:
     assert "guests of the lab" in error_line(
         invoke("run", "--boot", "each-deployment", "--deployment", "M", env=lab), 2
     )
-    assert "give settings or boot" in error_line(
-        invoke("run", "--target", "lab:debian", "--deployments-by", "magic", env=lab), 2
+    assert "give each-run or each-deployment" in error_line(
+        invoke("run", "--target", "lab:debian", "--boot", "magic", env=lab), 2
     )
 
 

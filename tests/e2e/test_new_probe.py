@@ -85,6 +85,7 @@ def test_a_new_probe_gets_to_the_page(tree: Path):
             "other",
             "--require",
             "reading<=1s hardness=50%",
+            "--details",
             **here,
         )
     )

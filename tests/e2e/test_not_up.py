@@ -136,7 +136,7 @@ def test_one_that_came_up_and_does_not_answer(lab: Lab) -> None:
     line = error_line(lab.run(lab.ready, port=free_port()), 3)
     assert "rtgauge lab stop debian" in line
     assert (
-        f"its console output is in {lab.record}/targets/lab-debian/console.log; continue with: rtgauge run "
+        f"its console output is in {lab.record}/targets/lab-debian/console.log; continue with: "
         f"rtgauge resume {lab.record}" in line
     )
     assert lab.console() == f"{lab.ready}\n"

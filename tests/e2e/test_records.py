@@ -22,7 +22,7 @@ DATA = Path(__file__).parent.parent / "data" / "cyclictest"
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
-READERS = (("show",), ("report",), ("export",), ("export", "--format", "json"))
+READERS = (("show",), ("show", "--page"), ("export",), ("export", "--format", "json"))
 
 
 def test_show_as_text_and_as_json(real_record: Path) -> None:

@@ -119,7 +119,7 @@ def test_clocks_are_those_of_the_target(board: Machine) -> None:
 
 
 def test_facts_and_audit(board: Machine) -> None:
-    facts = document(good(over_ssh(board, "system", "--target", board.target, "--json")).stdout)
+    facts = document(good(over_ssh(board, "audit", "--facts", "--target", board.target, "--json")).stdout)
     assert facts["host"] == "board"
     audit = over_ssh(board, "audit", "--target", board.target, "--json")
     assert audit.returncode in {0, 1}

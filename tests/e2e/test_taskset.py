@@ -122,7 +122,7 @@ def test_the_papers_experiment(tmp_path):
             "--json",
             "--no-intervals",
             "--no-tails",
-            "-o",
+            "--page",
             comparison,
             "--figures",
             figures,

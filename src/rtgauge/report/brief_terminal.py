@@ -10,6 +10,7 @@ from rich.console import Console, RenderableType
 from rich.segment import Segments
 from rich.text import Text
 
+from rtgauge.errors import RecordError
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Severity
@@ -66,6 +67,8 @@ def doubts_text(view: RecordView) -> str | None:
     noted = [mark.name for mark in gathered if not is_doubt(mark.severity)]
     left = cpus_left_out(view.record.steps)
     parts: list[str] = []
+    if not view.record.steps:  # the marks of the run say why
+        return "; ".join(f"{mark.name}: {mark.detail}" for mark in gathered) or None
     if len(doubts) == 1:
         parts.append(f"{_named(doubts[0])}: {doubts[0].detail}")
     elif doubts:
@@ -189,12 +192,16 @@ def _quantity(view: RecordView, name: str, rows: Sequence[Row], console: Console
     from rtgauge.report.within import Values, round_bounds, share_within
 
     values: dict[int, Values] = {}
+    damaged: list[str] = []
     for at, row in enumerate(rows):
         metric = probe_of(row.step).metric(row.summary.metric)
         # A probe without --save keeps no windows.
         kept = any(view.record.has(row.step, file) for file in (WINDOWS, BLOCKS))
         if metric is not None and metric.bound is not None and row.word is None and kept:
-            values[at] = Values.of(view.record.windows(row.step), series_of(row))
+            try:
+                values[at] = Values.of(view.record.windows(row.step), series_of(row))
+            except RecordError as error:
+                damaged.append(f"no shares of {row.name}: {error}")
     bounds = round_bounds(list(values.values()))
     place = {id(row): at for at, row in enumerate(rows)}
 
@@ -203,7 +210,7 @@ def _quantity(view: RecordView, name: str, rows: Sequence[Row], console: Console
         return [share_within(known, bound) if known is not None else "" for bound in bounds]
 
     table = plain_table(rows, name, within, bounds)
-    notes = notes_of(fitted(table, console.width), rows)
+    notes = [*notes_of(fitted(table, console.width), rows), *damaged]
     return [
         *_rendered(table, console),
         *(line for note in notes for line in _wrapped(note, console, "dim")),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from shlex import quote
 
 from rich.console import Console
 from rich.text import Text
@@ -47,7 +48,9 @@ def _print_conclusion(view: RecordView, console: Console, *, details: bool = Fal
             console.print(line)
         if conclusion.cause is not None:
             print_labelled("cause", conclusion.cause, console)
-        if (example := _example(view)) is not None:
+        if view.record.run.state != "complete":
+            print_labelled("next", f"rtgauge resume {quote(_known_as(view.record))}", console)
+        elif (example := _example(view)) is not None:
             print_labelled("next", f'say what you need: --require "{example}"', console)
         return
     word = conclusion.word.value.upper()
