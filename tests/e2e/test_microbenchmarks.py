@@ -157,14 +157,13 @@ def test_compare_draws_each_operation(records: list[Path], tmp_path: Path) -> No
     text = page.read_text()
     for words in (
         "Worst case (ns)",
-        "Task switch: overlaid histograms",
         "Preemption (timer): overlaid exceedance curves",
-        "switch (us)",
+        "switch x (us)",
         "preemption x (us)",
     ):
         assert words in text
     assert "latency (us)" not in text
-    for name in ("task-switch-histograms", "preemption-timer-exceedances", "semaphore-same-cpu-qq"):
+    for name in ("task-switch-exceedances", "preemption-timer-exceedances", "semaphore-same-cpu-exceedances"):
         assert {f.suffix for f in figures.glob(f"{name}.*")} == {".png", ".svg", ".pdf"}
 
 

@@ -142,7 +142,7 @@ def test_the_papers_experiment(tmp_path):
         documents[0]["sides"][0]["measured"]["min_ns"] < documents[2]["sides"][0]["measured"]["min_ns"]
     )  # tasks are not pooled
     assert "deadline misses" in comparison.read_text(encoding="utf-8")
-    assert (figures / "task-τ3-histograms.svg").exists()
+    assert (figures / "task-τ3-exceedances.svg").exists()
     assert "--metric foo" in error_line(invoke("compare", record, "--metric", "foo"), 2)
     exported = invoke("export", record, "-o", tmp_path / "x.csv")
     assert exported.returncode in {0, 2}

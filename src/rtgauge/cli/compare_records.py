@@ -144,7 +144,7 @@ def compare_records(
     if page is not None or shown.figures is not None:
         chapters = [
             *([] if benchmarks is None else _operation_chapters(benchmarks, records, parts, asked)),
-            *(chapter_of(part.result, part.sides, part.pairs, part.scope.title) for part in compared),
+            *(chapter_of(part.result, part.sides, part.scope.title) for part in compared),
             *_timing(records, timing),
         ]
         write(

@@ -21,7 +21,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import write_page
-from rtgauge.report.compare.page import chapter_of, html
+from rtgauge.report.compare.page import html, paper_chapter
 from rtgauge.report.compare.tables import grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables
@@ -90,7 +90,7 @@ def measure_study(
         no_choice = error
     if compared is not None and compared.comparison is not None:
         text = html(
-            [chapter_of(compared.comparison, compared.sides, compared.pairs)],
+            [paper_chapter(compared.comparison, compared.sides, compared.pairs)],
             [side.record for side in compared.sides],
         )
         write_page(record.folder, COMPARISON_PAGE, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws the figures of a comparison: histograms, exceedance curves, and Q-Q plots against the baseline."""
+"""Draws the figures of a comparison: exceedance curves, and Q-Q plots against the baseline for a study."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ import numpy.typing as npt
 from rtgauge.analysis.sides import Side
 from rtgauge.record.reader import Record
 from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figure_data import exceedance, outlines
+from rtgauge.report.figure_data import exceedance
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_later, share_lines
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.record_view import LATENCY
 from rtgauge.report.text import capital
 
-CORNERS = 20_000
 BODY = 199
 """Number of points in a Q-Q plot at equal steps of probability. The regression line ignores the tail."""
-FIRST_US = 0.5
 
 
 @dataclass(frozen=True)
@@ -56,37 +53,6 @@ def quantiles_us(side: Side, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.
 
 def _colour(sides: Sequence[Side]) -> vega.Part:
     return vega.kinds("side:N", [side.label for side in sides], legend={"title": None, "columns": 2})
-
-
-def _histograms(sides: Sequence[Side]) -> Figure:
-    width, drawn = outlines({side.label: side.histogram for side in sides}, CORNERS)
-    totals = {side.label: side.filled.count for side in sides}
-    rows = [
-        (label, max(FIRST_US, x), n / totals[label] * 100)
-        for label, outline in drawn.items()
-        for x, n in outline.points
-    ]
-    floor = min(100 / total for total in totals.values()) * 0.6
-    samples = "activations" if sides[0].quantity == LATENCY else "samples"
-    low, high = min(row[1] for row in rows) * 0.9, max(row[1] for row in rows) * 1.1
-    axis = {"title": f"share of {samples} (%)", "values": vega.decades(floor, 150), "format": "~g"}
-    lines = vega.layer(
-        vega.csv("side us:Q percent:Q", rows),
-        vega.mark("line", interpolate="step-after", strokeWidth=1.4, strokeJoin="miter", clip=True),
-        vega.calculated("y", f"max(datum.percent, {floor / 2})"),
-        vega.NUMBERED,
-        x=vega.log_axis("us:Q", low, high, f"{sides[0].quantity} (us)"),
-        y=vega.shown("y:Q", scale=vega.log_scale(floor, 150), axis=axis),
-        color=_colour(sides),
-        order=vega.shown("i:Q"),
-    )
-    text = (
-        f"Overlaid histograms, share of {samples} by {sides[0].quantity}, both axes "
-        "logarithmic: " + "; ".join(side.label for side in sides)
-    )
-    filled = " Missed activations are filled in." if any(side.merged.missed for side in sides) else ""
-    notes = [f"Bins of {width} us.{filled}"]
-    return Figure.single("histograms", "Overlaid histograms", text, [lines], 300, notes)
 
 
 def _exceedance(sides: Sequence[Side]) -> Figure:
@@ -147,21 +113,20 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
     return Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), specs, titles, [note])
 
 
-def comparison_figures(
-    sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], part: str = ""
-) -> list[Figure]:
-    """Return the figures of the chapter with the title `part`; empty if every side is empty. `pairs`: each
-    side with its baseline, for the Q-Q plots.
-    """
+def comparison_figures(sides: Sequence[Side], part: str = "") -> list[Figure]:
+    """Return the figures of the chapter with the title `part`; empty if every side is empty."""
     filled = [side for side in sides if side.filled.count]
-    if not filled:
-        return []
-    figures = [_histograms(filled), _exceedance(filled), _qq(pairs)]
-    return [_of_part(figure, part) for figure in figures if figure is not None]
+    return [_of_part(_exceedance(filled), part)] if filled else []
+
+
+def paper_figures(pairs: Sequence[tuple[Side, Side]]) -> list[Figure]:
+    """Return the Q-Q plots of Delgado & Choi (2020) of each side with its baseline; empty without samples."""
+    figure = _qq(pairs)
+    return [] if figure is None else [figure]
 
 
 def _of_part(figure: Figure, title: str) -> Figure:
-    """Return the figure with the chapter's title in its name and title: "task-switch-histograms"."""
+    """Return the figure with the chapter's title in its name and title: "task-switch-exceedances"."""
     if not title:
         return figure
     word = re.sub(r"[^\w]+", "-", title.lower()).strip("-")

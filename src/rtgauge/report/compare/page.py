@@ -8,7 +8,7 @@ It has one chapter, or one per task, or the tables of the microbenchmarks and th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtgauge.analysis.comparison_document import Comparison
@@ -18,8 +18,8 @@ from rtgauge.analysis.sides import Scope, Side
 from rtgauge.analysis.sustained import curves
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.figures import comparison_figures, lines_of_all
-from rtgauge.report.compare.tables import PAGE_WIDTH, doubtful_sides, emulated_note, grids
+from rtgauge.report.compare.figures import comparison_figures, lines_of_all, paper_figures
+from rtgauge.report.compare.tables import OF_PAPER, PAGE_WIDTH, doubtful_sides, emulated_note, grids
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figures.files import write_figures
 from rtgauge.report.figures.timing import Marker, timing_figures
@@ -77,19 +77,23 @@ def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAG
     return tables
 
 
-def chapter_of(
-    result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]], title: str = ""
-) -> Chapter:
-    """Return the chapter of one comparison."""
+def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Chapter:
+    """Return the chapter of one comparison, without the tables of OF_PAPER."""
     return Chapter(
         title,
         list(dict.fromkeys(pair.baseline for pair in result.pairs)),
-        comparison_grids(result, sides),
-        comparison_figures(sides, pairs, title),
+        [grid for grid in comparison_grids(result, sides) if grid.title not in OF_PAPER],
+        comparison_figures(sides, title),
         emulated_note(result),
         result.conclusion,
         doubtful_sides(result),
     )
+
+
+def paper_chapter(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> Chapter:
+    """Return the chapter of the study of Delgado & Choi (2020): with their selection and Q-Q plots."""
+    figures = [*comparison_figures(sides), *paper_figures(pairs)]
+    return replace(chapter_of(result, sides), grids=comparison_grids(result, sides), figures=figures)
 
 
 def operation_chapters(
@@ -100,7 +104,7 @@ def operation_chapters(
     chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], conclusion=conclusion)]
     for part, sides, pairs in parts:
         baselines = list(dict.fromkeys(baseline.label for _, baseline in pairs))
-        chapters.append(Chapter(part.title, baselines, [], comparison_figures(sides, pairs, part.title)))
+        chapters.append(Chapter(part.title, baselines, [], comparison_figures(sides, part.title)))
     return chapters
 
 

@@ -102,6 +102,9 @@ FIGURES = ("average", "maximum", "minimum", "std")
 MACHINES = "Machines and kernels"
 SETTINGS = "Settings that differ"
 SELECTION = "Selection (chi-square)"
+EFFECT = "Size of the difference"
+OF_PAPER = (EFFECT, SELECTION)
+"""The tables that only the study of Delgado & Choi (2020) decides by: on its page, and with --details."""
 MOST_SETTINGS = 24
 LONGEST = 100
 """The most lines of settings in a terminal, and the most characters of a value."""
@@ -390,7 +393,7 @@ def effect_grid(result: Comparison) -> Table:
     )
     interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []
     columns = [*texts("", "against"), *numbers("Wasserstein (us)", *interval, "Cramer's V")]
-    return Table("Size of the difference", columns, rows, notes)
+    return Table(EFFECT, columns, rows, notes, folded=True)
 
 
 def _interval(row: QuantileDifference) -> str:
@@ -552,9 +555,9 @@ def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
     """
     note = emulated_note(result)
     tables = [quantile_grid(result)] if result.quantiles else []
-    tables += [*machines_grids(result, width), figures_grid(result), effect_grid(result)]
+    tables += [*machines_grids(result, width), figures_grid(result)]
     if result.tails:
         tables.append(tail_grid(result))
     if note is not None:
         tables[0].notes.append(note)
-    return [*tables, settings_grid(result), selection_grid(result)]
+    return [*tables, settings_grid(result), effect_grid(result), selection_grid(result)]
