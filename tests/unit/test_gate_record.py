@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from datetime import date
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import junitparser
@@ -460,6 +461,11 @@ def test_markdown_and_page_show_each_pair(tmp_path: Path) -> None:
     )
     assert text.count("\n| 3 |") == 1
     html = page(result, record)
+    box = html[html.index('<div class="verdict fails">') :].partition("</div>")[0]
+    assert '<p class="word">Worse</p>' in box
+    assert escape(result.conclusion, quote=False) in box
+    assert result.values is not None
+    assert escape(result.values, quote=False) in box
     assert "M &lt;b&gt;|" in html
     assert "M <b>|" not in html
 

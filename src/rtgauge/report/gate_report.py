@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.page import Chapter, html
+from rtgauge.report.compare.page import Answer, Chapter, Tone, html
 from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
@@ -15,6 +15,12 @@ from rtgauge.verdict.gate_result import GateOutcome, GateResult, SeriesChange
 
 SUITE = "rtgauge gate"
 SIDES = ("baseline", "candidate")
+TONES: dict[GateOutcome, Tone] = {
+    GateOutcome.NO_WORSE: "holds",
+    GateOutcome.WORSE: "fails",
+    GateOutcome.FAILS: "fails",
+}
+"""The colours of the answers that tell."""
 
 
 def notes(result: GateResult) -> list[str]:
@@ -136,8 +142,14 @@ def page(result: GateResult, record: Record) -> str:
         [result.baseline],
         [series_table(result), pairs_table(result)] if judged else [],
         [_figure(result)] if any(pair.why_not is None for pair in result.pairs) else [],
-        conclusion=f"{result.outcome.upper()}: {result.conclusion}",
-        notes=notes(result),
+        answer=Answer(
+            result.conclusion,
+            result.outcome,
+            TONES.get(result.outcome, "cannot-tell"),
+            [] if result.values is None else [result.values],
+            result.next,
+        ),
+        notes=basis(result),
     )
     return html([chapter], [record], title="Gate")
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.page import Chapter, html
+from rtgauge.report.compare.page import Answer, Chapter, Tone, html
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.table import Cell, Column, Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.tune.gain import format_gain, format_gains
 from rtgauge.tune.offer_tables import stopped
+from rtgauge.tune.result import TuneOutcome
 from rtgauge.tune.search import Found
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
     from rtgauge.tune.result import TestFigures, TuneResult
+
+TONES: dict[TuneOutcome, Tone] = {
+    TuneOutcome.HOLDS: "holds",
+    TuneOutcome.FIXED: "holds",
+    TuneOutcome.BETTER: "holds",
+}
+"""The colours of the answers that are good. The others are not verdicts on the machine."""
 
 
 def tables(result: TuneResult) -> list[Table]:
@@ -99,17 +107,20 @@ def _row(test: TestFigures) -> list[str]:
     ]
 
 
-def notes(result: TuneResult) -> list[str]:
-    """Return notes on the basis of the answer, one per line, and what to do next."""
-    return [*basis(result), *([f"Next: {result.next}"] if result.next is not None else [])]
+def before_and_after(result: TuneResult) -> list[str]:
+    """Return the verdicts before and after the tuning, with their numbers, one per line."""
+    both = (("Before", result.before), ("After", result.after))
+    return [
+        f"{name}, the verdict is {verdict.word}: {reason_text(verdict)}"
+        for name, verdict in both
+        if verdict is not None
+    ]
 
 
 def basis(result: TuneResult) -> list[str]:
     """Return notes on the basis of the answer, one per line."""
     lines = [f"These made it late: {', '.join(result.culprits[:5])}."] if result.culprits else []
-    for name, verdict in (("Before", result.before), ("After", result.after)):
-        if verdict is not None:
-            lines.append(f"{name}, the verdict is {verdict.word}: {reason_text(verdict)}")
+    lines += before_and_after(result)
     lines += [f"Costs: {words}." for words in result.costs]
     lines += (
         [f"{stopped(result.daemons)} Disable these daemons if you keep such a setting."]
@@ -122,12 +133,9 @@ def basis(result: TuneResult) -> list[str]:
 
 def page(result: TuneResult, record: Record) -> str:
     """Return the page as text."""
-    chapter = Chapter(
-        "",
-        [],
-        tables(result),
-        [],
-        conclusion=f"{result.outcome.upper()}: {result.conclusion}",
-        notes=notes(result),
-    )
+    both = before_and_after(result)
+    tone = TONES.get(result.outcome, "cannot-tell")
+    answer = Answer(result.conclusion, result.outcome, tone, both, result.next)
+    rest = [line for line in basis(result) if line not in both]
+    chapter = Chapter("", [], tables(result), [], answer=answer, notes=rest)
     return html([chapter], [record], title="Tuning")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.frequency import Gathered
@@ -31,6 +32,22 @@ from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.report.timing_tables import timing_grids, timing_sentences
 
+Tone = Literal["holds", "marginal", "fails", "cannot-tell", "none"]
+"""The colour of an answer, as for the verdict with this word; "none" if it is not a verdict."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The box at the top of a page: the verdict in a word, the conclusion, and the values behind it."""
+
+    text: str
+    word: str = ""
+    tone: Tone = "none"
+    values: Sequence[str] = ()
+    """The absolute values of both sides in words, one line each."""
+    next: str | None = None
+    """What to do next."""
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -42,8 +59,7 @@ class Chapter:
     figures: list[Figure]
     notice: str | None = None
     """A warning to read before the rest."""
-    conclusion: str = ""
-    """The result in one sentence."""
+    answer: Answer | None = None
     doubt: str | None = None
     """Why the result is doubtful."""
     notes: Sequence[str] = ()
@@ -85,7 +101,7 @@ def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Ch
         [grid for grid in comparison_grids(result, sides) if grid.title not in OF_PAPER],
         comparison_figures(sides, title),
         emulated_note(result),
-        result.conclusion,
+        Answer(result.conclusion) if result.conclusion else None,
         doubtful_sides(result),
     )
 
@@ -100,8 +116,9 @@ def operation_chapters(
     benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]
 ) -> list[Chapter]:
     """Return a chapter with the tables of all operations, then one with figures for each operation."""
-    conclusion = microbenchmark_conclusion(benchmarks) or ""
-    chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], conclusion=conclusion)]
+    conclusion = microbenchmark_conclusion(benchmarks)
+    answer = None if conclusion is None else Answer(conclusion)
+    chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], answer=answer)]
     for part, sides, pairs in parts:
         baselines = list(dict.fromkeys(baseline.label for _, baseline in pairs))
         chapters.append(Chapter(part.title, baselines, [], comparison_figures(sides, part.title)))
@@ -119,7 +136,7 @@ def timing_chapter(
         [],
         timing_grids(records, gathered, searched),
         timing_figures(gathered, markers, searched),
-        conclusion=" ".join(f"{sentence}." for sentence in sentences),
+        answer=Answer(" ".join(f"{sentence}." for sentence in sentences)) if sentences else None,
     )
 
 
