@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rtgauge.analysis.frequency import Gathered, gather
 from rtgauge.analysis.sustained import Curve, curves
+from rtgauge.probe import watch
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Step
@@ -128,6 +129,17 @@ def _facts(name: str, facts: Facts) -> dict[str, object]:
     return {"name": name, "short": short, "all": every, "audit": facts.audit}
 
 
+def _subject(view: RecordView) -> str:
+    """Return what was measured: the watched programs on their machines, or the machines."""
+    programs = dict.fromkeys(
+        key.parameters.get("program") or f"process {key.parameters.get('pid')}"
+        for key in (step.key for step in view.record.steps)
+        if key.probe == watch.PROBE.name
+    )
+    machines = ", ".join(hosts(view.record))
+    return f"{', '.join(programs)} on {machines}" if programs else machines
+
+
 def content_of(drawing: Drawn) -> dict[str, object]:
     """Return the page's content, for the template. Raises RecordError for a damaged record."""
     source, drawn = drawing.source, drawing.figures
@@ -150,7 +162,7 @@ def content_of(drawing: Drawn) -> dict[str, object]:
     finished = f"{len(run.steps)} of {plural(len(run.planned), 'planned step')} are here."
     return {
         "run": run,
-        "hosts": hosts(view.record),
+        "subject": _subject(view),
         "when": f"{day_and_time(run.created)} UTC",
         "plan": str(run.plan.get("name", "run")),
         "system": system_lines(view.record),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import InputError
+from rtgauge.probe.watch import WatchParameters
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Changes, LeftOut, Mark, Severity, TableLine, TextChange, VerdictWord
 from rtgauge.record.reader import Record
@@ -66,7 +67,8 @@ def read(folder: Path, shape: Shape | None = None) -> Reader:
 
 
 def test_the_verdict_comes_first_and_all_parts_are_there(tmp_path: Path):
-    text = read(tmp_path).text
+    before, _, after = html(Record.open(write_record(tmp_path))).partition("<nav")
+    text = Reader(before + after.partition("</nav>")[2]).text
     parts = [
         "Fails",
         "try a kernel with PREEMPT_RT",
@@ -84,6 +86,32 @@ def test_the_verdict_comes_first_and_all_parts_are_there(tmp_path: Path):
     ]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
+
+
+def test_the_contents_lead_to_every_section(tmp_path: Path):
+    for shape in (Shape(), Shape(seed=2, loads=(), state="interrupted")):
+        page = html(Record.open(write_record(tmp_path, shape)))
+        contents = page[page.index("<nav") : page.index("</nav>")]
+        assert re.findall(r'href="#([^"]+)"', contents) == re.findall(r'<section id="([^"]+)"', page)[1:]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "program"),
+    [
+        (WatchParameters(program="control<b>"), "control&lt;b&gt;"),
+        (WatchParameters(pid=7713), "process 7713"),
+    ],
+)
+def test_the_page_of_watch_is_titled_by_its_program(
+    tmp_path: Path, parameters: WatchParameters, program: str
+):
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
+    (step,) = record.steps
+    key = step.key.model_copy(update={"probe": "watch", "parameters": parameters})
+    watched = replace(record, steps=[step.model_copy(update={"key": key})])
+    page = html(watched)
+    assert f"<title>{program} on board-7: quick, " in page
+    assert f"<h1>{program} on board-7 " in page
 
 
 @pytest.mark.parametrize("word", list(VerdictWord))
