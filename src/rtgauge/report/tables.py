@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.marks import MarkKind
@@ -98,27 +99,41 @@ def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str
         text += f"; missed: {'; '.join(missed)}" + (
             "; ?: not known" if any(r[2] == "?" for r in rows) else ""
         )
-    if any(row[0].startswith(PART) for row in rows):
-        text += f"; {FILLED_WORDS}"
+    if any(step.total is not None and step.total.missed for step in steps):
+        text += "; the other columns count each missed activation with the latency that it would have had"
     if has_longer(rows):
         text += f"; {LONGER_WORDS}"
     return f"{text}."
 
 
-def load_tables(view: RecordView) -> dict[str, Table]:
-    """Return a table for each quantity: all CPUs together, with a row per step, idle first. Task sets and
+def load_tables(view: RecordView) -> dict[str, list[Table]]:
+    """Return the tables of each quantity: all CPUs together, with a row per step, idle first. The first table
+    has missed activations filled in. If there are any, a second one, folded, is without them. Task sets and
     `inversion` are left out.
     """
     steps = [step for step in view.steps if step.total is not None and has_distribution(step)]
-    tables: dict[str, Table] = {}
-    for quantity in quantities(steps):
-        measured = [step for step in steps if quantity_of(step) == quantity]
-        rows: list[list[str]] = []
-        for step in measured:
-            if step.total is not None:
-                rows += _lines(step, view.labels[step.id], step.total, step.marks)
-        title = f"{capital(quantity)} by load, all CPUs together"
-        tables[quantity] = _table(title, "load", rows, [_counted(quantity, measured, rows)])
+    return {
+        quantity: _load_tables(view, quantity, [step for step in steps if quantity_of(step) == quantity])
+        for quantity in quantities(steps)
+    }
+
+
+def _load_tables(view: RecordView, quantity: str, steps: Sequence[Step]) -> list[Table]:
+    plain: list[list[str]] = []
+    filled: list[list[str]] = []
+    for step in steps:
+        if (total := step.total) is None:
+            continue
+        name, counts = view.labels[step.id], [whole(total.count), missed_cell(step, total)]
+        plain.append([name, *counts, *figure_cells(total)])
+        filled.append(
+            [Cell(name, marks=step.marks), *counts, *figure_cells(total.filled if total.missed else total)]
+        )
+    title = f"{capital(quantity)} by load, all CPUs together"
+    tables = [_table(title, "load", filled, [_counted(quantity, steps, filled)])]
+    if any(step.total is not None and step.total.missed for step in steps):
+        without = _table(f"{capital(quantity)} without the missed activations", "load", plain, [])
+        tables.append(replace(without, folded=True))
     return tables
 
 

@@ -18,6 +18,7 @@ from rtgauge.record.model import Changes, LeftOut, Mark, Severity, TableLine, Te
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html, render
 from rtgauge.report.record_view import RecordView
+from rtgauge.report.tables import load_tables
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from tests.support.records import Shape, write_record
@@ -136,12 +137,28 @@ def test_the_table_has_the_numbers_of_the_record(tmp_path: Path):
         assert step.total is not None
         assert step.total.max_ns is not None
         assert f"{step.total.max_ns / 1000:,.1f}" in text
-    assert "missed filled in" in text
-    assert (
-        "missed filled in: the line above, plus each missed activation with the latency that it would "
-        "have had" in text
-    )
-    assert "missed filled in" not in read(tmp_path, Shape(seed=2, missed_under=())).text
+    assert "Latency without the missed activations: 3 lines" in text
+    assert "count each missed activation with the latency that it would have had" in text
+    none = read(tmp_path, Shape(seed=2, missed_under=())).text
+    assert "without the missed activations" not in none
+    assert "count each missed" not in none
+
+
+def test_a_load_is_one_row_with_its_missed_activations_filled_in(tmp_path: Path):
+    record = Record.open(write_record(tmp_path))
+    view = RecordView(record)
+    filled, plain = load_tables(view)["latency"]
+    assert plain.folded
+    assert len(filled.rows) == len(plain.rows) == len(record.steps)
+    for step, *rows in zip(record.steps, filled.rows, plain.rows, strict=True):
+        assert step.total is not None
+        counts = [f"{step.total.count:,}", f"{step.total.missed:,}"]
+        for row, figures in zip(rows, (step.total.filled, step.total), strict=True):
+            p50 = figures.p50_ns or step.total.p50_ns
+            assert p50 is not None
+            assert row[:3] == [view.labels[step.id], *counts]
+            assert row[6] == f"{p50 / 1000:,.1f}"
+    assert filled.rows != plain.rows
 
 
 def test_lower_bounds_are_shown_as_such(tmp_path: Path):
