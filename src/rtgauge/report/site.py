@@ -133,11 +133,21 @@ def _index(
     histories = [_series_row(page, names) for page in series]
     history_columns = [*texts("series"), *numbers("machines", "boots", "suspected changes")]
     known = [
-        [row.host, row.key + (" (shared)" if row.shared else ""), str(row.records)]
-        + [day_and_time(instant) for instant in (row.first, row.last)]
+        [
+            row.host,
+            _last_verdict(row, newest),
+            row.key + (" (shared)" if row.shared else ""),
+            str(row.records),
+            day_and_time(row.first),
+            day_and_time(row.last),
+        ]
         for row in machines
     ]
-    machine_columns = [*texts("machine", "known by"), *numbers("records"), *texts("first", "last")]
+    machine_columns = [
+        *texts("machine", "last verdict", "known by"),
+        *numbers("records"),
+        *texts("first", "last"),
+    ]
     record_columns = texts("record", "verdict", "plan", "machine", "when", "commit", "labels")
     older = len(newest) - MOST_RECORDS
     notes = [f"{plural(older, 'older record')} not listed."] if older > 0 else []
@@ -172,6 +182,13 @@ def _series_row(page: SeriesPage, names: dict[str, str]) -> list[str]:
 
 def _where(row: RecordRow) -> list[str]:
     return [", ".join(row.hosts), day_and_time(row.created)]
+
+
+def _last_verdict(machine: MachineRow, newest: Sequence[RecordRow]) -> str:
+    """Return the verdict of the machine's newest judged record; empty if none was judged."""
+    return next(
+        (_verdict(row) for row in newest if machine.key in row.machines and row.verdict is not None), ""
+    )
 
 
 def _verdict(row: RecordRow) -> str:

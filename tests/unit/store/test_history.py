@@ -268,6 +268,8 @@ def test_a_site_links_the_page_of_a_record_and_escapes_names(tmp_path: Path) -> 
     index = (tmp_path / "a" / "site" / "index.html").read_text(encoding="utf-8")
     assert f'href="../../runs/{record.name}/report.html"' in index
     assert "<b>&" not in index
+    machines = index[index.index(">Machines<") : index.index(">Records<")]
+    assert re.search(r"<th[^>]*>&lt;b&gt;&amp;</th>\s*<td[^>]*>fails</td>", machines)
 
 
 def test_without_a_series_each_one_has_a_line_with_its_last_value(store: str) -> None:
