@@ -115,6 +115,15 @@ def test_the_page_of_watch_is_titled_by_its_program(
     assert f"<h1>{program} on board-7 " in page
 
 
+def test_the_page_of_calibrate_has_the_cost_of_the_clocks(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
+    assert "CLOCK_TAI" not in Reader(html(record)).text
+    (step,) = record.steps
+    key = step.key.model_copy(update={"probe": "calibrate"})
+    page = html(replace(record, steps=[step.model_copy(update={"key": key})]))
+    assert "CLOCK_TAI" in Reader(page.partition('id="clocks"')[2].partition("</section>")[0]).text
+
+
 @pytest.mark.parametrize("word", list(VerdictWord))
 def test_every_verdict_is_in_words(tmp_path: Path, word: VerdictWord):
     record = Record.open(write_record(tmp_path, Shape(verdict=word, loads=("idle",))))
