@@ -213,8 +213,8 @@ def test_the_real_time_thread_is_watched_and_its_times_fit_together(engine: Path
         <= by["response"]["sum_ns"] + by["latency"]["max_ns"] * 2
     )
     assert abs(by["response"]["count"] - by["latency"]["count"]) <= 1
-    # Where the other thread has the interpreter's lock it sleeps once more.
-    assert thread["values"]["voluntary_switches"] >= thread["values"]["activations"] - 1
+    # It sleeps once more while the other thread has the interpreter's lock, and not at all if its time has passed.
+    assert thread["values"]["voluntary_switches"] > thread["values"]["activations"] / 2
     wakers = {line["labels"]["by"]: line["values"]["count"] for line in results(stream, "woken-by")}
     assert wakers.get("interrupt", 0) > sum(wakers.values()) / 2
     assert {line["labels"]["syscall"] for line in results(stream, "sleeps-in")} & {
