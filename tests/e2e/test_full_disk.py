@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 from tests.e2e.cli import SHORT, error_line, good, rtgauge
 from tests.e2e.conftest import document
 from tests.e2e.test_resume import hashes
+from tests.support.archives import own_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,12 +157,12 @@ TO_WRITE = {
 @pytest.mark.parametrize("what", TO_WRITE)
 def test_every_size_of_a_disk(small_disk: Path, tmp_path: Path, what: str) -> None:
     """Whatever of it does not fit: one line and exit status 3, and no file that is cut."""
-    with tarfile.open(Path(__file__).parent.parent / "data" / "records" / "records.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    with own_archive(Path(__file__).parent.parent / "data" / "records" / "records.tar.xz") as archive:
+        archive.extractall(tmp_path)
     words = [tmp_path / "repeats" if word == "RECORD" else word for word in TO_WRITE[what]]
     words[-1] = small_disk / str(words[-1])
     if "--figures" in words:
-        words[words.index("-o") + 1] = small_disk / "page.html"
+        words[words.index("--page") + 1] = small_disk / "page.html"
     statuses = []
     for kib in (4, 8, 12, 24, 48, 400, 8_000):
         subprocess.run(["mount", "-o", f"remount,size={kib}k", str(small_disk)], check=True)

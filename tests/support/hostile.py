@@ -18,7 +18,6 @@ import re
 import shutil
 import struct
 import sys
-import tarfile
 import time
 import traceback
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from typer import BadParameter
 from rtgauge.cli.main import app
 from rtgauge.cli.stdio import Escaping
 from rtgauge.errors import EXIT_INPUT, RtgaugeError
+from tests.support.archives import own_archive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,8 +145,8 @@ def unpack(folder: Path) -> list[Path]:
 
     Gives their folders.
     """
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+    with own_archive(ARCHIVE) as archive:
+        archive.extractall(folder)
     whole = sorted(folder.iterdir())
     for record in whole:
         run = json.loads((record / "run.json").read_text())

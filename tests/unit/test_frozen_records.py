@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rtgauge.cli.main import app
+from tests.support.archives import own_archive
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -37,8 +37,8 @@ def run(*words: object, status: int = 0) -> Result:
 def frozen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of one version: corpus, pairs, store.sqlite."""
     folder = tmp_path_factory.mktemp("frozen")
-    with tarfile.open(request.param) as archive:
-        archive.extractall(folder, filter="data")
+    with own_archive(request.param) as archive:
+        archive.extractall(folder)
     (version,) = folder.iterdir()
     return version
 

@@ -64,6 +64,7 @@ LEADS_TO = {
     "run -q": "--json",
     "run -P 80": "--priority",
     "probe wakeup --affinity 1": "--cpu",
+    "watch 1234": "--pid 1234",
     "watch --name loop": "--program",
     "watch --process 12": "--pid",
     "tune --cpus 1": "--cpu",

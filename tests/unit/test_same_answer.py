@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from rtgauge.cli import tune as tune_command
 from rtgauge.cli.main import app
 from rtgauge.tune.result import TuneResult
 from rtgauge.verdict.gate_result import GateResult
+from tests.support.archives import own_archive
 from tests.unit.test_gate_record import measured
 from tests.unit.tune.test_study import MINUTE_NS, planned, simulated
 
@@ -28,8 +28,8 @@ FROZEN = Path(__file__).resolve().parents[1] / "data" / "frozen" / "0.1.0.tar.xz
 @pytest.fixture(scope="module", name="frozen")
 def the_frozen_records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("frozen")
-    with tarfile.open(FROZEN) as archive:
-        archive.extractall(folder, filter="data")
+    with own_archive(FROZEN) as archive:
+        archive.extractall(folder)
     return folder / "0.1.0"
 
 

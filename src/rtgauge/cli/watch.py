@@ -108,7 +108,8 @@ def _watch(command: list[str] | None, **given: Any) -> None:
         raise typer.Exit(measure_probe(PROBE, given))
     target = given["target"]
     if parse_address(target) is None and shutil.which(command[0]) is None and not Path(command[0]).exists():
-        raise InputError(f"{command[0]} cannot be started: no such file or directory")
+        running = f"; for a running process, give --pid {command[0]}" if command[0].isdigit() else ""
+        raise InputError(f"{command[0]} cannot be started: no such file or directory{running}")
     given["program"] = named(command)
     raise typer.Exit(measure_probe(PROBE, given, lambda: started(command, target, given["threads"])))
 

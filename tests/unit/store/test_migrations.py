@@ -6,7 +6,6 @@ from __future__ import annotations
 import lzma
 import os
 import signal
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from rtgauge.store import database
 from rtgauge.store.database import open_database, place_of
 from rtgauge.store.migrations import MIGRATIONS
 from rtgauge.store.tables import METADATA, SCHEMA_VERSION
+from tests.support.archives import own_archive
 from tests.support.postgresql import PostgreSQL
 from tests.unit.store.stored import asked, contents, run, small
 
@@ -32,8 +32,8 @@ def old(new_store: Callable[[], str], request: pytest.FixtureRequest, tmp_path: 
     if "://" in new_store():
         server: PostgreSQL = request.getfixturevalue("postgresql")
         return server.restore(lzma.decompress((FROZEN / "0.1.0.postgresql.sql.xz").read_bytes()))
-    with tarfile.open(FROZEN / "0.1.0.tar.xz") as archive:
-        archive.extract("0.1.0/store.sqlite", tmp_path, filter="data")
+    with own_archive(FROZEN / "0.1.0.tar.xz") as archive:
+        archive.extract("0.1.0/store.sqlite", tmp_path)
     return str(tmp_path / "0.1.0/store.sqlite")
 
 
@@ -108,8 +108,8 @@ def raw_version(store: str) -> int:
 def test_an_old_file_that_cannot_be_written_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with tarfile.open(FROZEN / "0.1.0.tar.xz") as archive:
-        archive.extract("0.1.0/store.sqlite", tmp_path, filter="data")
+    with own_archive(FROZEN / "0.1.0.tar.xz") as archive:
+        archive.extract("0.1.0/store.sqlite", tmp_path)
     monkeypatch.setattr(database, "_can_write", lambda _path: False)
     error = run("store", "list", "--store", tmp_path / "0.1.0/store.sqlite").exception
     assert isinstance(error, InputError)
