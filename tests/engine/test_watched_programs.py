@@ -181,6 +181,37 @@ def test_a_deadline_thread_over_its_budget_is_throttled_and_not_preempted(
     assert not results(stream, "preempted-by")
 
 
+ALTERNATING = """
+import os, time
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+if os.fork() == 0:
+    while True: pass
+print("ready", flush=True)
+policies = [(os.SCHED_FIFO, 10), (os.SCHED_OTHER, 0)]
+while True:
+    for policy, priority in policies:
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
+        end = time.monotonic() + 0.02
+        while time.monotonic() < end: pass
+        time.sleep(0.001)
+"""
+
+
+def test_a_thread_is_throttled_only_while_it_is_real_time(engine: Path, tmp_path: Path) -> None:
+    """It is real-time and ordinary by turns of 20 ms. Only while it is ordinary does the other take its CPU."""
+    with subprocess.Popen(
+        [sys.executable, "-c", ALTERNATING], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            values, _ = watched(engine, tmp_path, process)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert values["preemptions"] > 0
+    assert values["throttled"] == 0
+
+
 def test_another_measurement_on_this_kernel_is_a_mark(engine: Path, tmp_path: Path, loops: Path) -> None:
     with (
         made_instance(engine, tmp_path / "other", f"rtgauge-other-{os.getpid()}"),

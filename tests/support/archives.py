@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import tarfile
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
 
-def own_archive(path: Path) -> tarfile.TarFile:
-    """Open an archive. It writes only below the folder that it is unpacked into; Python before 3.11.4 cannot
-    limit that, and unpacks it anyway.
-    """
-    archive = tarfile.open(path)  # noqa: SIM115 - the caller closes it
-    limited = getattr(tarfile, "data_filter", None)
-    if limited is not None:
-        archive.extraction_filter = limited
-    return archive
+@contextmanager
+def own_archive(path: Path) -> Generator[tarfile.TarFile]:
+    """Open an archive that unpacks nothing outside the target folder. Python before 3.11.4 has no such limit."""
+    with tarfile.open(path) as archive:
+        if hasattr(tarfile, "data_filter"):
+            archive.extraction_filter = tarfile.data_filter
+        yield archive

@@ -71,6 +71,8 @@ LEADS_TO = {
     "tune --watch 12": "--pid",
     "compare --label a=b": "--side",
     "show latest --html": "--page",
+    "resume --budgett 1h": "--budget)",
+    "resume --load cpu": "a record keeps what it asks",
 }
 
 

@@ -197,17 +197,10 @@ static void note_held(struct follower *f, int64_t time_ns)
 
 /* A real-time thread that can run gives way to a task of a lower class only if it is throttled: by the
  * kernel's limit on real-time threads, its control group's runtime, or its deadline's budget (sched(7)). */
-static bool is_throttled(const struct follower *f, const struct sched_event *event)
+static bool is_throttled(const struct sched_event *event)
 {
-	switch (f->place.policy) {
-	case SCHED_DEADLINE:
-		return event->to_priority >= 0;
-	case SCHED_FIFO:
-	case SCHED_RR:
-		return event->to_priority >= ORDINARY;
-	default:
-		return false;
-	}
+	return event->from_priority < 0 ? event->to_priority >= 0
+					: event->from_priority < ORDINARY && event->to_priority >= ORDINARY;
 }
 
 static void count_preemption(struct follower *f, const struct sched_event *event)
@@ -216,7 +209,7 @@ static void count_preemption(struct follower *f, const struct sched_event *event
 		f->own_since_ns = event->time_ns;
 	if (!is_measured(f, event->time_ns) || waits_for_release(f))
 		return;
-	if (is_throttled(f, event)) {
+	if (is_throttled(event)) {
 		f->throttled++;
 		f->throttled_since_ns = event->time_ns;
 		return;
@@ -258,10 +251,10 @@ static void follow_stops(struct follower *f, const struct sched_event *event)
 		stops_return(&f->stops, event->time_ns);
 	else if (event->kind == SCHED_SWITCH && !event->ended)
 		ended = stops_leave(&f->stops, event->time_ns,
-				    asked		     ? NULL
-				    : !event->runnable	     ? "a sleep in the kernel"
-				    : is_throttled(f, event) ? "throttling"
-							     : event->to_name,
+				    asked		  ? NULL
+				    : !event->runnable	  ? "a sleep in the kernel"
+				    : is_throttled(event) ? "throttling"
+							  : event->to_name,
 				    &stop);
 	if (ended)
 		take_stop(f, &stop);

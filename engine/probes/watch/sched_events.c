@@ -52,6 +52,7 @@ static bool read_formats(struct sched_events *events)
 	    !trace_find_field(text, "prev_state", &events->state) ||
 	    !trace_find_field(text, "next_pid", &events->to) ||
 	    !trace_find_field(text, "next_comm[16]", &events->to_name) ||
+	    !trace_find_field(text, "prev_prio", &events->from_priority) ||
 	    !trace_find_field(text, "next_prio", &events->to_priority))
 		return false;
 	events->ids[SCHED_SWITCH] = trace_event_id(text);
@@ -201,6 +202,7 @@ static bool read_switch(const struct sched_events *events, const unsigned char *
 	event->runnable = !state;
 	event->held = state & HELD_STATES;
 	event->ended = state & ENDED_STATES;
+	event->from_priority = (int)trace_number(record, len, &events->from_priority);
 	event->to_priority = (int)trace_number(record, len, &events->to_priority);
 	if (events->to_name.offset + sizeof(event->to_name) <= len)
 		memcpy(event->to_name, record + events->to_name.offset, sizeof(event->to_name) - 1);

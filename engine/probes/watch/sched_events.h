@@ -45,8 +45,9 @@ struct sched_event {
 	/* switch: it is stopped, or no signal can wake it: it sleeps for a disk, a page, a freezer of
 	   cgroup v1 */
 	bool held;
-	bool ended;	 /* switch: `from` has ended */
-	int to_priority; /* switch: as the kernel has it, 100 and more: not real-time */
+	bool ended; /* switch: `from` has ended */
+	int from_priority,
+		to_priority; /* switch: as the kernel has them: -1 deadline, 100 and more not real-time */
 	char to_name[16];
 	union {
 		struct blocking_call call;
@@ -63,8 +64,8 @@ struct sched_event {
 struct sched_events {
 	struct trace_reader reader;
 	unsigned int ids[SCHED_KINDS]; /* ids of the events; 0: this kernel has no such event */
-	struct trace_field flags, current, woken, from, state, to, to_name, to_priority, call, arguments,
-		result, timer, expiry, function, signal, handler, child;
+	struct trace_field flags, current, woken, from, state, to, to_name, from_priority, to_priority, call,
+		arguments, result, timer, expiry, function, signal, handler, child;
 	enum call_table table; /* of the program's system calls */
 	/* Events that are not passed on yet. Each run of them is in time order: run i begins at runs[i]. */
 	struct sched_event *pending;

@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
 
@@ -220,6 +221,9 @@ def _instead(command: str, message: str) -> str:
             return f": use {hints.COMMAND_OF_WORD[name]}"
         return ""
     if command == "rtgauge resume":
+        others = re.findall(r"--([a-z-]+)", message)[1:]
+        if get_close_matches(name, others, cutoff=0.8):
+            return ""  # a misspelled option, which typer has named
         return ": a record keeps what it asks, and only takes more time; leave it out, or start anew"
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)]
     if command == "rtgauge run" and having:

@@ -24,15 +24,15 @@ class MoreTime:
     """Options that give more time, each for one kind of record."""
 
     budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Of a tuning: a larger budget for all of it.")
+        str | None, typer.Option(metavar="TIME", help="A larger budget for a tuning, counted from its start.")
     ] = None
     max_pairs: Annotated[
-        int | None, typer.Option(metavar="N", help="Of a gate or a bisection: a larger number of pairs.")
+        int | None, typer.Option(metavar="N", help="More pairs for a gate or a bisection, in all.")
     ] = None
     hold: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Of a run: how long a remote machine waits for the next rtgauge resume."
+            metavar="TIME", help="How long a remote machine waits for the next rtgauge resume of a run."
         ),
     ] = None
 
@@ -48,16 +48,14 @@ class Files:
     """Files to write from the result."""
 
     known: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of a gate: accepted changes and muted series (TOML).")
+        Path | None, typer.Option(metavar="FILE", help="Accepted changes and muted series of a gate (TOML).")
     ] = None
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Of a gate: also write JUnit XML.")] = (
-        None
-    )
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Of a gate: also write Markdown.")] = (
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a gate as JUnit XML.")] = None
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a gate as Markdown.")] = (
         None
     )
     files: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Of a tuning: write files that keep the settings.")
+        Path | None, typer.Option(metavar="DIR", help="Write files that keep the settings of a tuning.")
     ] = None
 
 
@@ -67,7 +65,7 @@ def resume(
     record: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RECORD]",
+            metavar="RECORD",
             autocompletion=completion.records,
             help="A record, a study's name, a bisection's folder or a fleet's plan. Default: the newest "
             "unfinished record in --out.",
@@ -96,7 +94,7 @@ def resume(
       rtgauge resume rtgauge-bisect
           a bisection
 
-    Exit status: as of the command that began it.
+    The exit status means the same as for the command that began it.
     """
     from rtgauge.analysis.gate_wish import wish_of
     from rtgauge.plan.study_state import newest_record

@@ -97,11 +97,12 @@ def tools(view: RecordView) -> list[str]:
 
 def _joined(by_step: Mapping[str, str]) -> str:
     """Return the value that all steps share, or each value with its steps. `by_step`: by the step's name."""
-    by_value: dict[str, list[str]] = {}
-    for name, shown in by_step.items():
-        by_value.setdefault(shown, []).append(name)
-    each = (f"{shown} ({', '.join(where)})" for shown, where in by_value.items())
-    return next(iter(by_value)) if len(by_value) == 1 else "; ".join(each)
+    steps_of: dict[str, list[str]] = {}
+    for step, text in by_step.items():
+        steps_of.setdefault(text, []).append(step)
+    if len(steps_of) == 1:
+        return next(iter(steps_of))
+    return "; ".join(f"{text} ({', '.join(steps)})" for text, steps in steps_of.items())
 
 
 def parameter_rows(view: RecordView) -> list[tuple[str, str]]:

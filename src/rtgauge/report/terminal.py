@@ -51,7 +51,7 @@ def _print_conclusion(view: RecordView, console: Console, *, details: bool = Fal
         if view.record.run.state != "complete":
             print_labelled("next", f"rtgauge resume {quote(_known_as(view.record))}", console)
         elif (example := _example(view)) is not None:
-            print_labelled("next", f'say what you need: --require "{example}"', console)
+            print_labelled("next", f'for a verdict, add --require "{example}"', console)
         return
     word = conclusion.word.value.upper()
     width = max(LABEL, len(word) + 2)

@@ -184,8 +184,8 @@ def test_a_cross_check_has_its_ratio(record: Record):
 def test_without_a_requirement_the_first_line_is_the_largest(tmp_path: Path, width: int):
     text = " ".join(summary(Record.open(write_record(tmp_path, Shape(verdict=None))), width).split())
     assert text.startswith(
-        "Worst latency 3.79 ms under memory on CPU 0, of 29,994 activations (3 loads); 6 missed next say what "
-        "you need: --require "
+        "Worst latency 3.79 ms under memory on CPU 0, of 29,994 activations (3 loads); 6 missed next for a "
+        "verdict, add --require "
     )
 
 
