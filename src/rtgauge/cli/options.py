@@ -82,6 +82,10 @@ Marker = Annotated[
 ]
 
 
+Figures = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
+]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")]
 RUNS = Path("rtgauge-runs")
 """The default of `--out`."""
@@ -346,10 +350,7 @@ class PrintedComparison:
     page: Annotated[
         str | None, typer.Option(metavar="FILE.html", help="Also write a page with the figures.")
     ] = None
-    figures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
-    ] = None
+    figures: Figures = None
 
 
 def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.options import AllowLeftOut, Details, Fraction, Json, Marker, Require, grouped, timing
+from rtgauge.cli.options import (
+    AllowLeftOut,
+    Details,
+    Figures,
+    Fraction,
+    Json,
+    Marker,
+    Require,
+    grouped,
+    timing,
+)
 from rtgauge.errors import InputError, RecordError
 
 if TYPE_CHECKING:
@@ -69,10 +79,7 @@ class Files:
             help="Write the HTML page; without FILE.html, the page in the record.",
         ),
     ] = None
-    figures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write every figure as PNG, SVG and PDF to this folder."),
-    ] = None
+    figures: Figures = None
 
 
 @grouped
