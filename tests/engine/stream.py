@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -185,12 +186,13 @@ class Live:
     def quiet_for(self, seconds: float) -> bool:
         return not self._more(seconds)
 
-    def finish(self) -> Stream:
+    def finish(self, *, without_empty_lines: bool = False) -> Stream:
         """The rest, up to the engine's end."""
         end = time.monotonic() + PATIENCE_S
         while self._more(end - time.monotonic()):
             pass
-        return Stream(self.text.decode(), self.process.wait(max(0.1, end - time.monotonic())))
+        text = re.sub(rb"\n+", b"\n", self.text) if without_empty_lines else self.text
+        return Stream(text.decode(), self.process.wait(max(0.1, end - time.monotonic())))
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
