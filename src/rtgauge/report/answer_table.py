@@ -22,6 +22,9 @@ from rtgauge.verdict.answer import late_share, missing_words
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.worst import worst
 
+MOST_OUTCOMES = 12
+"""The page folds a table of outcomes with more rows than this."""
+SEE_BELOW = "see below"
 WIDE = 110
 """From this width on, a row says in full what is missing."""
 SIGNS = {
@@ -245,7 +248,7 @@ def what_is_missing(row: Row, *, short: bool) -> str:
         return "in doubt" if any(row.step.doubts_on(row.summary.metric)) else "only just"
     if row.word is not VerdictWord.CANNOT_TELL:
         return ""
-    return missing_words(row.judged or {}, short=short) or "see below"
+    return missing_words(row.judged or {}, short=short) or SEE_BELOW
 
 
 def judged_table(rows: Sequence[Row], signs: Mapping[VerdictWord, str], width: int) -> Table:
@@ -274,6 +277,22 @@ def judged_table(rows: Sequence[Row], signs: Mapping[VerdictWord, str], width: i
         for row in rows
     ]
     return Table("", columns, cells).without_empty()
+
+
+def outcome_table(view: RecordView) -> Table:
+    """Return the page's row for each judged load or thread: how many were late, the largest value, and what
+    is missing to tell; empty without a requirement. The other figures are in the table of numbers.
+    """
+    rows = judged_rows(view)
+    table = judged_table(rows, SIGNS, WIDE)
+    columns = table.columns
+    shown = table.only(
+        lambda at: at == 0 or columns[at].title in {"late", "max"} or columns[at].kind == "nowrap"
+    )
+    missing = [(row, what_is_missing(row, short=False)) for row in rows]
+    notes = [f"{row.name}: {row.reason if what == SEE_BELOW else what}." for row, what in missing if what]
+    title = "The verdict on each load or thread"
+    return replace(shown, title=title, notes=notes, folded=len(rows) > MOST_OUTCOMES)
 
 
 def plain_table(

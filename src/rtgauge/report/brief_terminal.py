@@ -130,6 +130,7 @@ def _rendered(table: Table, console: Console) -> list[RenderableType]:
 def _judged(view: RecordView, console: Console, most: int) -> list[RenderableType]:
     """Return the table of what the requirement is about, and why a row cannot tell, if no number says it."""
     from rtgauge.report.answer_table import (
+        SEE_BELOW,
         judged_rows,
         judged_table,
         notes_of,
@@ -150,7 +151,7 @@ def _judged(view: RecordView, console: Console, most: int) -> list[RenderableTyp
     if rest:
         words = {str(row.word) for row in rows[len(shown) :]}
         lines.append(Text(f"and {rest} more ({', '.join(sorted(words))})", style="dim"))
-    reasons = [row for row in shown if what_is_missing(row, short=True) == "see below"]
+    reasons = [row for row in shown if what_is_missing(row, short=True) == SEE_BELOW]
     for row in reasons[:MOST_REASONS] if len(rows) > 1 else []:
         lines += _wrapped(f"{signs[row.word]} {row.name}: {row.reason}" if row.word else "", console)
     notes = notes_of(fitted(table, console.width), shown)

@@ -13,9 +13,7 @@ from rtgauge.record.model import Exposure, Severity, Step, Verdict, VerdictWord
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView, has_distribution, has_releases, quantity_of, series_name
-from rtgauge.report.table import Cell, Column, Table, Tone, numbers, texts
 from rtgauge.report.tables import missed_known
-from rtgauge.report.text import NONE
 from rtgauge.units import (
     format_count,
     format_percentage,
@@ -27,8 +25,6 @@ from rtgauge.units import (
 )
 from rtgauge.verdict.coverage import cpus_left_out, noun_of
 
-MOST_OUTCOMES = 12
-"""Tables of outcomes with more rows than this are folded."""
 FEWEST_PERIODS = 3
 """A search needs at least this many periods."""
 
@@ -135,38 +131,6 @@ def conclude(view: RecordView) -> Conclusion:
     causes = [presenter.cause(view, steps) for presenter, steps in presenters(view.steps)]
     cause = next((cause for cause in causes if cause is not None), None)
     return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(view), cause)
-
-
-def _violations(verdict: Verdict) -> str:
-    """Return the violations, as in "57 of 20,000 late", or why they could not be counted."""
-    certain, activations = verdict.evidence.get("violations_certain"), verdict.evidence.get("activations")
-    cannot = verdict.word == VerdictWord.CANNOT_TELL
-    if cannot or not (isinstance(certain, int) and isinstance(activations, int)):
-        return verdict.reason
-    return f"{format_count(certain) if certain else 'none'} of {format_count(activations)} late"
-
-
-TONES: dict[VerdictWord, Tone] = {
-    VerdictWord.HOLDS: "good",
-    VerdictWord.MARGINAL: "doubt",
-    VerdictWord.FAILS: "alarm",
-    VerdictWord.CANNOT_TELL: "quiet",
-}
-
-
-def outcome_table(view: RecordView) -> Table:
-    """Return a row per step: verdict, largest value, and violations; empty without a requirement."""
-    judged = {verdict.step: verdict for verdict in view.record.run.verdicts if verdict.step is not None}
-    rows: list[list[str]] = []
-    for step in view.steps:
-        verdict = judged.get(step.id)
-        if verdict is not None:
-            largest = verdict.evidence.get("max_ns")
-            shown = format_time(largest) if isinstance(largest, int) else NONE
-            word = Cell(verdict.word.value, TONES[verdict.word])
-            rows.append([view.labels[step.id], word, shown, _violations(verdict)])
-    columns = [*texts("", ""), *numbers(""), Column("", "prose")]
-    return Table("The verdict of each step", columns, rows, folded=len(rows) > MOST_OUTCOMES)
 
 
 def repeat_lines(view: RecordView) -> list[str]:

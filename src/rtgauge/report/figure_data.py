@@ -17,7 +17,7 @@ from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import NO_BINS, UNKNOWN, Histogram, Integers, Windows, merge
 from rtgauge.report.record_view import (
-    LATENCY,
+    Bound,
     Condition,
     RecordView,
     has_distribution,
@@ -360,12 +360,12 @@ def _points(span: _Span, offset: int, bucket_ns: int) -> list[Point]:
 
 @dataclass(frozen=True)
 class Source:
-    """The steps that no chapter draws: conditions by label, results of each CPU, and the bound (us)."""
+    """The steps that no chapter draws: conditions by label, results of each CPU, and bounds by quantity."""
 
     view: RecordView
     conditions: dict[str, Condition]
     measured: dict[str, dict[str, Measured]]
-    bound_us: float | None
+    bounds: dict[str, Bound]
     whole: RecordView
     """The view with all of the record's steps."""
 
@@ -377,8 +377,7 @@ class Source:
         numbers = {
             label: cpus for label, condition in by_label.items() if (cpus := by_cpu(view.record, condition))
         }
-        bound_us = None if whole.bound_ns is None else whole.bound_ns / 1_000
-        return cls(view, by_label, numbers, bound_us, whole)
+        return cls(view, by_label, numbers, whole.bounds, whole)
 
     @property
     def quantities(self) -> list[str]:
@@ -386,12 +385,17 @@ class Source:
         return quantities(step for condition in self.conditions.values() for step in condition.steps)
 
     def only(self, quantity: str) -> Source:
-        """Return only the results of this quantity. Of several quantities, only latency has the bound."""
+        """Return only the results of this quantity, with its bound."""
         conditions = self.conditions.items()
         kept = {label: each for label, each in conditions if quantity_of(each.steps[0]) == quantity}
         measured = {label: cpus for label, cpus in self.measured.items() if label in kept}
-        bound_us = self.bound_us if quantity == LATENCY or len(self.quantities) == 1 else None
-        return replace(self, conditions=kept, measured=measured, bound_us=bound_us)
+        bounds = {name: bound for name, bound in self.bounds.items() if name == quantity}
+        return replace(self, conditions=kept, measured=measured, bounds=bounds)
+
+    @property
+    def bound(self) -> Bound | None:
+        """The bound on a measured quantity, on latency if there are several; None without one."""
+        return next((self.bounds[name] for name in self.quantities if name in self.bounds), None)
 
     @property
     def cpus(self) -> list[str]:

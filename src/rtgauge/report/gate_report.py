@@ -7,6 +7,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.compare.page import Answer, Chapter, Tone, html
 from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
+from rtgauge.report.figures.factors import factor_axis
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import NONE, printable
@@ -165,17 +166,20 @@ def _figure(result: GateResult) -> Figure:
     if result.require is not None:
         return _violations_figure(result)
     rows = [
-        [pair.pair, pair.change * 100, f"{pair.first} first"]
+        (pair.pair, 1 + pair.change, f"{pair.first} first", format_change(pair.change))
         for pair in result.pairs
         if pair.change is not None
     ]
-    data = vega.csv("pair:Q change:Q order", rows)
-    limits = vega.csv("limit:Q", [[0.0], [result.larger_than * 100]])
-    description = f"Change of {result.quantile} of {result.series} in each pair, in percent"
-    points = _points(result, data, vega.shown("change:Q", title="change, %"), "order:N", "pair:Q", "change:Q")
+    data = vega.csv("pair:Q factor:Q order change", rows)
+    matters = 1 + result.larger_than
+    limits = vega.csv("limit:Q", [[1.0], [matters]])
+    changes = ", ".join(change for *_, change in rows)
+    description = f"Change of {result.quantile} of {result.series} in each pair: {changes}"
+    y = factor_axis("factor:Q", [matters, *(factor for _, factor, *_ in rows)], "candidate / baseline")
+    points = _points(result, data, y, "order:N", "pair:Q", "change:N")
     rules = vega.layer(limits, vega.mark("rule", strokeDash=[5, 3]), y=vega.shown("limit:Q"))
     notes = [f"The upper line is the change that matters, {format_change(result.larger_than)}."]
-    return Figure.single("pairs", "Each pair", description, [rules, points], 240, notes)
+    return Figure.single("pairs", "Each pair", description, [points, rules], 240, notes)
 
 
 def _points(result: GateResult, data: vega.Data, y: vega.Part, kind: str, *tips: str) -> vega.Part:
@@ -188,15 +192,19 @@ def _points(result: GateResult, data: vega.Data, y: vega.Part, kind: str, *tips:
 
 def _violations_figure(result: GateResult) -> Figure:
     rows = [
-        [pair.pair + (-0.1, 0.1)[at], violations or 0, SIDES[at]]
+        (pair.pair + (-0.1, 0.1)[at], violations or 0, SIDES[at])
         for pair in result.pairs
         if pair.why_not is None
         for at, violations in enumerate((pair.baseline_violations, pair.candidate_violations))
     ]
-    step = max(1, max(int(row[1]) for row in rows) // 8)
-    ticks = [*range(0, max(int(row[1]) for row in rows) + step, step)]
+    most = max(violations for _, violations, _ in rows)
+    step = max(1, most // 8)
+    ticks = [*range(0, most + step, step)]
     data = vega.csv("pair:Q violations:Q side", rows)
-    description = f"How often each run violated {result.require} under {result.series}, pair by pair"
+    sums = ", ".join(
+        f"{side} {format_count(sum(row[1] for row in rows if row[2] == side))}" for side in SIDES
+    )
+    description = f"How often each run violated {result.require} under {result.series}: in all, {sums}"
     y = vega.shown("violations:Q", axis={"title": "violations", "values": ticks, "format": "d"})
     points = _points(result, data, y, "side:N", "violations:Q")
     return Figure.single("pairs", "Each pair", description, [points], 240)

@@ -14,7 +14,7 @@ from rtgauge.record.quantiles import times_longer
 from rtgauge.record.windows import NO_BINS, Histogram
 from rtgauge.report.figure_data import Curve, exceedance, measured
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.exceedance import share_lines
+from rtgauge.report.figures.exceedance import share_layers
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
@@ -205,7 +205,7 @@ def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
 
 
 def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
-    lines = share_lines(
+    layers = share_layers(
         "view us:Q share:Q",
         [((name,), curve) for name, curve in curves.items()],
         f"{metric} x (us)",
@@ -216,4 +216,4 @@ def _views_chart(metric: str, curves: dict[str, Curve]) -> vega.Part:
     )
     ends = (f"{name}: none longer than {float(curve.x_us[-1]):.7g} us" for name, curve in curves.items())
     text = f"Share of samples whose {metric} is longer than x, on logarithmic axes. {'; '.join(ends)}."
-    return vega.layered([lines], height=260, description=text)
+    return vega.layered(layers, height=260, description=text)

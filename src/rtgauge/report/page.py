@@ -19,8 +19,9 @@ from rtgauge.record.model import Step
 from rtgauge.record.reader import PAGE, Record
 from rtgauge.record.writer import write_page as write_record_page
 from rtgauge.report import method, tables
+from rtgauge.report.answer_table import outcome_table
 from rtgauge.report.changes import change_tables, deployment_table
-from rtgauge.report.conclusion import conclude, cross_check_lines, outcome_table, repeat_lines
+from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.fact_rows import all_rows, hosts, short_rows, system_lines
 from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.course import course_figure
@@ -32,11 +33,13 @@ from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.record_view import RecordView, common_quantity, example_requirement
-from rtgauge.report.table import pairs
+from rtgauge.report.table import applying, pairs
 from rtgauge.report.text import capital, day_and_time, quantity
 from rtgauge.report.timing_tables import timing_grids
 from rtgauge.units import plural
 
+LONGEST_PROGRAM = 60
+"""A title has at most so many characters of the command that was watched."""
 MOST_LINES = 16
 """A step's tables of series with more lines than this are folded."""
 
@@ -81,24 +84,12 @@ def _example(steps: Sequence[Step]) -> str | None:
     return f'rtgauge {command} --require "{requirement}"'
 
 
-def _figure(figure: Figure, source: Source) -> dict[str, object]:
-    """Return a figure with its caption. Each chart has its index among the specifications, and its marks."""
+def _caption(source: Source) -> str:
+    """Return the note that all figures share: which conditions are pooled or marked."""
     worst = {label: condition.worst for label, condition in source.conditions.items()}
     marked = [f"{label} ({severity.value})" for label, severity in worst.items() if severity is not None]
     pooled = any(len(condition.steps) > 1 for condition in source.conditions.values())
-    notes = [*figure.notes]
-    if pooled and figure.name in {"histogram", "exceedance"}:
-        notes.append("Repeats are added up.")
-    if marked:
-        notes.append(f"Marked: {', '.join(marked)}.")
-    charts: list[dict[str, object]] = []
-    for index, spec in enumerate(figure.specs):
-        title = figure.titles[index] if figure.titles else ""
-        steps = source.conditions[title].steps if title in source.conditions else ()
-        marks = {(mark.severity, mark.name): mark for step in steps for mark in step.marks}
-        label = str(spec["description"])
-        charts.append({"index": index, "title": title, "label": label, "marks": list(marks.values())})
-    return {"title": figure.title, "notes": notes, "charts": charts}
+    return " ".join(applying((pooled, "Repeats are added up."), (marked, f"Marked: {', '.join(marked)}.")))
 
 
 def _detail(step: Step, name: str) -> dict[str, object]:
@@ -131,8 +122,10 @@ def _facts(name: str, facts: Facts) -> dict[str, object]:
 
 def _subject(view: RecordView) -> str:
     """Return what was measured: the watched programs on their machines, or the machines."""
+    command = view.record.run.command
+    started = shlex.join(command[command.index("--") + 1 :]) if "--" in command else ""
     programs = dict.fromkeys(
-        key.parameters.get("program") or f"process {key.parameters.get('pid')}"
+        started[:LONGEST_PROGRAM] or key.parameters.get("program") or f"process {key.parameters.get('pid')}"
         for key in (step.key for step in view.record.steps)
         if key.probe == watch.PROBE.name
     )
@@ -176,7 +169,8 @@ def content_of(drawing: Drawn) -> dict[str, object]:
         "compares": "idle" in loads and len(loads) > 1,
         "lines": [*repeat_lines(shown), *cross_check_lines(shown), *step_lines(shown.steps, shown.labels)],
         "elsewhere": next(iter(first or chapters), None) if view.steps else None,
-        "figures": {name: _figure(figure, source) for name, figure in drawn.items()},
+        "figures": drawn,
+        "caption": _caption(source),
         "cpus": source.cpus,
         "frequency": timing_grids([view.record], drawing.gathered, drawing.curves),
         "timing": [figure.name for figure in drawing.timing],

@@ -44,8 +44,8 @@ class Chapter:
     place: Literal["first", "after frequencies"] = "first"
     data: Mapping[str, object] = field(default_factory=dict[str, object])
     """Data for the page's script, in addition to the usual data."""
-    figure: str = ""
-    """The name of a figure to show below the first table."""
+    figures: Sequence[str] = ()
+    """The names of the figures to show below the first table."""
 
 
 class Presenter:

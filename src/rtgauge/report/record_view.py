@@ -13,6 +13,7 @@ from rtgauge.probe.registry import DEFAULT, PROBES, probe_of, requirement_metric
 from rtgauge.record.model import COKERNELS, SeriesSummary, Severity, Step, StepKey, worst_severity
 from rtgauge.record.reader import Record
 from rtgauge.report.text import quantity, words
+from rtgauge.units import format_bound
 
 UNKNOWN = "unknown"
 """The load and deployment of an imported step if its file does not name them."""
@@ -79,6 +80,19 @@ def series_name(summary: SeriesSummary) -> str:
     others = [f"{words(key).lower()} {part}" for key, part in summary.labels.items() if key != "cpu"]
     name = ", ".join(([f"CPU {cpu}"] if cpu is not None else []) + others)
     return name[:1].upper() + name[1:] or summary.metric
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A required bound: the time (us), and the share of activations that may exceed it."""
+
+    us: float
+    allowed: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """The bound in words: "200 us"."""
+        return format_bound(round(self.us * 1_000))
 
 
 @dataclass(frozen=True)
@@ -238,13 +252,16 @@ class RecordView:
         return quantities(self.record.steps)
 
     @cached_property
-    def bound_ns(self) -> int | None:
-        """The required bound on latency (ns), from the verdicts' evidence; None if there is none."""
+    def bounds(self) -> dict[str, Bound]:
+        """The required bound on each quantity, from the verdicts' evidence; empty without a requirement."""
+        bounds: dict[str, Bound] = {}
         for verdict in self.record.run.verdicts:
-            bound_ns = verdict.evidence.get("bound_ns")
-            if isinstance(bound_ns, int) and not isinstance(bound_ns, bool) and bound_ns > 0:
-                return bound_ns
-        return None
+            for evidence in (verdict.evidence, *verdict.evidence.get("threads", [])):
+                bound_ns, hardness = evidence.get("bound_ns"), evidence.get("hardness", 1.0)
+                if isinstance(bound_ns, int) and not isinstance(bound_ns, bool) and bound_ns > 0:
+                    metric = str(evidence.get("metric", LATENCY))
+                    bounds.setdefault(metric, Bound(bound_ns / 1_000, 1 - float(hardness)))
+        return bounds
 
     def is_folded(self, step: Step) -> bool:
         """Return whether the terminal shows one table for the steps of this probe, because there

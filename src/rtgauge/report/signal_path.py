@@ -192,7 +192,7 @@ class SignalPath(Presenter):
         if compared is None:
             return None
         tables, measured = [compared, *instrument_grids(view, steps)], "what an instrument at the line saw"
-        return Chapter("outer-view", "From outside", tables, measured, figure="views")
+        return Chapter("outer-view", "From outside", tables, measured, figures=["views"])
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Print both views, if an instrument measured."""

@@ -9,10 +9,15 @@ from dataclasses import dataclass, replace
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.record.model import Result, Step
 from rtgauge.record.watched_loop import loops_of
+from rtgauge.report.figure_data import measured
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.course import named_course
+from rtgauge.report.figures.exceedance import corner_note, named_chart
+from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.tables import series_table
-from rtgauge.report.text import us
+from rtgauge.report.text import capital, us
 from rtgauge.units import format_count, format_share, format_time, plural
 
 MOST_NAMES = 3
@@ -29,6 +34,21 @@ LOCKS = {
     "inversion-lent": "the lock has priority inheritance",
 }
 """Words by result name, for whether a lock lends its owner the waiter's priority."""
+
+
+DRAWN = ("latency", "response", "period")
+FIGURES = ("threads-distribution", "threads-course")
+MOST_DRAWN = 8
+"""The most threads in a chart: the ones with the largest values."""
+BUSY = "Releases for which a thread did not wait have no latency, so they are in no curve."
+EACH_POINT = "Each point is the largest value in a window."
+
+
+def _tasks(step: Step, quantity: str) -> dict[int, str]:
+    """Return series number -> thread for the threads with the largest values of a quantity."""
+    own = [each for each in step.series if each.metric == quantity and each.series is not None]
+    largest = sorted(own, key=lambda each: -(each.max_ns or 0))[:MOST_DRAWN]
+    return {each.series: str(each.labels.get("task")) for each in largest if each.series is not None}
 
 
 @dataclass(frozen=True)
@@ -170,7 +190,37 @@ class WatchedThreads(Presenter):
             )
             for step in steps
         ]
-        return Chapter("threads", "Threads", tables, "the threads of a program")
+        return Chapter("threads", "Threads", tables, "the threads of a program", figures=FIGURES)
+
+    def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
+        """Return the distribution and the course in time of each quantity in DRAWN, with a colour for each
+        thread.
+        """
+        curves: dict[str, vega.Part] = {}
+        courses: dict[str, vega.Part] = {}
+        for step in steps:
+            windows = view.record.windows(step)
+            for quantity in DRAWN:
+                tasks = _tasks(step, quantity)
+                title = (
+                    capital(quantity) if len(steps) == 1 else f"{capital(quantity)}, {view.labels[step.id]}"
+                )
+                bound = view.bounds.get(quantity)
+                parts = measured(windows, tasks)
+                if (chart := named_chart(parts, quantity, bound)) is not None:
+                    curves[title] = chart
+                if (chart := named_course(windows, tasks, quantity, bound)) is not None:
+                    courses[title] = chart
+        notes = [
+            note
+            for name, bound in view.bounds.items()
+            if name in DRAWN and (note := corner_note(bound, name))
+        ]
+        drawn = (
+            Figure.described(FIGURES[0], "Distribution", curves, [*notes, BUSY]),
+            Figure.described(FIGURES[1], "Course of maxima", courses, [EACH_POINT]),
+        )
+        return [figure for figure in drawn if figure is not None]
 
 
 WATCHED_THREADS = WatchedThreads()

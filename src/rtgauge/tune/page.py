@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.page import Answer, Chapter, Tone, html
 from rtgauge.report.conclusion import reason_text
+from rtgauge.report.figure_data import Measured, measured
+from rtgauge.report.figures.exceedance import corner_note, named_chart
+from rtgauge.report.figures.vega import Figure
+from rtgauge.report.record_view import Bound
 from rtgauge.report.table import Cell, Column, Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.tune.gain import format_gain, format_gains
 from rtgauge.tune.offer_tables import stopped
-from rtgauge.tune.result import TuneOutcome
+from rtgauge.tune.result import TuneOutcome, steps_with
 from rtgauge.tune.search import Found
+from rtgauge.tune.study import play
+from rtgauge.verdict.decision import judged_series
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -131,11 +137,36 @@ def basis(result: TuneResult) -> list[str]:
     return lines + [f"Left out: {text}." for text in result.left_out]
 
 
+def figures(record: Record) -> list[Figure]:
+    """Return the exceedance curves before and after the tuning, with the bound: a chart for each load. Empty
+    if nothing was measured. Raises RecordError for a damaged record.
+    """
+    played = play(record)
+    bound = played.wish.bound
+    required = Bound(bound.bound_ns / 1_000, float(bound.allowed))
+    settings = {"before": (), **({"after": final} if (final := played.search.result.final) else {})}
+    loads: dict[str, dict[str, Measured]] = {}
+    for name, wanted in settings.items():
+        for step in steps_with(record, played, wanted):
+            numbers = {
+                each.series: name for each in judged_series(step, bound.metric) if each.series is not None
+            }
+            for part in measured(record.windows(step), numbers).values():
+                of_load = loads.setdefault(step.key.load, {})
+                of_load[name] = of_load.get(name, Measured()).plus(part)
+    drawn = {load: named_chart(parts, bound.metric, required) for load, parts in loads.items()}
+    charts = {load: chart for load, chart in drawn.items() if chart is not None}
+    figure = Figure.described(
+        "before-after", "Before and after", charts, [corner_note(required, bound.metric)]
+    )
+    return [] if figure is None else [figure]
+
+
 def page(result: TuneResult, record: Record) -> str:
     """Return the page as text."""
     both = before_and_after(result)
     tone = TONES.get(result.outcome, "cannot-tell")
     answer = Answer(result.conclusion, result.outcome, tone, both, result.next)
     rest = [line for line in basis(result) if line not in both]
-    chapter = Chapter("", [], tables(result), [], answer=answer, notes=rest)
+    chapter = Chapter("", [], tables(result), figures(record), answer=answer, notes=rest)
     return html([chapter], [record], title="Tuning")

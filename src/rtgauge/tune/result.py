@@ -18,7 +18,7 @@ from rtgauge.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
 )
-from rtgauge.record.model import Verdict, VerdictWord
+from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.system.rules import tried_rules
@@ -227,16 +227,20 @@ def _kept(name: str, played: Played) -> KeptSetting:
     )
 
 
+def steps_with(record: Record, played: Played, settings: Sequence[str]) -> list[Step]:
+    """Return the steps of the runs with exactly these settings, including the confirmation."""
+    numbers = {number for number, visit in enumerate(played.runs, 1) if set(visit.settings) == set(settings)}
+    return [step for step in record.steps if step.key.repeat in numbers]
+
+
 def _verdict(record: Record, played: Played, settings: Sequence[str]) -> Verdict | None:
     """Return the worst verdict on the runs with exactly these settings, including the confirmation, and their
     joint exposure. None if there are no such runs.
     """
-    numbers = {number for number, visit in enumerate(played.runs, 1) if set(visit.settings) == set(settings)}
     bound = played.wish.bound
     judged = [
         (step, judge(bound, step, record.windows(step), record.system(step.key.targets["self"])))
-        for step in record.steps
-        if step.key.repeat in numbers
+        for step in steps_with(record, played, settings)
     ]
     decisive = worst([verdict for _, verdict in judged])
     if decisive is None:

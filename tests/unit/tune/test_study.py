@@ -25,7 +25,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 from rtgauge.system.rules import tried_rules
 from rtgauge.tune.candidates import Candidate
-from rtgauge.tune.page import basis, page, tables
+from rtgauge.tune.page import basis, figures, page, tables
 from rtgauge.tune.refused import refused_in
 from rtgauge.tune.result import TuneOutcome, TuneResult
 from rtgauge.tune.search import Found, Visit
@@ -33,12 +33,10 @@ from rtgauge.tune.study import Played, next_runs, play, seen_of, value_ns, with_
 from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan, wish_of
 from rtgauge.units import NS_PER_S, parse_duration_ns
 from rtgauge.verdict.requirement import Requirement, parse_requirement
-from tests.support.records import write_record
 from tests.unit import records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 
 def measured(latencies: list[int], **options: object) -> Step:
@@ -171,7 +169,13 @@ def simulated(
     record = cast(
         "Record",
         SimpleNamespace(
-            run=run, steps=steps, moments=no_moments, windows=windows, system=no_facts, path="record"
+            run=run,
+            steps=steps,
+            moments=no_moments,
+            windows=windows,
+            system=no_facts,
+            systems={},
+            path="record",
         ),
     )
     planned = [*plan.steps]
@@ -290,13 +294,23 @@ def test_each_verdict_has_the_exposure_of_all_its_runs() -> None:
     assert sum("activations in" in line for line in basis(result)) == 2
 
 
-def test_the_page_begins_with_the_answer_and_both_verdicts(tmp_path: Path) -> None:
-    result = TuneResult.of(simulated(planned("latency<=100us hardness=50%", "thp")))
-    text = page(result, Record.open(write_record(tmp_path)))
+def test_the_page_begins_with_the_answer_and_both_verdicts() -> None:
+    record = simulated(planned("latency<=100us hardness=50%", "thp"))
+    result = TuneResult.of(record)
+    text = page(result, record)
     box = text[text.index('<div class="verdict holds">') :].partition("</div>")[0]
     assert f'<p class="word">{result.outcome[:1].upper()}{result.outcome[1:]}</p>' in box
     assert box.index("Before, the verdict is fails") < box.index("After, the verdict is holds")
     assert text.count("Before, the verdict is") == 1
+    (drawn,) = figures(record)
+    for load, spec in zip(drawn.titles, drawn.specs, strict=True):
+        assert load in {"cpu", "memory"}
+        words = str(spec["description"])
+        assert "before: of" in words
+        assert "100 % later than 100 us, none later than 300 us" in words
+        assert "after: of" in words
+        assert "none later than 100 us, none later than 60.0 us; 50 % allowed" in words
+    assert text.index('id="figure-before-after"') < text.index("Tests</h2>")
 
 
 @pytest.mark.parametrize(("target", "reboot"), [("lab:debian", False), ("local", True)])

@@ -10,14 +10,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from rtgauge.analysis.comparison_document import QuantileDifference
 from rtgauge.analysis.sides import Side
 from rtgauge.record.reader import Record
 from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figure_data import exceedance
+from rtgauge.report.figure_data import Measured
 from rtgauge.report.figures import vega
-from rtgauge.report.figures.exceedance import share_later, share_lines
+from rtgauge.report.figures.exceedance import named_chart
+from rtgauge.report.figures.factors import Factor, factors_figure
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.text import capital
+from rtgauge.report.table import applying
 
 BODY = 199
 """Number of points in a Q-Q plot at equal steps of probability. The regression line ignores the tail."""
@@ -51,18 +53,10 @@ def quantiles_us(side: Side, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.
     return (values if side.filled.max_ns is None else np.minimum(values, side.filled.max_ns)) / 1_000
 
 
-def _colour(sides: Sequence[Side]) -> vega.Part:
-    return vega.kinds("side:N", [side.label for side in sides], legend={"title": None, "columns": 2})
-
-
-def _exceedance(sides: Sequence[Side]) -> Figure:
-    every = [((side.label,), exceedance(side.histogram, side.filled.max_ns)) for side in sides]
-    curves = [(names, curve) for names, curve in every if len(curve.x_us)]
-    quantity = sides[0].quantity
-    shares = share_later(quantity)
-    lines = share_lines("side us:Q share:Q", curves, f"{quantity} x (us)", shares, color=_colour(sides))
-    text = f"{capital(shares)}, both axes logarithmic: " + "; ".join(side.label for side in sides)
-    return Figure.single("exceedances", "Overlaid exceedance curves", text, [lines], 300)
+def _exceedance(sides: Sequence[Side]) -> Figure | None:
+    drawn = {side.label: Measured(side.histogram, max_ns=side.filled.max_ns) for side in sides}
+    chart = named_chart(drawn, sides[0].quantity)
+    return None if chart is None else Figure.described("exceedances", "Exceedance", {"": chart}, [])
 
 
 def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
@@ -113,10 +107,45 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
     return Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), specs, titles, [note])
 
 
-def comparison_figures(sides: Sequence[Side], part: str = "") -> list[Figure]:
+def _factors(quantiles: Sequence[QuantileDifference]) -> Figure | None:
+    known = [
+        row for row in quantiles if row.difference_ns is not None and row.side_ns > 0 and row.baseline_ns > 0
+    ]
+    several = len({(row.side, row.baseline) for row in known}) > 1
+    rows: list[Factor] = []
+    for row in known:
+        base = row.baseline_ns
+        runs = zip(row.side_runs_ns, row.baseline_runs_ns, strict=True) if row.paired else ()
+        tested = row.p_different is not None
+        rows.append(
+            Factor(
+                f"{row.side}, {row.quantile}" if several else row.quantile,
+                row.side_ns / base,
+                [ours / theirs for ours, theirs in runs if ours > 0 < theirs],
+                1 + row.low_ns / base if tested and row.low_ns is not None else None,
+                1 + row.high_ns / base if tested and row.high_ns is not None else None,
+                (base, row.side_ns),
+            )
+        )
+    of = known[0] if known and not several else None
+    title = "side / baseline" if of is None else f"{of.side} / {of.baseline}"
+    notes = applying(
+        (any(row.runs for row in rows), "Each ring is a pair of runs."),
+        (
+            any((row.low, row.high) != (None, None) for row in rows),
+            "A bar is the interval of the difference, divided by the baseline's value.",
+        ),
+    )
+    return factors_figure(rows, title, notes)
+
+
+def comparison_figures(
+    sides: Sequence[Side], part: str = "", quantiles: Sequence[QuantileDifference] = ()
+) -> list[Figure]:
     """Return the figures of the chapter with the title `part`; empty if every side is empty."""
     filled = [side for side in sides if side.filled.count]
-    return [_of_part(_exceedance(filled), part)] if filled else []
+    drawn = (_factors(quantiles), _exceedance(filled) if filled else None)
+    return [_of_part(figure, part) for figure in drawn if figure is not None]
 
 
 def paper_figures(pairs: Sequence[tuple[Side, Side]]) -> list[Figure]:

@@ -99,7 +99,7 @@ def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Ch
         title,
         list(dict.fromkeys(pair.baseline for pair in result.pairs)),
         [grid for grid in comparison_grids(result, sides) if grid.title not in OF_PAPER],
-        comparison_figures(sides, title),
+        comparison_figures(sides, title, result.quantiles),
         emulated_note(result),
         Answer(result.conclusion) if result.conclusion else None,
         doubtful_sides(result),
@@ -108,7 +108,7 @@ def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Ch
 
 def paper_chapter(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> Chapter:
     """Return the chapter of the study of Delgado & Choi (2020): with their selection and Q-Q plots."""
-    figures = [*comparison_figures(sides), *paper_figures(pairs)]
+    figures = [*comparison_figures(sides, quantiles=result.quantiles), *paper_figures(pairs)]
     return replace(chapter_of(result, sides), grids=comparison_grids(result, sides), figures=figures)
 
 

@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
+from rtgauge.record.windows import UNKNOWN, Windows
 from rtgauge.report.figure_data import ALL, Course, Source, course
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.record_view import SEVERAL, RecordView, common_quantity, has_distribution
+from rtgauge.report.record_view import SEVERAL, Bound, RecordView, common_quantity, has_distribution
 from rtgauge.report.table import applying
-from rtgauge.units import format_duration
+from rtgauge.units import format_count, format_duration, format_time
 
 COLUMNS = "load cpu phase start:Q end:Q us:Q missed:Q step"
 POINTS = 40_000
 """The approximate number of points, for all CPUs together."""
+MOST_NAMED = 4_000
+"""The approximate number of points in a chart of named lines."""
 NAMED_STEPS = 8
 """The most steps that the figure names. More names would overlap; colours still distinguish the steps."""
 
@@ -28,7 +35,7 @@ def course_figure(source: Source) -> Figure | None:
     quantity = common_quantity(step for step in steps if has_distribution(step))
     values = [point.max_us for point in timeline.points if point.max_us is not None]
     low = max(0.1, min(values, default=1.0))
-    high = max([*values, source.bound_us or 0.0, low * 10])
+    high = max([*values, 0.0 if source.bound is None else source.bound.us, low * 10])
     top = high * 2.2
     load_of = {step.id: label for label, condition in source.conditions.items() for step in condition.steps}
     names = source.view.labels
@@ -40,8 +47,7 @@ def course_figure(source: Source) -> Figure | None:
     ticks = vega.log_ticks(low * 0.7, high * 1.2)
     axis = {"title": f"largest {quantity} (us)", "values": ticks, "labelExpr": vega.US_LABEL}
     y = vega.shown("us:Q", scale=vega.log_scale(low * 0.7, top), axis=axis)
-    legend = {"title": None, "symbolType": "circle", "symbolOpacity": 1}
-    colour = vega.kinds("load:N", source.labels, legend=legend)
+    colour = vega.name_colours("load:N", source.labels, symbolType="circle", symbolOpacity=1)
     phases = vega.csv(
         "load name phase start:Q end:Q",
         ((load_of[p.step], names[p.step], p.kind, p.start_s, p.end_s) for p in timeline.phases),
@@ -73,11 +79,53 @@ def course_figure(source: Source) -> Figure | None:
     layers += [names_layer] if len(source.view.steps) <= NAMED_STEPS else []
     # A layer without data gives the scales nothing to fit, and the browser logs a warning.
     layers += [marks_layer] if any(step.marks for step in source.view.steps) else []
-    layers += vega.bound_layers(source.bound_us, vertical=False)
+    layers += vega.bound_layers(source.bound, vertical=False)
     text = f"Largest {quantity} over time, with a band for each step. " + "; ".join(
-        f"{label}: up to {part[ALL].max_ns or 0} ns" for label, part in source.measured.items()
+        f"{label}: up to {format_time(part[ALL].max_ns)}, {format_count(part[ALL].missed.total)} missed"
+        for label, part in source.measured.items()
     )
     return Figure.single("course", "Course of maxima", text, layers, 280, _notes(timeline, source, quantity))
+
+
+def named_course(
+    windows: Windows, names: Mapping[int, str], quantity: str, bound: Bound | None = None
+) -> vega.Part | None:
+    """Return a chart with the largest value in each window over time, with a line for each name; None if
+    nothing was measured. `names`: by series number. If there are too many windows to draw, a point is the
+    largest value in several of them.
+    """
+    rows: list[tuple[str, float, float]] = []
+    begin_ns = windows.start_ns.min(initial=np.iinfo(np.int64).max)
+    for series, name in names.items():
+        own = windows.are_of(series) & (windows.max_ns != UNKNOWN)
+        starts, maxima = windows.start_ns[own], windows.max_ns[own]
+        together = max(1, -(-len(starts) * len(names) // MOST_NAMED))
+        firsts = np.arange(0, len(starts), together)
+        largest = np.maximum.reduceat(maxima, firsts) if len(starts) else maxima
+        rows += [
+            (name, float(start - begin_ns) / 1e9, float(value) / 1_000)
+            for start, value in zip(starts[firsts], largest, strict=True)
+            if value > 0
+        ]
+    if not rows:
+        return None
+    values = [us for *_, us in rows]
+    inside = values if bound is None else [*values, bound.us]
+    low, high = min(inside) * 0.8, max(inside) * 1.5
+    encoding = {
+        "x": vega.shown("start:Q", axis={"title": "time (s)", "grid": False, "tickCount": 8}),
+        "y": vega.log_axis("us:Q", low, high, f"largest {quantity} (us)"),
+        "color": vega.name_colours("name:N", dict.fromkeys(names.values())),
+    }
+    data, tooltip = vega.csv("name start:Q us:Q", rows), vega.tips("name:N", "start:Q", "us:Q")
+    layers = [
+        vega.layer(data, vega.mark("line", strokeWidth=1, opacity=0.55), **encoding),
+        vega.layer(data, vega.mark("point", filled=True, size=20, opacity=1), tooltip=tooltip, **encoding),
+        *vega.bound_layers(bound, vertical=False),
+    ]
+    most = {name: max(us for other, _, us in rows if other == name) for name in dict.fromkeys(names.values())}
+    each = "; ".join(f"{name}: up to {format_time(us * 1_000)}" for name, us in most.items())
+    return vega.layered(layers, height=150, description=f"Largest {quantity} over time. {each}")
 
 
 def _names(timeline: Course, view: RecordView) -> tuple[vega.Part, vega.Part]:

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: MIT
 """Draws exceedance curves (the share of activations later than x). Other figures of such curves use
-`share_lines`.
+`share_layers`, or `named_chart`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from rtgauge.report.figure_data import ALL, Curve, Source, exceedance
+import numpy as np
+
+from rtgauge.record.histogram import lower_ns, upper_ns
+from rtgauge.report.figure_data import ALL, Curve, Measured, Source, exceedance
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.record_view import LATENCY
+from rtgauge.report.record_view import LATENCY, Bound
 from rtgauge.report.table import applying
 from rtgauge.report.text import capital
+from rtgauge.units import format_count, format_share, format_time
 
 POINTS = 16_000
 """The approximate number of points in the curves of all single CPUs together."""
@@ -58,25 +63,28 @@ COLUMNS = "load cpu kind us:Q share:Q"
 OF_CPU = vega.where("datum.cpu === cpu")
 
 
-def share_lines(
+def share_layers(
     columns: str,
     curves: Sequence[tuple[tuple[str, ...], Curve]],
     title: str,
     share_title: str,
     *transform: vega.Part,
     least_us: float = 0.01,
-    bound_us: float = 0.0,
+    bound: Bound | None = None,
     **encoding: vega.Part,
-) -> vega.Part:
-    """Return the layer that draws exceedance curves on logarithmic axes, as every figure of shares does.
+) -> list[vega.Part]:
+    """Return the layers that draw exceedance curves on logarithmic axes, as every figure of shares does, with
+    the corner that a bound forbids.
 
     `curves`: each with its names. `columns`: for the names, x and the share. The x axis begins at about
-    `least_us` or above, and reaches at least `bound_us`.
+    `least_us` or above, and goes beyond the bound.
     """
     low = max(least_us, min(float(curve.x_us[0]) for _, curve in curves))
-    high = max(low, bound_us, *(float(curve.x_us[-1]) for _, curve in curves))
+    high = max(low, 0.0 if bound is None else bound.us * 2, *(float(curve.x_us[-1]) for _, curve in curves))
     rarest = min(float(curve.share[-1]) for _, curve in curves)
-    return vega.layer(
+    if bound is not None and bound.allowed:
+        rarest = min(rarest, bound.allowed)
+    lines = vega.layer(
         vega.csv(columns, [(*names, *point) for names, curve in curves for point in curve.points]),
         vega.mark("line", interpolate="step-after", strokeWidth=1.8, clip=True),
         *transform,
@@ -84,22 +92,75 @@ def share_lines(
         y=vega.share_axis(rarest * 0.6, share_title),
         **encoding,
     )
+    corner = vega.forbidden_corner(bound, high * 1.15, rarest * 0.6)
+    return [lines, *corner, *vega.bound_layers(bound, vertical=True)]
+
+
+def named_chart(
+    curves: Mapping[str, Measured], quantity: str, bound: Bound | None = None
+) -> vega.Part | None:
+    """Return a chart with a curve per name, with missed activations filled in; None if all are empty."""
+    filled = {name: replace(part, plain=part.plain.plus(part.missed)) for name, part in curves.items()}
+    drawn = [((name,), exceedance(part.plain, part.max_ns)) for name, part in filled.items()]
+    drawn = [(names, curve) for names, curve in drawn if len(curve.x_us)]
+    if not drawn:
+        return None
+    share = share_later(quantity)
+    colour = vega.name_colours("name:N", curves)
+    layers = share_layers("name us:Q share:Q", drawn, f"{quantity} x (us)", share, bound=bound, color=colour)
+    return vega.layered(layers, height=240, description=_described(filled, quantity, bound))
+
+
+def _described(parts: Mapping[str, Measured], quantity: str, bound: Bound | None) -> str:
+    """Return the numbers of the curves in words: "idle: 1.2 % later than 200 us, none of 20,062 later than
+    13.1 ms"; without a bound, the time that 1 % exceed.
+    """
+    later = "later" if quantity == LATENCY else "longer"
+    each: list[str] = []
+    for name, part in parts.items():
+        bins, counts = part.plain
+        total = part.plain.total
+        if not total:
+            continue
+        if bound is None:
+            rank = np.searchsorted(np.cumsum(counts), 0.99 * total)
+            clause = f"1 % {later} than {format_time(float(upper_ns(bins[rank])))}"
+        else:
+            share = counts[lower_ns(bins) > bound.us * 1_000].sum() / total
+            clause = f"{format_share(share) if share else 'none'} {later} than {bound.words}"
+        largest = "" if part.max_ns is None else f", none {later} than {format_time(part.max_ns)}"
+        each.append(f"{name}: of {format_count(total + part.unplaced)}, {clause}{largest}")
+    allowed = "" if bound is None else f"; {format_share(bound.allowed) if bound.allowed else 'none'} allowed"
+    return f"{capital(share_later(quantity))}, both axes logarithmic. {'; '.join(each)}{allowed}"
+
+
+def corner_note(bound: Bound | None, quantity: str = LATENCY) -> str:
+    """Return what the shaded corner means; empty without a bound."""
+    if bound is None:
+        return ""
+    later = "later" if quantity == LATENCY else "longer"
+    if not bound.allowed:
+        broken = f"nothing may be {later} than {bound.words}"
+        return f"A curve that enters the red area breaks the requirement: {broken}."
+    return (
+        f"A curve that enters the red corner breaks the requirement: more than "
+        f"{format_share(bound.allowed)} are {later} than {bound.words}."
+    )
 
 
 def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: str) -> vega.Part:
-    latency = quantity == LATENCY
     any_missed = any(kind == FILLED for _, _, kind in curves)
     ends = [(*key, *curve.points[-1]) for key, curve in curves.items() if key[2] == PLAIN]
     dashes = {PLAIN: [1, 0], FILLED: [4, 3]} if any_missed else {PLAIN: [1, 0]}
     legend = {"title": None, "labelExpr": _KIND} if any_missed else None
-    lines = share_lines(
+    lines, *marked = share_layers(
         COLUMNS,
         [*curves.items()],
         f"{quantity} x (us)",
         share_later(quantity),
         OF_CPU,
-        bound_us=source.bound_us or 0.0,
-        color=vega.kinds("load:N", source.labels),
+        bound=source.bound,
+        color=vega.name_colours("load:N", source.labels),
         strokeDash=vega.kinds("kind:N", dashes, [*dashes.values()], legend=legend),
     )
     largest = vega.layer(
@@ -111,14 +172,10 @@ def _chart(source: Source, curves: dict[tuple[str, str, str], Curve], quantity: 
         color=vega.shown("load:N"),
         tooltip=vega.tips("load:N", ("us:Q", "max (us)"), "share:Q"),
     )
-    layers = [lines, largest, *vega.bound_layers(source.bound_us, vertical=True)]
-    drawn = {label: source.measured[label][ALL] for label in source.labels if (label, ALL, PLAIN) in curves}
-    text = f"{capital(share_later(quantity))}, log-log. " + "; ".join(
-        f"{label}: none of {part.plain.total + part.unplaced} {'later' if latency else 'longer'} "
-        f"than {float(curves[label, ALL, PLAIN].x_us[-1]):.7g} us"
-        for label, part in drawn.items()
-    )
-    return vega.layered(layers, height=330, description=text)
+    together = {label: cpus[ALL] for label, cpus in source.measured.items() if ALL in cpus}
+    filled = {label: replace(part, plain=part.plain.plus(part.missed)) for label, part in together.items()}
+    text = _described(filled, quantity, source.bound)
+    return vega.layered([lines, largest, *marked], height=330, description=text)
 
 
 def share_later(quantity: str) -> str:
@@ -132,6 +189,7 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     bounded = any(curve.upper_bound for _, curve in curves)
     outside = "Samples that the other tool's histogram lacks are drawn at the largest value"
     return applying(
+        *((bound, corner_note(bound, name)) for name, bound in source.bounds.items()),
         (True, "Curves are read from the histogram (1 % or better); the dot is the exact largest value."),
         (True, "A curve of N samples ends at 1 in N, because anything rarer was not measured."),
         (filled, "In dashed curves, missed activations count with the latencies that they would have had."),

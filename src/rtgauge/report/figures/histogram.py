@@ -89,7 +89,9 @@ def _frame(source: Source, outlines: dict[str, dict[str, Outline]]) -> _Frame | 
     return _Frame(
         low_us=max(FIRST_US, min(float(o.x_us[0]) for o in filled)),
         # The linear axis contains 0 even if every value is early.
-        high_us=max([float(o.x_us[-1]) for o in filled] + [(source.bound_us or 0) * 1.05]),
+        high_us=max(
+            [float(o.x_us[-1]) for o in filled] + [0.0 if source.bound is None else source.bound.us * 1.05]
+        ),
         least_us=min(0.0, *(float(o.x_us[0]) for o in filled)),
         most=max(int(o.count.max()) for o in filled),
     )
@@ -132,7 +134,7 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
         order=vega.shown("i:Q"),
     )
     text = f"{capital(quantity)} histogram under {label}: {_largest(source.measured[label])}"
-    layers = [lines, *vega.bound_layers(source.bound_us, vertical=True)]
+    layers = [lines, *vega.bound_layers(source.bound, vertical=True)]
     return vega.layered(layers, height=210, description=text, meta={"x": frame.axes})
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, cast
 
 from rtgauge.escape import escaped
+from rtgauge.report.record_view import Bound
 
 VEGALITE = "6.4"
 """The Vega-Lite version of these figures; vl-convert supports several."""
@@ -83,6 +84,18 @@ def kinds(
     """Return a channel that distinguishes names, in order, with an untitled legend. `looks`: one per name."""
     scale: Part = {"domain": [*names], **({} if looks is None else {"range": [*looks]})}
     return shown(what, **{"sort": None, "scale": scale, "legend": {"title": None}, **properties})
+
+
+LOADS = ("idle", "cpu", "memory", "network", "scheduler", "disk", "swarm")
+"""The loads that have one colour on every page."""
+
+
+def name_colours(what: str, names: Iterable[str], **legend: object) -> Part:
+    """Return a channel that gives each name its colour. A single name needs no legend."""
+    shown = [*names]
+    domain = LOADS if set(shown) <= set(LOADS) else shown
+    look = {"title": None, "values": shown, **legend} if len(shown) > 1 else None
+    return kinds(what, domain, legend=look)
 
 
 def mark(kind: str, **look: object) -> Part:
@@ -177,17 +190,28 @@ def rule(
     return layer(csv("at:Q", [[at]]), drawn, **{channel: shown("at:Q")})
 
 
-def bound_layers(bound_us: float | None, *, vertical: bool) -> list[Part]:
+def bound_layers(bound: Bound | None, *, vertical: bool) -> list[Part]:
     """Return the layers of a line at the requirement's bound and of its label; empty without a bound."""
-    if bound_us is None:
+    if bound is None:
         return []
-    label = {"text": f"bound {bound_us:,.7g} us", "baseline": "bottom", "style": "alarm"}
-    at = csv("at:Q", [[bound_us]])
+    label = {"text": f"bound {bound.words}", "baseline": "bottom", "style": "alarm"}
+    at = csv("at:Q", [[bound.us]])
     if vertical:
         name = layer(at, mark("text", align="right", dx=2, dy=-4, **label), x=shown("at:Q"), y=fixed(0))
-        return [rule("x", bound_us), name]
+        return [rule("x", bound.us), name]
     drawn = mark("text", align="right", dx=-4, dy=-3, clip=True, **label)
-    return [rule("y", bound_us), layer(at, drawn, y=shown("at:Q"), x=fixed("width"))]
+    return [rule("y", bound.us), layer(at, drawn, y=shown("at:Q"), x=fixed("width"))]
+
+
+def forbidden_corner(bound: Bound | None, high_us: float, rarest: float) -> list[Part]:
+    """Return the layer that shades what a requirement forbids an exceedance curve: later than the bound, and
+    more often than allowed. Empty without a bound.
+    """
+    if bound is None:
+        return []
+    corner = csv("low:Q high:Q rare:Q all:Q", [[bound.us, high_us, max(bound.allowed, rarest), 1]])
+    x, y = {"x": shown("low:Q"), "x2": shown("high")}, {"y": shown("rare:Q"), "y2": shown("all")}
+    return [layer(corner, mark("rect", style="alarm", opacity=0.12, clip=True), **x, **y)]
 
 
 def layered(

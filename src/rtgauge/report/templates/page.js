@@ -31,7 +31,10 @@ async function draw(chart) {
   chart.columns = columnsFor(node);
   chart.hidden = !node.clientWidth;
   config.legend.columns = chart.columns;
-  if (node.clientWidth < 500) config.axisY = { labelLimit: 100 };
+  if (node.clientWidth < 500) {
+    config.axisY = { labelLimit: 100 };
+    config.legend.layout = { bottom: { direction: "vertical", anchor: "start" } };
+  }
   try {
     const drawn = await window.vegaEmbed(node, spec, { actions: false, renderer: "svg", mode: "vega-lite", config, tooltip: { theme: dark.matches ? "dark" : "light" } });
     if (turn !== chart.turn) return drawn.finalize();
@@ -140,13 +143,35 @@ function makeDrop({ step_s: stepS, frames }) {
 }
 if (report.drop) makeDrop(report.drop);
 
+// Leaves out a table's columns, the most dispensable first, until it fits, and says which.
+function fit(box) {
+  const rows = [...box.querySelectorAll("tr")], heads = [...box.querySelectorAll("thead th")];
+  for (const row of rows) for (const cell of row.cells) cell.hidden = false;
+  const rank = (head) => Number(head.dataset.spare || 0);
+  const spare = heads.filter(rank).sort((one, other) => rank(other) - rank(one) || other.cellIndex - one.cellIndex);
+  const out = [];
+  while (box.scrollWidth > box.clientWidth && spare.length) {
+    const head = spare.shift();
+    for (const row of rows) if (row.cells[head.cellIndex]) row.cells[head.cellIndex].hidden = true;
+    if (head.textContent) out.unshift(head.textContent);
+  }
+  const note = box.nextElementSibling && box.nextElementSibling.matches(".left-out") ? box.nextElementSibling : document.createElement("p");
+  note.className = "caption left-out";
+  note.textContent = `On a wider screen: ${out.join(", ")}.`;
+  if (out.length) box.after(note);
+  else note.remove();
+}
+const fitAll = () => document.querySelectorAll(".scroll").forEach((box) => box.clientWidth && fit(box));
+
 let waiting = 0;
 window.addEventListener("resize", () => {
   clearTimeout(waiting);
+  fitAll();
   waiting = setTimeout(() => charts.filter((chart) => chart.node.clientWidth && columnsFor(chart.node) !== chart.columns).forEach(draw), 200);
 });
 
 for (const details of document.querySelectorAll("details")) {
+  details.addEventListener("toggle", fitAll);
   details.addEventListener("toggle", () => charts.filter((chart) => chart.hidden && chart.node.clientWidth).forEach(draw));
 }
 for (const link of document.querySelectorAll('a[href^="#"]')) {
@@ -164,6 +189,7 @@ window.addEventListener("afterprint", () => {
   for (const details of closed) details.open = false;
 });
 
+fitAll();
 await drawAll();
 if (chosen.axis !== null) press("axis", chosen.axis);
 document.documentElement.dataset.ready = "true";
