@@ -8,14 +8,14 @@ Run from the root of the tree.
 from __future__ import annotations
 
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 
 sys.path.insert(0, "src")
 
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES
-from rtgauge.report.presenter import GROUP, presenter_of
+from rtgauge.extension import registered
+from rtgauge.report.presenter import presenter_of
 
 
 def problems() -> list[str]:
@@ -39,11 +39,11 @@ def problems() -> list[str]:
             )
         texts = {"help": probe.help, "method": probe.method}
         found += [f"probe {name}: {field} is empty" for field, text in texts.items() if not text.strip()]
-    for point in entry_points(group=GROUP):
+    for name in registered("presenters"):
         try:
-            presenter_of(point.name)
+            presenter_of(name)
         except InputError as error:
-            found.append(f"pyproject.toml: {error}")
+            found.append(str(error))
     return found
 
 

@@ -12,9 +12,9 @@ import pytest
 import typer
 
 from rtgauge.cli.arguments import rewritten
-from rtgauge.cli.main import COMMANDS as COMMANDS_OF_RTGAUGE
 from rtgauge.cli.main import app
 from rtgauge.errors import InputError
+from rtgauge.extension import commands as commands_of_rtgauge
 from rtgauge.plan.alternation import alternating_plan
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.alternation import Alternation
@@ -135,7 +135,7 @@ ADVISED = [
 
 def test_messages_advise_commands_that_exist() -> None:
     assert len(ADVISED) > 5
-    assert [(name, command) for name, command in ADVISED if command not in COMMANDS_OF_RTGAUGE] == []
+    assert [(name, command) for name, command in ADVISED if command not in commands_of_rtgauge()] == []
 
 
 def test_a_command_that_rtgauge_does_not_take_is_noticed() -> None:

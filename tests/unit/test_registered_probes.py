@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A package of its own adds a probe, what presents it, a file that it keeps, a study and what moves, by entry
-points; one that cannot be used takes nothing else with it.
+"""A package of its own adds a probe, what presents it, a file that it keeps, a study and what moves, by its
+extension; one that cannot be used takes nothing else with it.
 """
 
 from __future__ import annotations
@@ -97,6 +97,17 @@ class ToySearch:
 
 STUDY = ToySearch()
 """
+EXTENSION = """
+from rtgauge.extension import Extension
+
+EXTENSION = Extension(
+    name="toys",
+    line="Toys.",
+    probes={"toy": "PROBE"},
+    presenters={"toy": "toys.shown:TOYS"},
+    studies={"toy-search": "toys.study:STUDY"},
+)
+"""
 LOOK = """
 import sys
 from rtgauge.probe.registry import PROBES, get
@@ -147,12 +158,10 @@ def with_package(folder: Path, probe: str, look: str = LOOK, *words: str) -> sub
     info = folder / "toys-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        f"[rtgauge.probes]\ntoy = {probe}\n\n[rtgauge.presenters]\ntoy = toys.shown:TOYS\n"
-        "\n[rtgauge.studies]\ntoy-search = toys.study:STUDY\n"
-    )
+    (info / "entry_points.txt").write_text("[rtgauge.extensions]\ntoys = toys.extension:EXTENSION\n")
     (folder / "toys").mkdir()
     (folder / "toys" / "__init__.py").touch()
+    (folder / "toys" / "extension.py").write_text(EXTENSION.replace("PROBE", probe))
     (folder / "toys" / "probe.py").write_text(PROBE)
     (folder / "toys" / "study.py").write_text(STUDY)
     (folder / "toys" / "toy.js").write_text("views.toy = {};")

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import pytest
 
 from rtgauge.errors import InputError
@@ -27,10 +24,6 @@ def test_the_lateness_of_a_master_is_a_time() -> None:
     assert _counts(result) == "9 stimuli, the master was late by up to 33.6 ms"
 
 
-def test_a_study_is_proposed_like_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
-    named = cast(
-        "Any", lambda group: [SimpleNamespace(name="delgado2020")] if group == "rtgauge.studies" else []
-    )
-    monkeypatch.setattr("rtgauge.plan.plan.entry_points", named)
+def test_a_study_is_proposed_like_a_preset() -> None:
     with pytest.raises(InputError, match=r"unknown plan 'delgado2002'.*delgado2020"):
         load_plan("delgado2002", Overrides())

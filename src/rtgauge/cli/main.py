@@ -18,7 +18,6 @@ import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any, cast
 
 import typer
@@ -27,8 +26,10 @@ from rtgauge.cli.arguments import rewritten
 from rtgauge.cli.lazy_group import LazyGroup
 from rtgauge.cli.memory_limit import check_memory
 from rtgauge.cli.stdio import make_patient
+from rtgauge.core import HEADINGS, HIDDEN
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, InputError, RtgaugeError
 from rtgauge.escape import one_line
+from rtgauge.extension import commands, imported
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """The error that typer raises for a wrong command line. Its module depends on typer's version."""
@@ -46,46 +47,6 @@ First steps:
                                which settings help here?
   rtgauge help COMMAND         help for one command
 """
-
-GROUPS = {
-    "Measure": {
-        "run": ("run:run", "Measure this machine or others, by a plan."),
-        "watch": ("watch:watch", "Watch your own program: does it keep its period?"),
-        "probe": ("probe:app", "Measure one thing, with all its parameters."),
-    },
-    "Understand": {
-        "show": ("show:show", "Show a record: the answer, tables, its page, causes."),
-        "list": ("show:list_records", "List the records, the oldest first."),
-        "compare": ("compare:compare", "Compare records, or the loads or deployments of one."),
-        "audit": ("audit:audit", "Check the machine's settings for real-time use."),
-    },
-    "Decide and change": {
-        "gate": ("gate:gate", "Tell whether a candidate is worse than its baseline."),
-        "bisect": ("bisect:bisect", "Find the commit that made something slower."),
-        "tune": ("tune:app", "Find the settings that make this machine good enough."),
-        "deploy": ("deploy:app", "Show or change which CPUs do what."),
-        "restore": ("restore:restore", "Put back everything that rtgauge changed."),
-        "sched": ("sched:sched", "Check whether a periodic task set meets its deadlines."),
-        "advise": ("advise:advise", "Recommend how to implement a real-time task."),
-    },
-    "Keep and share": {
-        "store": ("store:app", "Keep figures of many records; their history and site."),
-        "import": ("import_record:app", "Import measurements of other tools as records."),
-        "export": ("export:export", "Export the statistics of a record for other tools."),
-    },
-    "More": {
-        "fleet": ("fleet:fleet", "Run the same jobs on many boards, several at once."),
-        "lab": ("lab:app", "Boot real kernels in virtual machines."),
-        "instrument": ("instrument:app", "Manage the instrument, a Raspberry Pi Pico."),
-        "selftest": ("selftest:selftest", "Stall a CPU in known ways, and check the explanations."),
-        "resume": ("resume:resume", "Continue what was interrupted, or give it more time."),
-        "marks": ("marks:marks", "Explain marks: what each means, and what to do."),
-    },
-}
-"""Heading -> command -> (its module in this package and the function or group in it, its line of help)."""
-HIDDEN = "More"
-"""The heading whose commands only `rtgauge help all` lists."""
-COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 @contextmanager
@@ -111,22 +72,23 @@ class Commands(LazyGroup):
 
     def lines(self) -> dict[str, str]:
         """Return command -> its line of help."""
-        return {name: line for name, (_, line) in COMMANDS.items()}
+        return {name: command.line for name, command in commands().items()}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - signature of the base class
         """Write the groups of commands."""
-        for heading, group in GROUPS.items():
-            if heading != HIDDEN or self.everything:
-                with formatter.section(heading):
-                    formatter.write_dl([(name, line) for name, (_, line) in group.items()])
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for name, command in commands().items():
+            groups.setdefault(command.heading, []).append((name, command.line))
+        hidden = [name for name, _ in groups[HIDDEN]]
         if not self.everything:
-            with formatter.section(HIDDEN):
-                formatter.write_dl([("help all", f"Also list {', '.join(GROUPS[HIDDEN])}.")])
+            groups[HIDDEN] = [("help all", f"Also list {', '.join(hidden)}.")]
+        for heading, group in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(group)
 
     def load(self, name: str) -> Any:
         """Import a command."""
-        module, attribute = COMMANDS[name][0].split(":")
-        return getattr(import_module(f"rtgauge.cli.{module}"), attribute)
+        return imported(commands()[name].target)
 
     @_clear_errors()
     def make_context(self, *given: Any, **more: Any) -> Any:

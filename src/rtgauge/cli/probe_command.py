@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 from rtgauge.cli.live import Live, listening
 from rtgauge.cli.options import Details, WaitForLock, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
-from rtgauge.load.registry import LOADS
+from rtgauge.load.registry import names as load_names
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
 from rtgauge.record.reader import RECORDS, Record
 from rtgauge.units import format_duration
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SAMPLES = "samples"
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
 """Metavar -> type, for values that are not plain text or numbers. The type's validator identifies a field."""
-LOAD_HELP = f"Load during the measurement: {', '.join(LOADS)}."
+LOAD_HELP = f"Load during the measurement: {', '.join(load_names())}."
 TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."
 SAMPLES_HELP = (
     "Write every sample to FILE, as CSV (.csv), Parquet (.parquet) or otherwise binary, with one file per "

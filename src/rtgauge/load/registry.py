@@ -1,47 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""Finds loads by name."""
+"""Finds loads by name, and imports them when needed."""
 
 from __future__ import annotations
 
-from rtgauge.errors import InputError
-from rtgauge.load.brown2010 import Brown2010
-from rtgauge.load.copy import Copy
-from rtgauge.load.cpu import Cpu
-from rtgauge.load.idle import Idle
-from rtgauge.load.load import Load
-from rtgauge.load.memory import Memory
-from rtgauge.load.network import Network
-from rtgauge.load.papers import Papers
-from rtgauge.load.read_device import Read
-from rtgauge.load.scheduler import Scheduler
-from rtgauge.load.stall import Stall
-from rtgauge.load.swarm import Swarm
-from rtgauge.suggest import nearest
+from typing import cast
 
-LOADS: dict[str, type[Load]] = {
-    load.name: load
-    for load in (Idle, Cpu, Memory, Network, Scheduler, Copy, Read, Swarm, Papers, Brown2010, Stall)
-}
+from rtgauge import extension
+from rtgauge.errors import InputError
+from rtgauge.load.load import Load
+from rtgauge.suggest import nearest
 
 
 def names() -> list[str]:
     """Return the names of all loads."""
-    return list(LOADS)
+    return list(extension.registered("loads"))
 
 
 def get(name: str) -> Load:
     """Return the load with this name. Some names take a parameter after a colon (`swarm:100`).
 
-    Raises InputError, with the nearest name, if there is no such load.
+    Raises InputError, with the nearest name, if there is no such load, or if its package cannot be used.
     """
     head, colon, word = name.partition(":")
-    kind = LOADS.get(head)
-    if kind is not None and not colon:
+    if head not in extension.registered("loads"):
+        raise InputError(f"unknown load '{name}'{nearest(head, names())}")
+    kind = cast("type[Load]", extension.load("loads", head, Load))
+    if not colon:
         return kind()
-    if kind is not None and kind.parameter and word:
+    if kind.parameter and word:
         return kind(word)  # type: ignore[call-arg] - its constructor takes what `parameter` says
-    if kind is not None:
-        raise InputError(
-            f"load '{name[:100]}': write {f'{head}:{kind.parameter}' if kind.parameter else head}"
-        )
-    raise InputError(f"unknown load '{name}'{nearest(head, LOADS)}")
+    raise InputError(f"load '{name[:100]}': write {f'{head}:{kind.parameter}' if kind.parameter else head}")

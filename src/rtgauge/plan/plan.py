@@ -8,12 +8,12 @@ import secrets
 import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from rtgauge import extension
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
 from rtgauge.plan.plan_file import CROSS_CHECK_TOOLS, PlanFile, plan_keys
@@ -33,9 +33,6 @@ from rtgauge.suggest import nearest
 from rtgauge.system.priorities import Controller
 from rtgauge.target.address import LAB, target_name
 from rtgauge.validation import explain
-
-STUDIES = "rtgauge.studies"
-"""The entry points of studies, which have names like presets."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def _written(source: str) -> tuple[dict[str, Any], str]:
     if not path.exists():
         if source.endswith(".toml") or "/" in source:
             raise InputError(f"there is no plan file {source}")
-        known = [*presets(), *(study.name for study in entry_points(group=STUDIES))]
+        known = [*presets(), *extension.registered("studies")]
         raise InputError(
             f"unknown plan '{source}'{nearest(source, known)}; "
             f"give a preset, a study or the path of a TOML file"

@@ -4,8 +4,8 @@
 Few other modules name a probe, and a new probe must not add to them.
 
 A probe `x` is engine/probes/x.c (or a folder x of several files), src/rtgauge/probe/x.py with its descriptor
-`PROBE`, and docs/probes/x.md. A probe of another package has an entry point in the group `rtgauge.probes`,
-and its presenter (rtgauge.report.presenter) one in the group `rtgauge.presenters`.
+`PROBE`, and docs/probes/x.md. An extension (rtgauge.extension) names the probe, and its presenter
+(rtgauge.report.presenter) if it has one.
 """
 
 from __future__ import annotations

@@ -1,81 +1,48 @@
 # SPDX-License-Identifier: MIT
-"""Finds probes by name, and imports them when needed. A probe is a module of this package with a descriptor
-`PROBE`, or another package's entry point in the group `rtgauge.probes` (the probe's name = its descriptor).
-"""
+"""Finds probes by name, and imports them when needed. A probe is an object `PROBE`, the descriptor."""
 
 from __future__ import annotations
 
-import pkgutil
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple, cast
 
-import rtgauge.probe
+from rtgauge import extension
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import Probe, runtime_of
 from rtgauge.record.model import Step
 from rtgauge.record.parameters import Parameters
 from rtgauge.suggest import nearest
 
-GROUP = "rtgauge.probes"
-"""The entry point group in which packages register their probes."""
-
-
 AnyProbe = Probe[Any]
 """A probe of any parameter type, found by its name. Pass it the parameters of its own steps."""
 
 
 class _Probes(Mapping[str, AnyProbe]):
-    """Maps names to descriptors, sorted by the descriptors' `order`, then by name.
-
-    This package's probes are in the modules with their names.
-    """
+    """Maps names to descriptors, sorted by the descriptors' `order`, then by name."""
 
     def __init__(self) -> None:
-        self._modules = {module.name for module in pkgutil.iter_modules(rtgauge.probe.__path__)}
         self._imported: dict[str, AnyProbe] = {}
 
-    @cached_property
-    def _registered(self) -> dict[str, EntryPoint]:
-        # Look up entry points only for a name that this package lacks: it scans every installed package.
-        return {point.name: point for point in entry_points(group=GROUP) if point.name not in self._modules}
-
-    def _load(self, name: str) -> AnyProbe | None:
-        if name in self._modules:
-            found: AnyProbe | None = getattr(import_module(f"rtgauge.probe.{name}"), "PROBE", None)
-            return found
-        point = self._registered.get(name)
-        if point is None:
-            return None
-        try:
-            probe: Any = point.load()
-        except (ImportError, AttributeError) as error:
+    def _load(self, name: str) -> AnyProbe:
+        probe = cast("AnyProbe", extension.load("probes", name, Probe))
+        if probe.name != name:
             raise InputError(
-                f"the package that registers the probe {name} cannot be used ({point.value}: {error}); "
-                f"update or remove that package"
-            ) from None
-        if not isinstance(probe, Probe) or cast("AnyProbe", probe).name != name:
-            raise InputError(
-                f"{point.value} is not the descriptor of a probe called {name}; update or remove its package"
+                f"{extension.registered('probes')[name]} is not the descriptor of a probe called {name}; "
+                f"update or remove its package"
             )
-        return cast("AnyProbe", probe)
+        return probe
 
     def __getitem__(self, name: str) -> AnyProbe:
         if name not in self._imported:
-            probe = self._load(name)
-            if probe is None:
-                raise KeyError(name)
-            self._imported[name] = probe
+            self._imported[name] = self._load(name)
         return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(
             sorted(
-                (name for name in self._modules | self._registered.keys() if self._works(name)),
+                (name for name in extension.registered("probes") if self._works(name)),
                 key=lambda name: (self[name].order, name),
             )
         )
@@ -140,9 +107,8 @@ def requirement_metrics() -> list[str]:
 
 
 def clock_probe() -> AnyProbe:
-    """Return this package's probe that measures the clocks. Each run begins with it."""
-    own = (PROBES.get(module.name) for module in pkgutil.iter_modules(rtgauge.probe.__path__))
-    return next(probe for probe in own if probe is not None and probe.measures_clocks)
+    """Return the probe that measures the clocks. Each run begins with it."""
+    return next(probe for probe in PROBES.values() if probe.measures_clocks)
 
 
 class Preset(NamedTuple):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Presents what a probe shows beyond the tables and figures that every probe has.
 
-Packages register presenters as entry points in the group `rtgauge.presenters`. The entry's name is a probe's,
-or the name of a file that steps keep. A presenter is imported when a record has a step for it.
+Extensions register presenters by the name of a probe, or of a file that steps keep. A presenter is imported
+when a record has a step for it.
 """
 
 from __future__ import annotations
@@ -10,23 +10,19 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import BaseModel
 from rich.console import Console
 
+from rtgauge import extension
 from rtgauge.analysis.spikes import step_words
-from rtgauge.errors import InputError
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table
-
-GROUP = "rtgauge.presenters"
-"""The entry point group; an entry's name is the name of a probe, or of a file that steps keep."""
 
 
 @dataclass(frozen=True)
@@ -88,33 +84,15 @@ class Presenter:
 
 
 @cache
-def _registered() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
-@cache
 def presenter_of(name: str) -> Presenter | None:
     """Return the presenter registered for a probe, or for a kept file; None if the tables and figures that
     every probe has are enough.
 
     Raises InputError if the package that registers it cannot be imported, or registers something else.
     """
-    point = _registered().get(name)
-    if point is None:
+    if name not in extension.registered("presenters"):
         return None
-    try:
-        presenter: object = point.load()
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"the package that presents {name} cannot be used ({point.value}: {error}); update or remove "
-            f"that package"
-        ) from None
-    if not isinstance(presenter, Presenter):
-        raise InputError(
-            f"{point.value}, which is registered to present {name}, is not a presenter; update or remove "
-            f"its package"
-        )
-    return presenter
+    return cast("Presenter", extension.load("presenters", name, Presenter))
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Finds studies by name. Packages register studies as entry points, which are imported when used."""
+"""Finds studies by name, and imports them when used."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
+from rtgauge import extension
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides
 from rtgauge.plan.study_state import study_of
@@ -14,34 +13,22 @@ from rtgauge.record.model import Run
 from rtgauge.study.adaptive import AdaptiveStudy, Study
 from rtgauge.suggest import nearest
 
-GROUP = "rtgauge.studies"
-"""The entry point group. It maps a study's name to its object."""
 
-
-@cache
-def studies() -> dict[str, EntryPoint]:
-    """Return name -> entry point of every study, sorted by name."""
-    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+def studies() -> list[str]:
+    """Return the names of all studies, sorted."""
+    return sorted(extension.registered("studies"))
 
 
 def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
     """Return the study `name`.
 
-    Raises InputError if no package registers it, or if its package cannot be imported.
+    Raises InputError if no extension registers it, or if it cannot be imported.
     """
-    point = studies().get(name)
-    if point is None:
+    if name not in studies():
         raise InputError(
             f"this rtgauge has no study {name}{nearest(name, studies())}; it has {', '.join(studies())}"
         )
-    try:
-        study = cast("Study", point.load())
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"the package that registers the study {name} cannot be used ({point.value}: {error}); update "
-            f"or remove that package"
-        ) from None
-    return AdaptiveStudy(study, overrides)
+    return AdaptiveStudy(cast("Study", extension.load("studies", name, object)), overrides)
 
 
 def study_of_record(run: Run) -> AdaptiveStudy | None:

@@ -31,7 +31,7 @@ def asked(repeats: int | None = None, **parameters: Any) -> Overrides:
 
 
 def test_it_is_known_by_name() -> None:
-    assert {"garre2014", "tire-search"} <= set(registry.studies().keys())
+    assert {"garre2014", "tire-search"} <= set(registry.studies())
     assert registry.adaptive_study("garre2014", asked()).plan().name == "garre2014"
 
 

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""What the core itself adds: the same object as every extension has."""
+
+from __future__ import annotations
+
+from rtgauge.extension import Command, Extension
+
+HEADINGS = MEASURE, UNDERSTAND, DECIDE, KEEP, HIDDEN = (
+    "Measure",
+    "Understand",
+    "Decide and change",
+    "Keep and share",
+    "More",
+)
+"""The headings of the help, in its order. Only `rtgauge help all` lists the commands of HIDDEN."""
+
+EXTENSION = Extension(
+    name="core",
+    line="Measures, watches, explains and judges.",
+    commands={
+        "run": Command(MEASURE, "Measure this machine or others, by a plan.", "rtgauge.cli.run:run"),
+        "watch": Command(
+            MEASURE, "Watch your own program: does it keep its period?", "rtgauge.cli.watch:watch"
+        ),
+        "probe": Command(MEASURE, "Measure one thing, with all its parameters.", "rtgauge.cli.probe:app"),
+        "show": Command(
+            UNDERSTAND, "Show a record: the answer, tables, its page, causes.", "rtgauge.cli.show:show"
+        ),
+        "list": Command(UNDERSTAND, "List the records, the oldest first.", "rtgauge.cli.show:list_records"),
+        "compare": Command(
+            UNDERSTAND, "Compare records, or the loads or deployments of one.", "rtgauge.cli.compare:compare"
+        ),
+        "audit": Command(
+            UNDERSTAND, "Check the machine's settings for real-time use.", "rtgauge.cli.audit:audit"
+        ),
+        "gate": Command(
+            DECIDE, "Tell whether a candidate is worse than its baseline.", "rtgauge.cli.gate:gate"
+        ),
+        "bisect": Command(DECIDE, "Find the commit that made something slower.", "rtgauge.cli.bisect:bisect"),
+        "tune": Command(
+            DECIDE, "Find the settings that make this machine good enough.", "rtgauge.cli.tune:app"
+        ),
+        "deploy": Command(DECIDE, "Show or change which CPUs do what.", "rtgauge.cli.deploy:app"),
+        "restore": Command(
+            DECIDE, "Put back everything that rtgauge changed.", "rtgauge.cli.restore:restore"
+        ),
+        "sched": Command(
+            DECIDE, "Check whether a periodic task set meets its deadlines.", "rtgauge.cli.sched:sched"
+        ),
+        "advise": Command(
+            DECIDE, "Recommend how to implement a real-time task.", "rtgauge.cli.advise:advise"
+        ),
+        "store": Command(
+            KEEP, "Keep figures of many records; their history and site.", "rtgauge.cli.store:app"
+        ),
+        "import": Command(
+            KEEP, "Import measurements of other tools as records.", "rtgauge.cli.import_record:app"
+        ),
+        "export": Command(
+            KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export:export"
+        ),
+        "fleet": Command(
+            HIDDEN, "Run the same jobs on many boards, several at once.", "rtgauge.cli.fleet:fleet"
+        ),
+        "lab": Command(HIDDEN, "Boot real kernels in virtual machines.", "rtgauge.cli.lab:app"),
+        "instrument": Command(
+            HIDDEN, "Manage the instrument, a Raspberry Pi Pico.", "rtgauge.cli.instrument:app"
+        ),
+        "selftest": Command(
+            HIDDEN, "Stall a CPU in known ways, and check the explanations.", "rtgauge.cli.selftest:selftest"
+        ),
+        "resume": Command(
+            HIDDEN, "Continue what was interrupted, or give it more time.", "rtgauge.cli.resume:resume"
+        ),
+        "marks": Command(
+            HIDDEN, "Explain marks: what each means, and what to do.", "rtgauge.cli.marks:marks"
+        ),
+    },
+    probes={
+        "calibrate": "rtgauge.probe.calibrate:PROBE",
+        "inversion": "rtgauge.probe.inversion:PROBE",
+        "noise": "rtgauge.probe.noise:PROBE",
+        "periodic": "rtgauge.probe.periodic:PROBE",
+        "preempt": "rtgauge.probe.preempt:PROBE",
+        "response": "rtgauge.probe.response:PROBE",
+        "semaphore": "rtgauge.probe.semaphore:PROBE",
+        "switch": "rtgauge.probe.switch:PROBE",
+        "wakeup": "rtgauge.probe.wakeup:PROBE",
+        "watch": "rtgauge.probe.watch:PROBE",
+        "taskset": "rtgauge.schedulability.probe:PROBE",
+        "tire": "rtgauge.tire.probe:PROBE",
+    },
+    presenters={
+        "calibrate": "rtgauge.report.calibrations:CALIBRATIONS",
+        "inversion": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
+        "moments.ndjson.gz": "rtgauge.explain.page.presenter:EXPLAINED",
+        "noise": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
+        "periodic": "rtgauge.report.signal_path:SIGNAL_PATH",
+        "preempt": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
+        "response": "rtgauge.report.signal_path:SIGNAL_PATH",
+        "semaphore": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
+        "switch": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
+        "taskset": "rtgauge.schedulability.page.presenter:TASK_SETS",
+        "tire": "rtgauge.tire.page.presenter:TIRE",
+        "wakeup": "rtgauge.report.timerlat:TIMERLAT",
+        "watch": "rtgauge.report.watched_threads:WATCHED_THREADS",
+    },
+    studies={
+        "adam2021": "rtgauge.study.adam2021:STUDY",
+        "delgado2020": "rtgauge.study.delgado2020:STUDY",
+        "garre2014": "rtgauge.study.garre2014:STUDY",
+        "sustained": "rtgauge.study.sustained:STUDY",
+        "tire-search": "rtgauge.tire.study:STUDY",
+    },
+    loads={
+        "idle": "rtgauge.load.idle:Idle",
+        "cpu": "rtgauge.load.cpu:Cpu",
+        "memory": "rtgauge.load.memory:Memory",
+        "network": "rtgauge.load.network:Network",
+        "scheduler": "rtgauge.load.scheduler:Scheduler",
+        "copy": "rtgauge.load.copy:Copy",
+        "read": "rtgauge.load.read_device:Read",
+        "swarm": "rtgauge.load.swarm:Swarm",
+        "papers": "rtgauge.load.papers:Papers",
+        "brown2010": "rtgauge.load.brown2010:Brown2010",
+        "stall": "rtgauge.load.stall:Stall",
+    },
+)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Extensions: what each adds to rtgauge, in one object that imports none of it.
+
+The core is an extension itself. The others are the packages of the namespace `rtgauge_ext`, each with its
+object in `rtgauge_ext.NAME.extension`, and the entry points of other distributions in the group
+`rtgauge.extensions`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Literal, NamedTuple
+
+from rtgauge.errors import InputError
+
+GROUP = "rtgauge.extensions"
+"""The entry point group in which another distribution names its object."""
+NAMESPACE = "rtgauge_ext"
+"""The namespace package of the extensions that rtgauge's own tree contains."""
+OBJECT = "EXTENSION"
+"""The name of the object in the module `extension` of a package."""
+
+Kind = Literal["probes", "presenters", "studies", "loads", "importers", "exporters"]
+"""What an extension adds by name. Each is a field of Extension."""
+NOUNS: dict[Kind, str] = {
+    "probes": "probe",
+    "presenters": "presenter of",
+    "studies": "study",
+    "loads": "load",
+    "importers": "format",
+    "exporters": "format",
+}
+"""The word for each kind in an error."""
+
+
+class Command(NamedTuple):
+    """A command of the top level: its heading in the help, its line there, and `module:object`, a function
+    for typer or a typer.Typer.
+    """
+
+    heading: str
+    line: str
+    target: str
+
+
+def _none() -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """What one extension adds. Each mapping has a name, and `module:object`, which is imported when used."""
+
+    name: str
+    line: str
+    """One sentence: what it is for."""
+    commands: Mapping[str, Command] = field(default_factory=dict[str, Command])
+    probes: Mapping[str, str] = field(default_factory=_none)
+    """Probe -> its rtgauge.probe.descriptor.Probe."""
+    presenters: Mapping[str, str] = field(default_factory=_none)
+    """Probe, or file that steps keep -> its rtgauge.report.presenter.Presenter."""
+    studies: Mapping[str, str] = field(default_factory=_none)
+    """Study -> its rtgauge.study.adaptive.Study."""
+    loads: Mapping[str, str] = field(default_factory=_none)
+    """Load -> its class, an rtgauge.load.load.Load."""
+    importers: Mapping[str, str] = field(default_factory=_none)
+    """Format -> its rtgauge.importers.measurement.Importer."""
+    exporters: Mapping[str, str] = field(default_factory=_none)
+    """Format -> its rtgauge.exporters.exporter.Exporter."""
+
+
+def _packages() -> Iterable[tuple[str, str]]:
+    """Yield the packages of the namespace as (name, module:object)."""
+    try:
+        namespace = import_module(NAMESPACE)
+    except ModuleNotFoundError:
+        return  # the core alone
+    for package in sorted(pkgutil.iter_modules(namespace.__path__), key=lambda package: package.name):
+        yield package.name, f"{NAMESPACE}.{package.name}.extension:{OBJECT}"
+
+
+def imported(reference: str) -> object:
+    """Return the object that `module:object` names. Raises ImportError or AttributeError."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    """Return the core, then the packages of the namespace, then other distributions' extensions, by name.
+
+    One that cannot be used is left out with a warning.
+    """
+    others = ((point.name, point.value) for point in sorted(entry_points(group=GROUP), key=lambda p: p.name))
+    found: list[Extension] = []
+    for name, reference in (("core", f"rtgauge.core:{OBJECT}"), *_packages(), *others):
+        try:
+            extension = imported(reference)
+        except (ImportError, AttributeError) as error:
+            warnings.warn(f"left out the extension {name}: {reference}: {error}", stacklevel=2)
+            continue
+        if isinstance(extension, Extension):
+            found.append(extension)
+        else:
+            warnings.warn(f"left out the extension {name}: {reference} is no Extension", stacklevel=2)
+    return tuple(found)
+
+
+@cache
+def registered(kind: Kind) -> Mapping[str, str]:
+    """Return name -> `module:object` of all that extensions add of this kind. The first one has a name."""
+    known: dict[str, str] = {}
+    for extension in extensions():
+        added: Mapping[str, str] = getattr(extension, kind)
+        known |= {name: reference for name, reference in added.items() if name not in known}
+    return known
+
+
+@cache
+def commands() -> Mapping[str, Command]:
+    """Return the commands of all extensions by name. The first extension has a name."""
+    known: dict[str, Command] = {}
+    for extension in extensions():
+        known |= {name: command for name, command in extension.commands.items() if name not in known}
+    return known
+
+
+def load(kind: Kind, name: str, form: type) -> object:
+    """Import what is registered as `name`, an object of the class `form`, or a class below it.
+
+    Raises KeyError if nothing is registered, InputError if it cannot be imported or is something else.
+    """
+    reference = registered(kind)[name]
+    try:
+        found = imported(reference)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"the package of the {NOUNS[kind]} {name} cannot be used ({reference}: {error}); update or "
+            f"remove that package"
+        ) from None
+    if not (issubclass(found, form) if isinstance(found, type) else isinstance(found, form)):
+        raise InputError(
+            f"{reference} is registered as the {NOUNS[kind]} {name}, but is no {form.__name__}; update or "
+            f"remove its package"
+        )
+    return found
