@@ -22,7 +22,7 @@ void mode_switches_tell(const struct harness *h, struct json *j)
 		if (RUNTIME_COUNTS_SWITCHES && count)
 			stream_mark(
 				j, "mode-switches", SEVERITY_DOUBTFUL, harness_series_of(h, t),
-				"a thread on CPU %d was handed to Linux %lld times while it measured%s%s, so some of these latencies are Linux's",
+				"a thread on CPU %d was handed to Linux %lld times while it measured%s%s, so Linux caused some of these latencies",
 				t->cpu, (long long)count, cause ? ", the last time for " : "",
 				cause ? cause : "");
 	}
@@ -32,7 +32,7 @@ void mode_switches_tell(const struct harness *h, struct json *j)
 		if (h->peer->switches > 0)
 			stream_mark(
 				j, "mode-switches", SEVERITY_DOUBTFUL, -1,
-				"the process next to this one, on CPU %d, was handed to Linux %lld times while it was measured, so some of these latencies are Linux's",
+				"the process next to this one, on CPU %d, was handed to Linux %lld times while it was measured, so Linux caused some of these latencies",
 				h->peer->cpu, (long long)h->peer->switches);
 	}
 	if (!RUNTIME_COUNTS_SWITCHES)
@@ -40,7 +40,7 @@ void mode_switches_tell(const struct harness *h, struct json *j)
 	if (!RUNTIME_COUNTS_SWITCHES && sum > 0)
 		stream_mark(
 			j, "mode-switches", SEVERITY_DOUBTFUL, -1,
-			"threads were handed to Linux %lld times while it measured (the co-kernel counts the whole machine together), so some of these latencies may be Linux's",
+			"threads were handed to Linux %lld times while it measured (the co-kernel counts the whole machine together), so Linux may have caused some of these latencies",
 			(long long)sum);
 	else if (sum < 0)
 		stream_mark(j, "mode-switches", SEVERITY_NOTE, -1,

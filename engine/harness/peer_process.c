@@ -100,8 +100,8 @@ int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *
 	peer->started = true;
 	peer->pid = fork();
 	if (peer->pid < 0)
-		return error_line(STATUS_CANNOT_MEASURE, "internal", "no second process: %s",
-				  strerror(errno));
+		return error_line(STATUS_CANNOT_MEASURE, "internal",
+				  "the second process cannot be started: %s", strerror(errno));
 	if (!peer->pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != engine)

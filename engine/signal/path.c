@@ -10,9 +10,9 @@
 #include "signal/wire.h"
 
 #ifdef RTGAUGE_COBALT
-#define COKERNEL_PATHS "there are loop:mqueue, wire and rtdm:CHIP:LINES"
+#define COKERNEL_PATHS "choose loop:mqueue, wire or rtdm:CHIP:LINES"
 #else
-#define COKERNEL_PATHS "there is loop:mqueue"
+#define COKERNEL_PATHS "choose loop:mqueue"
 #endif
 
 const char *const path_role_names[] = {"master", "slave", "both", NULL};
@@ -86,7 +86,7 @@ int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 		return 0;
 	return error_line(
 		STATUS_USAGE, "path",
-		"--path %.100s with --space kernel: there are wire (--role both), gpio:CHIP:LINES and, for a task that only takes time stamps, none (--role %s)",
+		"--path %.100s with --space kernel: choose wire (--role both), gpio:CHIP:LINES or, for a task that only takes time stamps, none (--role %s)",
 		text, path_role_names[kernel->task]);
 }
 

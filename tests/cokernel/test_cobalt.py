@@ -316,7 +316,7 @@ def test_locks_against_inversion(xenomai: str):
         (("wakeup", "--explain"), "Cobalt has no --explain;"),
         (
             ("response", "--path", "loop:pipe"),
-            "on a co-kernel there are loop:mqueue, wire and rtdm:CHIP:LINES",
+            "on a co-kernel choose loop:mqueue, wire or rtdm:CHIP:LINES",
         ),
         (
             ("response", "--path", "rtdm:rtgauge_wire:0,1"),

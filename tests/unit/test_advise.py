@@ -180,7 +180,7 @@ def test_a_missed_activation_is_marginal_at_the_least(tmp_path: Path):
     drawn = Drawn([Series([10_000] * 20_000, missed=[5_000])], load="cpu")
     stage = ask(HARD, record(tmp_path / "r", [drawn], RT)).walk[0]
     assert stage.margin is Margin.MARGINAL
-    assert "1 missed" in stage.why
+    assert "1 was missed" in stage.why
 
 
 def test_an_answer_that_never_came_is_off_the_map(tmp_path: Path):
@@ -268,7 +268,7 @@ def test_jitter_breaks_its_bound_on_both_sides_and_lateness_is_judged_too(tmp_pa
         for step in one.steps
     )
     assert early.word == VerdictWord.FAILS
-    assert "largest jitter 60.0 us" in early.reason
+    assert "largest jitter of 20,000 activations is 60.0 us" in early.reason
     assert late.word == VerdictWord.HOLDS
     assert "by absolute lateness it does not stay within 50us, largest 300 us" in late.reason
     assert late.evidence["lateness"]["word"] == "fails"

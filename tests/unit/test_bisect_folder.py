@@ -65,7 +65,7 @@ def test_ones_own_search_is_read(folder: Path) -> None:
 
 def test_a_search_takes_more_pairs_of_its_ends_until_they_are_known_to_differ(clone: Path) -> None:
     state = search(clone, ["true"])
-    with pytest.raises(InputError, match="less than the search's 12"):
+    with pytest.raises(InputError, match="less than the 12 of this search"):
         give_more_pairs(state, 6)
     state.runs.append(BisectRun(commit=state.wish.good, value_ns=1.0))
     give_more_pairs(state, 24)
@@ -84,7 +84,7 @@ def test_resume_refuses_what_changes_the_question(folder: Path, words: str, monk
     assert ended.value.code == 2
     option = words.split(maxsplit=1)[0]
     assert (
-        "unexpected" if option == "--" else f"{option}: a record keeps what it asks"
+        "unexpected" if option == "--" else f"{option}: resume can only give more time"
     ) in capsys.readouterr().err
 
 

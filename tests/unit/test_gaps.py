@@ -41,7 +41,7 @@ def test_no_gap_at_all_is_the_best_result():
     verdict = of_gaps([])
     assert verdict.word == VerdictWord.HOLDS
     assert verdict.evidence["per_hour_at_most"] == pytest.approx(-math.log(0.05) * 60)
-    assert "0 gaps, in 1 min 0 s of observation; at 95% confidence at most 180 longer ones" in verdict.reason
+    assert "0 gaps in 1 min 0 s; at 95% confidence, at most 180 longer ones" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,8 @@ def test_a_thread_without_an_activation_never_holds():
     one, windows = step([[50_000] * 20_000, []])
     verdict = judge(HARD, one, windows)
     assert verdict.word == VerdictWord.CANNOT_TELL
-    assert verdict.reason.startswith("no activation of CPU 1 was measured; the rest: 20,000 activations")
+    assert verdict.reason.startswith("no activation of CPU 1 was measured; the rest: ")
+    assert "20,000 activations" in verdict.reason
     one, windows = step([[500_000] * 20_000, []])
     assert judge(HARD, one, windows).word == VerdictWord.FAILS
 

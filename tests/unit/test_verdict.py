@@ -77,8 +77,8 @@ def test_holds_says_what_the_sample_supports():
     result = verdict(HARD, [50_000] * 100_000)
     assert result.word == VerdictWord.HOLDS
     assert (
-        "100,000 activations without a violation show, at 95% confidence, that at most 1 in 33,381 violate"
-        in result.reason
+        "100,000 activations without a violation show, at 95% confidence, that at most 1 in 33,381 break "
+        "the bound" in result.reason
     )
     assert result.evidence["violation_share_at_most"] == pytest.approx(3 / 100_000, rel=0.01)
     assert "rtgauge run" in result.next
@@ -87,11 +87,11 @@ def test_holds_says_what_the_sample_supports():
 def test_one_late_or_one_missed_activation_fails_100_percent():
     late = verdict(HARD, [50_000] * ENOUGH + [200_001])
     assert late.word == VerdictWord.FAILS
-    assert "1 later" in late.reason
+    assert "1 broke the bound" in late.reason
     assert verdict(HARD, [50_000] * ENOUGH + [200_000]).word == VerdictWord.MARGINAL
     missed = verdict(HARD, [50_000] * ENOUGH, missed=[1000])
     assert missed.word == VerdictWord.FAILS
-    assert "1 missed" in missed.reason
+    assert "1 was missed" in missed.reason
 
 
 @pytest.mark.parametrize(("maximum", "word"), [(160_000, VerdictWord.HOLDS), (160_001, VerdictWord.MARGINAL)])
@@ -102,7 +102,7 @@ def test_little_to_spare_is_marginal(maximum, word):
 def test_a_short_sample_says_nothing_about_100_percent_but_a_violation_does():
     result = verdict(HARD, [[50_000] * 100, [50_000] * 100])
     assert result.word == VerdictWord.CANNOT_TELL
-    assert "too short for 100%" in result.reason
+    assert "too few for 100%" in result.reason
     # 10,000 activations at 1 ms on two CPUs.
     assert result.evidence["duration_needed_ns"] == 5 * 10**9
     assert "--duration 10s" in result.next
@@ -129,10 +129,10 @@ def test_a_share_is_judged_by_exact_bounds(good, late, word):
     assert result.word == word
     if late == 6:
         assert result.evidence["activations_needed"] > good
-        assert "too short for 99.999%" in result.reason
+        assert "too few for 99.999%" in result.reason
     if late == 12:
         assert result.evidence["activations_needed"] > 10 * good
-        assert "too close to tell from so few activations; to tell takes about" in result.reason
+        assert "too close to tell from so few activations; about" in result.reason
     if late == 0 and word == VerdictWord.CANNOT_TELL:
         assert result.evidence["duration_needed_ns"] == 299_572 * 10**6
         assert "--duration 5min" in result.next
@@ -229,7 +229,7 @@ def test_an_emulated_machine_cannot_tell():
 
 def test_another_interval_is_said():
     assert (
-        "measured every 10ms, required every 1ms"
+        "it was measured every 10ms, but 1ms is required"
         in verdict(HARD, [50_000] * ENOUGH, interval_ns=10**7).reason
     )
     assert "measured every" not in verdict(HARD, [50_000] * ENOUGH).reason
@@ -361,7 +361,7 @@ def test_a_run_that_holds_names_the_step_nearest_to_the_bound(tmp_path):
     whole = judge_run(parse_requirement(HARD), make(tmp_path, *steps_of(60_000, 120_000, 90_000)))[0]
     expected = (
         "01-wakeup-cpu, the closest of 3 loads: none of 10,001 later than 200 us, none allowed; at most "
-        "1 in 3,338 at 95 % confidence if independent; worst 120 us on CPU 0"
+        "1 in 3,338 break the bound (95 % confidence, if independent); worst 120 us on CPU 0"
     )
     assert whole.reason == expected
 

@@ -304,7 +304,7 @@ static void tell_unfinished(const struct state *state, struct json *j)
 		if (t->unfinished > 0)
 			stream_mark(
 				j, "unfinished", SEVERITY_DOUBTFUL, (int)t->series[LATENCY].id,
-				"%lld activations of task %s were released but not finished by the end: they were late or had not begun, and are in no figure",
+				"%lld activations of task %s were released but not finished by the end: they were late or had not begun, and the figures leave them out",
 				(long long)t->unfinished, t->entry->name);
 	}
 }

@@ -425,7 +425,7 @@ static void tell_unknown(const struct follower *f, struct json *j)
 			j,
 			unknown * UNKNOWN_PART > f->activations ? "activations-unknown" : "switches-missing",
 			SEVERITY_DOUBTFUL, (int)f->series[EXECUTION].id,
-			"for %lld of %lld activations of %s the kernel did not trace each switch: their execution is in no figure",
+			"for %lld of %lld activations of %s the kernel did not trace each switch: the figures leave out their execution time",
 			(long long)unknown, (long long)f->activations, f->label);
 }
 
@@ -446,7 +446,7 @@ static void mark_unclear(const struct follower *f, struct json *j)
 	if (f->cycles.model.hidden) {
 		stream_mark(
 			j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-			"%s waits in %s, which rounds its times to whole milliseconds: its releases cannot be told",
+			"%s waits in %s, which rounds its times to whole milliseconds: its releases are not certain",
 			f->label, blocking_call_name(&f->cycles.model.call, room, sizeof(room)));
 		return;
 	}
@@ -482,7 +482,7 @@ static void mark_own(const struct follower *f, struct json *j)
 			f->label, (long long)(f->own_ns / 1000));
 	if (f->no_memory)
 		stream_mark(j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-			    "there was no memory to follow the waits of %s", f->label);
+			    "there was too little memory to follow the waits of %s", f->label);
 }
 
 static const char *kind_of(const struct follower *f)

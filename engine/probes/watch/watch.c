@@ -680,7 +680,7 @@ static void mark_threads(const struct state *state, struct json *j)
 	if (missed)
 		stream_mark(
 			j, "threads-unwatched", SEVERITY_DOUBTFUL, -1,
-			"the program began %lld threads that lived too briefly to be watched; what they do is in no figure",
+			"the program began %lld threads that lived too briefly to be watched; the figures leave out what they did",
 			(long long)missed);
 }
 

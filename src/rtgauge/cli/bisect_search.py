@@ -275,7 +275,8 @@ def give_more_pairs(state: BisectState, max_pairs: int | None) -> None:
     looks(max_pairs)
     if max_pairs < wish.max_pairs:
         raise InputError(
-            f"--max-pairs {max_pairs} is less than the search's {wish.max_pairs}; only more can be given"
+            f"--max-pairs {max_pairs} is less than the {wish.max_pairs} of this search; give more, or "
+            "leave it out"
         )
     if any(run.commit not in {wish.good, wish.bad} for run in state.runs):
         raise InputError("--max-pairs changes nothing: the ends are already known to differ; leave it out")

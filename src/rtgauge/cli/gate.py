@@ -74,7 +74,7 @@ def gate(
         str | None,
         typer.Option(
             metavar="PERCENT",
-            help="Do not pass before a state that this share of the boots has must have shown, e.g. 10%.",
+            help="Measure enough pairs to catch a state that only this share of the boots has, e.g. 10%.",
         ),
     ] = None,
     boot: Annotated[
@@ -85,11 +85,12 @@ def gate(
         str, typer.Option(metavar="TIME", help="Pause between the runs, e.g. 10min.")
     ] = "0s",
     baseline_kernel: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Text that the baseline's kernel release must contain.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Text that the kernel release of the baseline must contain."),
     ] = None,
     candidate_kernel: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help=("Text that the candidate's kernel release must contain.")),
+        typer.Option(metavar="TEXT", help=("Text that the kernel release of the candidate must contain.")),
     ] = None,
     measured: Measured,
     known: Annotated[

@@ -186,7 +186,9 @@ def _instead(command: str, message: str) -> str:
         others = re.findall(r"--([a-z-]+)", message)[1:]
         if get_close_matches(name, others, cutoff=0.8):
             return ""  # a misspelled option, which typer has named
-        return ": a record keeps what it asks, and only takes more time; leave it out, or start anew"
+        return (
+            ": resume can only give more time, and keeps the other settings; leave it out, or start a new run"
+        )
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)]
     if command == "rtgauge run" and having:
         other = f"use {hints.OPTION_OF_WORD[name]}, or " if name in hints.OPTION_OF_WORD else ""

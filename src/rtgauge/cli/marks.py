@@ -44,7 +44,7 @@ def explain_mark(name: str) -> None:
     """Print what a mark means, and what to do about it. A mark of another version has only its name."""
     kind = KIND_OF_NAME.get(name)
     if kind is None:
-        typer.echo(f"{name}: a mark of another version of rtgauge")
+        typer.echo(f"{name}: this mark comes from another version of rtgauge")
         return
     typer.echo(f"{name} ({' or '.join(kind.value.severities)}): {kind.value.meaning}")
     if kind.value.remedy:

@@ -42,7 +42,8 @@ RecordArgument = Annotated[
 Require = Annotated[
     str | None,
     typer.Option(
-        metavar="TEXT", help='Requirement to check, e.g. "period=1ms latency<=200us hardness=100%".'
+        metavar="TEXT",
+        help='Requirement to check, e.g. "period=1ms latency<=200us hardness=99%": 99 % must be in time.',
     ),
 ]
 AllowLeftOut = Annotated[
@@ -318,7 +319,7 @@ class ComparisonStatistics:
     """Options for how two sides are compared."""
 
     within: Annotated[
-        str, typer.Option(metavar="DURATION", help="A difference up to this size counts as none.")
+        str, typer.Option(metavar="DURATION", help="Sides that differ by no more than this count as equal.")
     ] = "2us"
     alpha: Annotated[
         float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")
@@ -333,7 +334,8 @@ class ComparisonStatistics:
     tails: Annotated[
         bool,
         typer.Option(
-            "--tails/--no-tails", help="Estimate the latency exceeded once in a million activations or less."
+            "--tails/--no-tails",
+            help="Estimate the latency that is exceeded once in a million activations or more rarely.",
         ),
     ] = True
 

@@ -73,7 +73,7 @@ def restore(
     """
     if release:
         run = release_target(target)
-        typer.echo(f"ended    run {run}" if run is not None else "no run holds this machine")
+        typer.echo(f"ended    run {run}" if run is not None else "no run is using this machine")
     if applied and target == LOCAL and _tuning_undone():
         return
     _put_back(target, *(("--stale", "--held") if applied else ()))

@@ -27,7 +27,7 @@ class MoreTime:
         str | None, typer.Option(metavar="TIME", help="A larger budget for a tuning, counted from its start.")
     ] = None
     max_pairs: Annotated[
-        int | None, typer.Option(metavar="N", help="More pairs for a gate or a bisection, in all.")
+        int | None, typer.Option(metavar="N", help="New total of pairs for a gate or a bisection.")
     ] = None
     hold: Annotated[
         str | None,

@@ -167,7 +167,7 @@ def list_store(
     label: Labels = None,
     last: Last = LAST,
     series: Annotated[
-        bool, typer.Option("--series", help="List the measured series instead of records.")
+        bool, typer.Option("--series", help="List the measured series instead of the records.")
     ] = False,
     machines: Annotated[
         bool, typer.Option("--machines", help="List the machines instead of records.")

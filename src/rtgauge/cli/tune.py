@@ -70,14 +70,14 @@ def tune(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Loads to measure under; the worst counts. Default: cpu, or idle for a program of yours.",
+            help="Loads to measure under; the worst counts. Default: cpu, or idle for your own program.",
         ),
     ] = None,
     confirm_load: Annotated[
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Other loads, to confirm what helped. Default: scheduler, or cpu for a program of yours.",
+            help="Other loads, to confirm what helped. Default: scheduler, or cpu for your own program.",
         ),
     ] = None,
     cpu: Annotated[
@@ -176,7 +176,7 @@ def tune(
       1    the requirement still fails
       2    wrong input
       3    could not measure
-      4    marginal, or cannot tell
+      4    only just holds (marginal), or cannot tell
       130  interrupted; rtgauge resume continues
     """
     if ctx.invoked_subcommand is not None:

@@ -465,7 +465,9 @@ def _runs(numbered: Iterable[tuple[int, str]], name: str) -> list[ScreenText]:
         check_runs(len(runs), name)
         runs[-1].take(number, stripped)
         if len(runs) > 2 and runs[-1].goes_on(runs[-3]):
-            raise InputError(f"line {number} of {name} continues an earlier run; the lines of two are mixed")
+            raise InputError(
+                f"line {number} of {name} continues an earlier run; the lines of two runs are mixed"
+            )
     return runs
 
 

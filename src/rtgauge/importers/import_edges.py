@@ -141,7 +141,7 @@ class _Measured:
             rows = f"rtgauge left out {plural(unreadable, 'row')} without numbers"
             marks.append(MarkKind.ROWS_UNREADABLE.mark(f"{rows}; edges may be missing there"))
         if unpaired := self._pairing.extra - self._pairing.opposite:
-            edges = f"{plural(unpaired, 'edge')} on the answer's channel came without a stimulus"
+            edges = f"{plural(unpaired, 'edge')} on the channel of the answer came without a stimulus"
             cause = "the line is noisy, or an edge crosses the threshold more than once"
             marks.append(MarkKind.EXTRA_EDGES.mark(f"{edges}: {cause}"))
         if self._pairing.opposite:

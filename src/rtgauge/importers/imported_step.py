@@ -274,7 +274,7 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     if not found:
         return series, []
     more = f" (and {len(found) - 1} more series)" if len(found) > 1 else ""
-    why = "one of the two does not cover all samples; a sample in no bin may have any value"
+    why = "one of the two does not cover all samples; a sample outside the bins may have any value"
     return series, [MarkKind.AVERAGE_CONTRADICTS.mark(f"{found[0]}{more}: {why}")]
 
 

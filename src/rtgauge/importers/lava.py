@@ -100,7 +100,7 @@ def parse_lava(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
             marks.append(MarkKind.FIGURES_CONTRADICT.mark(detail))
     numbers = (all(figures.get(name) == thread for thread, figures in threads.items()) for name in _NAMES)
     if len(threads) > 1 and any(numbers):
-        detail = "one figure of each thread is the thread's own number"
+        detail = "one figure of each thread is its thread number"
         marks.append(
             MarkKind.THREAD_NUMBER.mark(f"{detail}, because the script that extracted it took the wrong word")
         )

@@ -175,7 +175,7 @@ class Importer:
 def check_runs(runs: int, source: str) -> None:
     """Raise InputError if a file has more runs than a person would import."""
     if runs > MAX_RUNS:
-        raise InputError(f"{source} has more than {MAX_RUNS} runs, or the lines of two are mixed")
+        raise InputError(f"{source} has more than {MAX_RUNS} runs, or the lines of two runs are mixed")
 
 
 def only(measurements: list[Measurement]) -> Measurement:

@@ -251,13 +251,14 @@ class MarkKind(Enum):
     # Marks of single probes.
     ACTIVATIONS_UNKNOWN = Entry(
         (DOUBTFUL,),
-        "The kernel did not trace some activations of a watched thread. No figure includes their latencies.",
+        "The kernel did not trace some activations of a watched thread. The figures leave out their "
+        "latencies.",
         "keep the program's CPU busy (with a nice 19 task that computes), or use another kernel, because "
         "this one does not trace every switch",
     )
     SWITCHES_MISSING = Entry(
         (DOUBTFUL,),
-        "The kernel did not trace a few switches of a watched thread. No figure includes their times.",
+        "The kernel did not trace a few switches of a watched thread. The figures leave out their times.",
         "keep the program's CPU busy, or use another kernel, because this one does not trace every switch",
     )
     THREADS_LEFT_OUT = Entry(
@@ -268,8 +269,8 @@ class MarkKind(Enum):
     )
     THREADS_UNWATCHED = Entry(
         (DOUBTFUL,),
-        "The program began threads that ended before they could be watched. No figure includes what they "
-        "did.",
+        "The program began threads that ended before they could be watched. The figures leave out what "
+        "they did.",
         "let the program keep its threads, or let it begin them before they are watched",
     )
     CYCLE_UNCLEAR = Entry(
@@ -301,7 +302,7 @@ class MarkKind(Enum):
     )
     PROGRAM_KILLED = Entry(
         (DOUBTFUL,),
-        "The watched program crashed, or a signal killed it. The figures are of the time that it lived.",
+        "The watched program crashed, or a signal killed it. The figures cover the time until then.",
         "find out why the program ended, and measure again",
     )
     THREAD_CHANGED = Entry(
@@ -312,7 +313,7 @@ class MarkKind(Enum):
     )
     POLICY_NOT_SET = Entry(
         (DOUBTFUL,),
-        "Not all of the kernel's timerlat threads were found. The rest measured at the kernel's own "
+        "Not all of the kernel's timerlat threads were found. The others kept their default "
         "priority, FIFO 95.",
         "measure again, or with --space user",
     )
@@ -335,7 +336,7 @@ class MarkKind(Enum):
     SLAVE_DIED = Entry(
         (INVALID,),
         "The slave, or the observer of a periodic task, ended too early.",
-        "see the detail and the slave's own messages, then measure again",
+        "see the detail and the messages of the slave, then measure again",
     )
     MASTER_LATE = Entry(
         (NOTE, DOUBTFUL),
@@ -365,7 +366,8 @@ class MarkKind(Enum):
     )
     UNFINISHED = Entry(
         (DOUBTFUL,),
-        "Activations of a task were released but not finished when the step ended. No figure includes them.",
+        "Activations of a task were released but not finished when the step ended. The figures leave "
+        "them out.",
         "lower the utilization of the set, or measure for longer",
     )
     TIMELINE_CUT = Entry((NOTE,), "The timeline of a task had more segments than could be kept.")
@@ -383,17 +385,19 @@ class MarkKind(Enum):
     # Marks about co-kernels.
     MODE_SWITCHES = Entry(
         (DOUBTFUL, NOTE),
-        "Real-time threads were handed to Linux while they measured, so some of these latencies are "
-        "Linux's. The mark is a note if their number is unknown.",
+        "Real-time threads were handed to Linux while they measured, so Linux caused some of these "
+        "latencies. The mark is a note if their number is unknown.",
         "measure again without debuggers and page faults; the detail names the last cause",
     )
     PERIOD_OF_THE_TASK = Entry(
         (NOTE,),
-        "RTAI's program prints a different period from its task's. The task's period is used.",
+        "RTAI's program prints a period that differs from the period of its task. rtgauge uses the "
+        "period of the task.",
     )
     PERIOD_ASSUMED = Entry(
         (DOUBTFUL,),
-        "Neither the program nor RTAI's scheduler reports the period. The program's default is used.",
+        "Neither the program nor RTAI's scheduler reports the period. rtgauge assumes the default of "
+        "the program.",
         "give the period: --interval",
     )
 
@@ -441,7 +445,7 @@ class MarkKind(Enum):
     )
     EXTRA_EDGES = Entry(
         (DOUBTFUL,),
-        "Edges on the answer's channel belong to no stimulus. The line is noisy, or an edge crosses the "
+        "The channel of the answer has edges without a stimulus. The line is noisy, or an edge crosses the "
         "threshold more than once.",
         "set the instrument's threshold and hysteresis, then record again",
     )
@@ -506,8 +510,8 @@ class MarkKind(Enum):
     )
     MEAN_ROUNDED = Entry(
         (NOTE,),
-        "The histogram is incomplete, so the mean is the tool's own truncated mean, and there is no "
-        "standard deviation.",
+        "The histogram is incomplete, so the mean is the truncated mean that the tool gives, and "
+        "the standard deviation is missing.",
     )
     SIGN_LOST = Entry(
         (DOUBTFUL,),
@@ -542,8 +546,8 @@ class MarkKind(Enum):
     )
     FIGURES_CONTRADICT = Entry(
         (DOUBTFUL,),
-        "LAVA's figures contradict each other, or the tool's own figures.",
-        "import the tool's own output",
+        "LAVA's figures contradict each other, or the figures of the tool.",
+        "import the output of the tool itself",
     )
     MAXIMUM_DIFFERS = Entry(
         (DOUBTFUL,),
@@ -552,9 +556,9 @@ class MarkKind(Enum):
     )
     THREAD_NUMBER = Entry(
         (DOUBTFUL,),
-        "One figure of each thread is the thread's own number, because the script that extracted it took "
+        "One figure of each thread is its thread number, because the script that extracted it took "
         "the wrong word.",
-        "correct the script, or import the tool's own output",
+        "correct the script, or import the output of the tool itself",
     )
     LAVA_FAILED = Entry((NOTE,), "Some of LAVA's lines say fail.")
     SAMPLES_UNKNOWN = Entry((NOTE,), "The number of samples is unknown, because LAVA does not keep it.")
@@ -610,7 +614,7 @@ class MarkKind(Enum):
     )
     NO_REAL_TIME_PRIORITY = Entry(
         (DOUBTFUL,),
-        "The tool measured without a real-time priority. Its latencies are like an ordinary program's.",
+        "The tool measured without a real-time priority. It was delayed like any ordinary program.",
         "measure with a real-time priority",
     )
     LOW_PRIORITY = Entry(

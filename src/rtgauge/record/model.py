@@ -654,7 +654,11 @@ class Verdict(Model):
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
     exposure: Exposure | None = Field(
-        default=None, description="the exposure of the whole run; only the run's verdict has one"
+        default=None,
+        description=(
+            "how much the run measured, and which share of violations this excludes; only the "
+            "verdict on the run has it"
+        ),
     )
 
 

@@ -193,7 +193,7 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
         f"{plural(exposure.boots, 'boot')}, {plural(exposure.conditions, 'condition')} and {span}"
     )
     share = format_share(exposure.share_excluded, up=True)
-    excluded = f"at {format_percentage(exposure.confidence)} confidence at most {share} {what}"
+    excluded = f"at {format_percentage(exposure.confidence)} confidence, at most {share} {what}"
     if exposure.assumes_independence:
         excluded += " if violations are independent"
     elif exposure.between_runs:

@@ -58,7 +58,7 @@ def basis(result: GateResult) -> list[str]:
     ):
         lines.append(
             f"{plural(result.violations_needed, 'violation')} on the candidate's side would show that it is "
-            f"worse, if they come in bursts such as those measured."
+            f"worse, if they come in bursts like the measured ones."
         )
     if (rare := _rare_states(result)) is not None:
         lines.append(rare)

@@ -12,8 +12,8 @@ from rtgauge.store.history import MOST_NAMED, History, SuspectedChange
 from rtgauge.units import format_change, plural
 
 ALLOWED_FOR = (
-    "A slow drift or a season can look like a change: marks only allow for boots that resemble the boot "
-    "before."
+    "A slow drift or a season can look like a change, because the marks allow only for boots that resemble "
+    "the boot before."
 )
 
 
@@ -70,7 +70,8 @@ def table(history: History, by: str) -> Table:
     quantiles = (*history.groups[0].quantiles_ns, f"{history.quantile}, 95 %", "max")
     columns = [*texts(by), *numbers("runs", "boots", *quantiles, "doubtful")]
     intervals = any(group.low_ns is not None for group in history.groups)
-    notes = [f"95 %: over boots, if they show every state of the machine. {FEW_BOOTS}"] if intervals else []
+    over_boots = "The 95 % intervals are over boots, and assume that these show every state of the machine."
+    notes = [f"{over_boots} {FEW_BOOTS}"] if intervals else []
     return Table("In us, geometric means over runs", columns, rows, notes).without_empty()
 
 

@@ -28,7 +28,8 @@ FIGURES = {
     "p99_9_ns": "p99.9", "max_ns": "max",
 }  # fmt: skip
 NOTE = (
-    "In us. The difference is between figures, not between single samples; it shows the delay that the "
+    "Times are in us. The difference is between figures, not between single samples; it shows the "
+    "delay that the "
     "machine's own clock does not see. If both counted the same samples, the difference of the means is "
     "also the mean of the differences. No clock offset or drift is subtracted."
 )

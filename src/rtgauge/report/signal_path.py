@@ -34,7 +34,8 @@ PARTS = {
 """The paper's four parts in order; in kernel space also the wake-up of a kernel thread."""
 OVERALL_NOTES = (
     (
-        "In us, except the variance (us²). on the wire: min/max from edge to edge, from the time stamps of "
+        "Times are in us, and the variance in us². on the wire: min/max from edge to edge, from the "
+        "time stamps of "
         "the wire's kernel module, as an oscilloscope would show them."
     ),
     (
@@ -44,7 +45,8 @@ OVERALL_NOTES = (
 )
 PARTS_NOTES = (
     (
-        "In us. In user space, the kernel's tracepoints give four consecutive parts; the rest is the time "
+        "Times are in us. In user space, the kernel's tracepoints give four consecutive parts; the "
+        "rest is the time "
         "that the running task takes to answer."
     ),
     (

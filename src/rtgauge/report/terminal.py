@@ -65,7 +65,7 @@ def _print_conclusion(view: RecordView, console: Console, *, details: bool = Fal
         width = max(width, len("required") + 2)
         print_labelled("required", conclusion.requirement or "", console, width=width)
         if conclusion.exposure is not None:
-            print_labelled("exposure", conclusion.exposure, console, width=width)
+            print_labelled("measured", conclusion.exposure, console, width=width)
 
 
 def _example(view: RecordView) -> str | None:

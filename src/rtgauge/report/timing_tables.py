@@ -76,7 +76,7 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         "sample."
     )
     notes = applying(
-        (first, f"In us. {largest}; a longer run finds a larger one."),
+        (first, f"Times are in us. {largest}; a longer run finds a larger one."),
         (table.metric == "jitter", f"{signed}, even for a periodic task's latency."),
         (at_most, "≤: these samples are not in the file's histogram; they are at most this late."),
         (lost, f"missed: {counts}"),

@@ -186,7 +186,7 @@ class WatchedThreads(Presenter):
             replace(
                 series_table(step),
                 title=view.labels.get(step.id, step.id),
-                notes=["In us.", *self.lines(step)],
+                notes=["Times are in us.", *self.lines(step)],
             )
             for step in steps
         ]

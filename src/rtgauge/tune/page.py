@@ -62,7 +62,7 @@ def tables(result: TuneResult) -> list[Table]:
         [_row(test) for test in result.tests],
         [
             "A gain of +50 % means: without the setting, the latency that decides was 1.5 times as large.",
-            "An interval has the error of its test: the test shows a difference if it excludes a gain of 0.",
+            "A test shows a difference if its interval excludes a gain of 0.",
             f"At most one tuning in {1 / result.false_keep:.0f} keeps a setting that does not help.",
         ],
     )

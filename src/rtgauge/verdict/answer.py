@@ -84,10 +84,12 @@ def _at_most(evidence: Mapping[str, Any]) -> str:
     confidence = format_percentage(float(evidence["confidence"]))
     if "per_hour_at_most" in evidence:
         most = format_multiple(round_up(float(evidence["per_hour_at_most"])))
-        return f"at most {most} in an hour of a CPU at {confidence} confidence if independent"
-    independent = " if independent" if evidence["assumes"] == INDEPENDENT else ""
+        return (
+            f"at most {most} longer ones come in an hour of a CPU ({confidence} confidence, if independent)"
+        )
+    independent = ", if independent" if evidence["assumes"] == INDEPENDENT else ""
     share = format_share(float(evidence["violation_share_at_most"]), up=True)
-    return f"at most {share} at {confidence} confidence{independent}"
+    return f"at most {share} break the bound ({confidence} confidence{independent})"
 
 
 def _allowed(evidence: Mapping[str, Any]) -> str:
@@ -110,7 +112,7 @@ def answer_words(verdict: Verdict) -> str:
         clauses.append(_at_most(evidence))
     if cannot:
         clauses.append(
-            evidence.get("why") or missing_words(evidence) or "too close to the allowed share to tell"
+            evidence.get("why") or missing_words(evidence) or "this is too close to the allowed share to tell"
         )
     largest, cpu = evidence.get("max_ns"), evidence.get("max_cpu")
     if isinstance(largest, int):

@@ -95,23 +95,24 @@ class _Case:
         """Return the measured figures in words."""
         v, requirement, key = self.violations, self.requirement, self.step.key
         late = v.certain - v.missed
-        parts = [plural(v.activations, "activation")]
-        if self.maximum_ns is not None:
-            parts.append(
-                f"largest {requirement.metric} {format_time(self.maximum_ns)} of "
-                f"{format_duration(requirement.bound_ns)} allowed"
-            )
-        if late:
-            parts.append(f"{format_count(late)} later than that")
-        if v.possible > v.certain:
-            parts.append(f"{format_count(v.possible - v.certain)} more may be")
-        if v.missed:
-            parts.append(f"{format_count(v.missed)} missed")
+        every = plural(v.activations, "activation")
         if key.space == "kernel":
-            parts[0] += " in kernel space"
+            every += " in kernel space"
         if key.rt != "linux":
-            parts[0] += f" on {COKERNELS.get(key.rt, key.rt)}"
-        return ", ".join(parts)
+            every += f" on {COKERNELS.get(key.rt, key.rt)}"
+        seen = f"{every} were measured"
+        if self.maximum_ns is not None:
+            seen = (
+                f"the largest {requirement.metric} of {every} is {format_time(self.maximum_ns)} "
+                f"(bound {format_duration(requirement.bound_ns)})"
+            )
+        counts = [
+            (late, "broke the bound"),
+            (v.possible - v.certain, "more may have broken it"),
+            (v.missed, "was missed" if v.missed == 1 else "were missed"),
+        ]
+        broken = ", ".join(f"{format_count(count)} {what}" for count, what in counts if count)
+        return f"{seen}: {broken}" if broken else seen
 
     @cached_property
     def support(self) -> str:
@@ -120,9 +121,12 @@ class _Case:
         share = format_share(self.supported, up=True)
         if_independent = " if violations are independent" if self.violations.assumes_independence else ""
         if self.violations.possible:
-            return f"at {confidence} confidence at most {share} violate{if_independent}"
+            return f"at {confidence} confidence, at most {share} break the bound{if_independent}"
         without = f"{plural(self.violations.activations, 'activation')} without a violation"
-        return f"{without} show, at {confidence} confidence, that at most {share} violate{if_independent}"
+        return (
+            f"{without} show, at {confidence} confidence, that at most {share} break the "
+            f"bound{if_independent}"
+        )
 
     def verdict(self, word: VerdictWord, reason: str, following: str, **more: Any) -> Verdict:
         """Return the verdict with its evidence."""
@@ -141,7 +145,9 @@ def interval_remark(interval_ns: int | None, period_ns: int | None) -> str | Non
     """Return a remark if a step's interval differs from the required period, otherwise None."""
     if period_ns is None or interval_ns is None or abs(period_ns - interval_ns) <= SAME_PERIOD * period_ns:
         return None
-    return f"measured every {format_duration(interval_ns)}, required every {format_duration(period_ns)}"
+    return (
+        f"it was measured every {format_duration(interval_ns)}, but {format_duration(period_ns)} is required"
+    )
 
 
 def _evidence(case: _Case) -> dict[str, Any]:
@@ -181,11 +187,11 @@ def _for_every(case: _Case) -> Verdict:
         return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
     if v.activations < LEAST_FOR_EVERY:
         reason = (
-            f"too short for 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} activations are needed"
+            f"too few for 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} activations are needed"
         )
         return _too_short(case, reason, LEAST_FOR_EVERY)
     if case.close.possible:
-        reason = f"{seen}: less than {1 - float(case.margin):.0%} to spare; {support}"
+        reason = f"{seen}; it holds with less than {1 - float(case.margin):.0%} to spare; {support}"
         return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
     return case.verdict(VerdictWord.HOLDS, f"{seen}; {support}", case.next.when_held())
 
@@ -206,15 +212,15 @@ def _for_a_share(case: _Case) -> Verdict:
     """Judge hardness below 100 % by what the sample supports at the required confidence."""
     v, requirement, seen = case.violations, case.requirement, case.seen
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
-    may = f"{format_share(allowed)} allowed"
+    may = f"the requirement allows {format_share(allowed)}"
     if case.supported <= allowed:
-        reason = f"{seen}; {case.support}, {may}"
+        reason = f"{seen}; {case.support}; {may}"
         if case.close.at_most(confidence) > allowed:
             reason += f"; at {float(case.margin):.0%} of the bound it would not hold"
             return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
         return case.verdict(VerdictWord.HOLDS, reason, case.next.when_held())
     if v.at_least(confidence) > allowed:
-        reason = f"{seen}: {format_share(v.certain / v.activations)} violate, {may}"
+        reason = f"{seen}; {format_share(v.certain / v.activations)} broke the bound; {may}"
         if v.assumes_independence:
             reason += "; this assumes that violations are independent"
         return case.verdict(VerdictWord.FAILS, reason, case.next.for_failure())
@@ -222,14 +228,14 @@ def _for_a_share(case: _Case) -> Verdict:
     needed = activations_needed(allowed, confidence, violations=v.possible, count=count, design_effect=effect)
     if needed is None:
         share = format_share(v.possible / v.activations)
-        reason = f"{seen}: {share} violate, {may}; this is too close to tell from so few activations"
+        reason = f"{seen}; {share} broke the bound; {may}; this is too close to tell from so few activations"
         needed = activations_to_refute(
             allowed, confidence, violations=v.certain, count=count, design_effect=effect
         )
     else:
-        reason = f"too short for {format_percent(requirement.hardness)}: {case.support}, {may}"
+        reason = f"too few for {format_percent(requirement.hardness)}: {case.support}; {may}"
     if needed is not None:
-        reason += f"; to tell takes about {format_count(needed)} activations"
+        reason += f"; about {format_count(needed)} activations would tell"
     return _too_short(case, reason, needed)
 
 

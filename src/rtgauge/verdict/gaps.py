@@ -65,10 +65,10 @@ def judge_gaps(
     observed, threshold = observed_ns(step), step.parameters.get("threshold_ns")
     longest = max((each.max_ns for each in series if each.max_ns is not None), default=None)
     seen = plural(violations.activations, "gap")
-    if longest is not None:
-        seen += f", the longest {format_time(longest)} of {format_duration(requirement.bound_ns)} allowed"
     if observed is not None:
-        seen += f", in {format_span(observed / NS_PER_S)} of observation"
+        seen += f" in {format_span(observed / NS_PER_S)}"
+    if longest is not None:
+        seen += f"; the longest took {format_time(longest)} (bound {format_duration(requirement.bound_ns)})"
     evidence: dict[str, Any] = {
         "metric": GAP,
         "bound_ns": requirement.bound_ns,
@@ -93,7 +93,7 @@ def judge_gaps(
         )
 
     if violations.certain:
-        longer = f"{seen}: {format_count(violations.certain)} longer than that"
+        longer = f"{seen}: {format_count(violations.certain)} took longer"
         return verdict(VerdictWord.FAILS, longer, following.for_failure())
     if violations.possible:
         reason = f"{seen}; the figures are too coarse to decide"
@@ -111,8 +111,9 @@ def judge_gaps(
     evidence["per_hour_at_most"] = rate = -math.log1p(-float(requirement.confidence)) * NS_PER_HOUR / observed
     most = format_multiple(round_up(rate))
     reason = (
-        f"{seen}; at {format_percent(requirement.confidence)} confidence at most {most} "
-        f"longer ones in an hour of a CPU if gaps are independent"
+        f"{seen}; at {format_percent(requirement.confidence)} confidence, at most {most} longer ones "
+        "come in an "
+        f"hour of a CPU if gaps are independent"
     )
     if close.possible:
         return verdict(VerdictWord.MARGINAL, reason, following.when_close())

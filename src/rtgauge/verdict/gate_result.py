@@ -152,7 +152,9 @@ class GateResult(Model):
     max_pairs: int
     rare: float | None = Field(
         default=None,
-        description="a state that this share of the boots have must have shown before the gate passes",
+        description=(
+            "the gate passes only after enough pairs to catch a state that only this share of the boots has"
+        ),
     )
     rarest_shown: float | None = Field(
         default=None,
@@ -183,7 +185,7 @@ class GateResult(Model):
     )
     exposure: list[SideExposure] = Field(
         default_factory=list[SideExposure],
-        description="each side's exposure in the primary series, the baseline first",
+        description="how much was measured on each side in the primary series, the baseline first",
     )
     culprits: list[NewCulprit] = Field(
         default_factory=list[NewCulprit],

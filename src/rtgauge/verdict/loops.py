@@ -149,7 +149,7 @@ def _of_thread(
         return cannot_tell(
             requirement,
             step,
-            f"{loop.task} {loop.waits}: these times lie on no grid, so releases may be missing",
+            f"{loop.task} {loop.waits}: these times do not lie on a grid, so releases may be missing",
             "leave out period=, or name the wait that begins its cycle: --cycle CALL[:FD]",
         )
     judged = judge_thread(loop)

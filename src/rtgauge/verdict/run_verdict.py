@@ -36,7 +36,7 @@ def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     if verdict.word is VerdictWord.MARGINAL:
         metric = str(evidence.get("metric"))
         doubts = [mark.name for step in steps if step.id == verdict.step for mark in step.doubts_on(metric)]
-        spare = f"less than {format_percentage(1 - float(MARGIN))} to spare"
+        spare = f"it holds with less than {format_percentage(1 - float(MARGIN))} to spare"
         remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}" if doubts else spare)
     remark = interval_remark(evidence.get("interval_ns"), evidence.get("period_ns"))
     if remark is not None:
@@ -213,7 +213,7 @@ def check_answerable(requirement: Requirement, steps: Sequence[StepKey], plan: s
             known.bound is not None for probe in PROBES.values() if (known := probe.metric(name)) is not None
         )
     )
-    what = " and ".join(bounded) or "nothing that a requirement bounds"
+    what = " and ".join(bounded) or "nothing that a requirement can bound"
     raise InputError(
         f"{plan} cannot answer a requirement on {requirement.metric}, because it measures {what}; give "
         f"instead: {measuring_command(requirement)}"

@@ -622,7 +622,7 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         return Culprit(
             Kind.THROTTLED,
             "" if task.idle else task.name,
-            mechanism="its deadline's budget" if is_deadline else "",
+            mechanism="its deadline budget" if is_deadline else "",
             user="" if is_deadline else _budget_user(scene, piece.cpu, span.start_ns),
             priority=task.priority,
             pid=task.pid,

@@ -83,8 +83,8 @@ def selftest_grid(result: SelfTest) -> Table:
             "the larger of 5 us and 1 %."
         ),
         (
-            "Of each kind, all stalls should be found, 95 % named correctly, and 95 % of these have the "
-            "right size; the median unattributed time should be at most 5 us."
+            "Of each kind, all stalls should be found, 95 % should be named correctly, and 95 % of these "
+            "should have the right size. The median unattributed time should be at most 5 us."
         ),
         *(
             f"{kind.kind}: the end is known for {kind.ends_right} of {kind.ends} latencies and responses of "

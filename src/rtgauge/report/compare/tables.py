@@ -64,7 +64,7 @@ def measured_differently(result: Comparison) -> list[str]:
 def figures_grid(result: Comparison) -> Table:
     """Return the papers' table: average, maximum, minimum, standard deviation."""
     rows: list[list[str]] = []
-    notes = ["In us. Maxima have no confidence interval, because none would be valid."]
+    notes = ["Times are in us. Maxima have no confidence interval, because none would be valid."]
     for side in result.sides:
         marked = "*" if side.worst_mark is not None else ""
         rows.append(
@@ -241,7 +241,7 @@ def settings_grid(result: Comparison) -> Table:
             if side not in who.setdefault(value, []):
                 who[value].append(side)
         rows.append([name, " · ".join(f"{value} ({'; '.join(sides)})" for value, sides in who.items())])
-    notes = [] if rows else ["No setting differs: facts and parameters are the same on all sides."]
+    notes = [] if rows else ["All settings are equal: facts and parameters are the same on all sides."]
     return Table(SETTINGS, texts("", "value (where)"), rows, notes, folded=True)
 
 
@@ -353,7 +353,7 @@ def folded_notes(result: Comparison) -> list[str]:
     names = [name for name in result.settings if name not in CONDITION]
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
     settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
-    settings = settings if names else "Only the settings in the sides' names differ."
+    settings = settings if names else "Only the settings that name the sides differ."
     chosen = [selection for selection in result.selections if selection.convention is Convention.PAPER]
     if len(chosen) == 1:
         notes = selection_notes(chosen, result.pairs)
@@ -445,7 +445,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
     single = any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested)
     uneven = any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested)
     endless = any(row.low_ns is None or row.high_ns is None for row in tested)
-    within = "the intervals cover the variation within a run, not from run to run."
+    within = "the intervals cover the variation within a run, not the variation from run to run."
     assumed = "a single run is assumed to vary like the runs of the other side; this was not measured."
     few = "no limit: too few independent samples lie beyond that quantile; measure for longer."
     return notes + applying(
