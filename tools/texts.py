@@ -12,13 +12,31 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 WORDS = re.compile(r"[A-Za-z]{2,}[,;:]?\s+(?:\S+\s+)?[A-Za-z]{2,}")
 """A text has at least two words next to each other, or with a value between them."""
 
 CODE = re.compile(
-    r"^\s*<|\b(?:SELECT|INSERT|CREATE|PRAGMA|UPDATE|DELETE)\b|[\\]s|\(\?[:P]|^[\w./ -]*\{\}[\w./{} -]*\.\w+$"
+    r"^\s*<|\b(?:SELECT|INSERT|CREATE|PRAGMA|UPDATE|DELETE|ALTER|BEGIN) |\\[a-z.(\[]|\(\?[:P]|\[0-9|:Q\b"
+    r"|^(?:bold|dim)\b"
+    r"|\b(?:dict|list|tuple|Mapping|float|str|int)(?:\[| \|)"
+    r"|\b(?:umask|set -eu|exec|mkdir|mktemp|kill)\b.*\$|\bdone\b.*;"
+    r"|datum\.|(?:^| )(?:script|default)-src "
 )
+"""Queries, patterns, types, styles, shell and the page's program."""
+
+NOT_FOR_PEOPLE = {
+    "source",
+    "fact",
+    "file",
+    "boot-parameter",
+    "kernel-option",
+    "command",
+    "commands",
+    "figure",
+}
+"""Keys of TOML files whose texts are names and citations."""
 
 
 def template(node: ast.AST) -> str | None:
@@ -38,9 +56,11 @@ def template(node: ast.AST) -> str | None:
 def texts(node: ast.AST, *, commands: bool) -> Iterator[tuple[int, str]]:
     """(line, text) of each text below a node, except docstrings; a command's docstring is its help."""
     for child in ast.iter_child_nodes(node):
+        if child in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            continue
         text = template(child)
         if text is not None:
-            yield child.lineno, text  # pyright: ignore[reportAttributeAccessIssue]
+            yield getattr(child, "lineno", 0), text
         elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
             if (
                 commands
@@ -61,10 +81,10 @@ def toml_texts(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(value, str):
             yield value
         elif isinstance(value, dict):
-            for inner in value.values():
-                yield from walk(inner)
+            for key, inner in cast("dict[str, object]", value).items():
+                yield from () if key in NOT_FOR_PEOPLE else walk(inner)
         elif isinstance(value, list):
-            for inner in value:
+            for inner in cast("list[object]", value):
                 yield from walk(inner)
 
     for text in walk(tomllib.loads(content)):
@@ -97,7 +117,9 @@ def main() -> None:
     found: list[tuple[Path, int, str]] = []
     for path in sorted(Path("src/rtgauge").rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
-        found += [(path, *text) for text in texts(tree, commands="cli" in path.parts)]
+        found += [
+            (path, *text) for text in texts(tree, commands="cli" in path.parts) if path.name != "hints.py"
+        ]
     for path in sorted(Path("src/rtgauge").rglob("*.toml")):
         found += [(path, *text) for text in toml_texts(path)]
     for path in sorted(Path("src/rtgauge").rglob("*.j2")):
