@@ -24,7 +24,6 @@ import instructions
 import latency_by_turns
 import latency_together
 import response
-import schedulability
 import short_interval
 import startup
 import summarise_samples
@@ -78,7 +77,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
     "interval": lambda _: short_interval.measure(),
     "summarise": lambda chosen: summarise_samples.measure(chosen.cpu),
     "compare": lambda chosen: compare_records.measure(chosen.cpu),
-    "schedulability": lambda chosen: schedulability.measure(chosen.cpu),
     "tire": lambda _: tire.measure(),
     "startup": lambda _: startup.measure(),
     "footprint": lambda _: footprint.measure(),

@@ -18,7 +18,6 @@ from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
 from rtgauge.schedulability.analysis.analyse import SetResult
-from rtgauge.schedulability.analysis.random_sets import RatioResult
 from rtgauge.store.document import StoreAdded, StoreListed, StoreRebuilt, StoreRemoved, StoreShown
 from rtgauge.store.history import StoreHistory
 from rtgauge.verdict.gate_result import GateResult
@@ -33,10 +32,7 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     ),
     "explain.schema.json": ("what rtgauge show --why --json prints", [ExplainDocument]),
     "selftest.schema.json": ("what rtgauge selftest --json prints", [SelfTestDocument]),
-    "sched.schema.json": (
-        "what rtgauge sched --json prints: SetResult of a file, RatioResult with --random",
-        [SetResult, RatioResult],
-    ),
+    "sched.schema.json": ("what rtgauge sched --json prints", [SetResult]),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
     "bisect.schema.json": ("what rtgauge bisect --json prints", [BisectDocument]),
     "history.schema.json": ("what rtgauge store history --json prints", [StoreHistory]),

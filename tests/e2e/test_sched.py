@@ -79,29 +79,14 @@ def test_the_exit_status_is_the_answer(file, text, status, word):
 def test_wrong_input_is_one_line(file, tmp_path):
     path = file(TABLE_6)
     for arguments, words in (
-        ([], "give the file"),
-        ([path, "--random", 5], "give the file"),
+        ([], "missing argument"),
         ([tmp_path / "none.toml"], "there is no task set"),
         ([path, "--figure", "x.gif"], "must end in .png"),
         ([path, "--figure", tmp_path / "no" / "x.svg"], "cannot be written"),
         ([path, "--jitter-from", tmp_path], "run.json is missing"),
-        (["--random", 5, "--jitter-from", tmp_path], "--jitter-from"),
-        (["--random", 5, "--utilisation", "2"], "--utilisation"),
     ):
         done = sched(*arguments)
         assert done.returncode == 2, arguments
         assert done.stderr.startswith("rtgauge: ")
         assert words in done.stderr
         assert done.stderr.count("\n") == 1
-
-
-def test_random_sets(tmp_path):
-    arguments = ("--random", 100, "--tasks", 5, "--utilisation", "0.6:1:0.2", "--seed", 3, "--json")
-    first, again = sched(*arguments, "--figure", tmp_path / "ratio.png"), sched(*arguments)
-    assert first.returncode == 0, first.stderr
-    assert first.stdout == again.stdout
-    check_published(first.stdout, "sched")
-    points = json.loads(first.stdout)["points"]
-    assert [point["utilisation"] for point in points] == [0.6, 0.8, 1.0]
-    assert points[0]["exact"] == 100
-    assert (tmp_path / "ratio.png").read_bytes().startswith(b"\x89PNG")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 
 import pytest
@@ -14,9 +13,8 @@ from rtgauge.cli.sched import sched
 from rtgauge.errors import InputError
 from rtgauge.report.figures.files import write_figure
 from rtgauge.schedulability.analysis.analyse import analyse
-from rtgauge.schedulability.analysis.random_sets import schedulability_ratio
-from rtgauge.schedulability.page.analysis_terminal import exact_time, print_ratio, print_set
-from rtgauge.schedulability.page.schedule_figure import ratio_figure, timeline_figure
+from rtgauge.schedulability.page.analysis_terminal import exact_time, print_set
+from rtgauge.schedulability.page.schedule_figure import timeline_figure
 from rtgauge.schedulability.task_set import Task, TaskSet
 from tests.support.published import check_published
 
@@ -82,9 +80,6 @@ def test_the_documents_are_as_published(tmp_path, capsys):
     text = capsys.readouterr().out
     assert '"late_by_ns"' in text
     check_published(text, "sched")
-    with contextlib.suppress(typer.Exit):
-        sched(random=3, tasks=2, utilisation="0.5:0.9:0.4", growth=True, json=True)
-    check_published(capsys.readouterr().out, "sched")
 
 
 def test_overload_is_not_schedulable_even_with_offsets():
@@ -110,20 +105,6 @@ def test_no_number_is_cut_or_wrapped(width):
         for ns in (task.response_ns, None if task.late_by_ns is None else -task.late_by_ns):
             assert any(exact_time(ns) in line for line in shown.splitlines()), (width, exact_time(ns))
     assert "…" not in shown.partition("utilisation")[2].partition("Liu")[0]
-
-
-@pytest.mark.parametrize("width", [30, 50, 80, 160])
-def test_random_sets_keep_their_numbers_whole(width):
-    out = io.StringIO()
-    ratio = schedulability_ratio(40, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1, growth=True)
-    print_ratio(ratio, Console(file=out, width=width))
-    rows = [
-        line.split()
-        for line in out.getvalue().splitlines()
-        if line.split() and line.split()[0] in {"0.500", "1.000"}
-    ]
-    assert [row[1] for row in rows] == [f"{point.exact / point.sets:.2%}" for point in ratio.points]
-    assert ("Liu-Layland" in out.getvalue()) == (width >= 80)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
@@ -175,11 +156,6 @@ def test_figures_in_every_form(tmp_path, form, begins):
         path = tmp_path / f"{name}.{form}"
         write_figure(timeline_figure(analysed(*tasks)), path, "subtitle")
         assert path.read_bytes().lstrip().startswith(begins)
-    write_figure(
-        ratio_figure(schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1)),
-        tmp_path / f"ratio.{form}",
-        "subtitle",
-    )
 
 
 def test_a_figure_shows_every_segment_and_miss_and_needs_no_network(tmp_path):
@@ -199,15 +175,3 @@ def test_figures_that_cannot_be():
         )
     with pytest.raises(InputError, match="segments, more than"):
         timeline_figure(analysed(*tasks_of((1_000, 1), (5_000_000, 2_600))))
-
-
-def test_the_ratio_as_a_table():
-    out = io.StringIO()
-    print_ratio(
-        schedulability_ratio(50, 3, [0.5, 1.0], periods_ns=(MS, 9 * MS), seed=1, growth=True),
-        Console(file=out, width=100),
-    )
-    rows = [line.split() for line in out.getvalue().splitlines()]
-    assert rows[3][:2] == ["0.500", "100.00%"]
-    assert rows[4][0] == "1.000"
-    assert "growth" in rows[2]

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import TYPE_CHECKING
-
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
@@ -23,10 +20,6 @@ from rtgauge.schedulability.analysis.analyse import (
     TimelineResult,
 )
 from rtgauge.units import format_duration, plural
-
-if TYPE_CHECKING:
-    from rtgauge.schedulability.analysis.random_sets import RatioResult
-
 
 LEAST_CELLS = 10
 SIGNS = ("runs", "runs in part", "waits", "late", "nothing", "axis", "tick")
@@ -257,43 +250,3 @@ def _growth(growth: GrowthResult) -> str:
     if growth.factor == 0:
         return f"growth: {task} fails even with the shortest execution times"
     return f"growth: execution times would have to shrink {factor} for {task} to be in time"
-
-
-def _ratio_conclusion(result: RatioResult) -> str:
-    """Return the utilisation up to which every set is schedulable, and from which fewer than half are."""
-    points = sorted(result.points, key=lambda point: point.utilisation)
-    whole = list(itertools.takewhile(lambda point: point.exact == point.sets, points))
-    fewer = next((point.utilisation for point in points if point.exact * 2 < point.sets), None)
-    every = "At none of these utilisations is every set schedulable"
-    if whole:
-        every = f"Every set is schedulable up to a utilisation of {whole[-1].utilisation:.3g}"
-    half = "at least half of the sets are schedulable at each of these utilisations"
-    return f"{every}; {half if fewer is None else f'fewer than half are schedulable from {fewer:.3g} on'}"
-
-
-def print_ratio(result: RatioResult, console: Console) -> None:
-    """Print the conclusion, then a row per utilisation."""
-    console.print(Text(_ratio_conclusion(result), style="bold"))
-    low, high = (format_duration(period) for period in result.periods_ns)
-    sets = f"{result.sets} random sets of {result.tasks} tasks at each utilisation"
-    console.print(Text(f"{sets}, periods {low} ... {high}, seed {result.seed}"))
-    growth = any(point.growth_median is not None for point in result.points)
-    rows = [
-        [
-            f"{point.utilisation:.3f}",
-            f"{point.exact / point.sets:.2%}",
-            f"{point.exact_low:.2%} .. {point.exact_high:.2%}",
-            f"{point.hyperbolic / point.sets:.2%}",
-            f"{point.liu_layland / point.sets:.2%}",
-            "" if not growth else "-" if point.growth_median is None else f"{point.growth_median:.4f}",
-        ]
-        for point in result.points
-    ]
-    # Numbers are never truncated. Columns without room need a wider terminal, or --json.
-    spare = {"95 % interval": 2, "hyperbolic": 3, "Liu-Layland": 4, "growth": 1}
-    columns = [*numbers("utilisation", "exact"), *(Column(title, "number", n) for title, n in spare.items())]
-    console.print(rich_table(Table("", columns, rows).without_empty(), console.width))
-    if growth:
-        console.print(
-            Text("growth: median of the largest factor by which the execution times could grow", style="dim")
-        )

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Draws the figures of task sets. Timelines (as in Delgado et al. 2020, fig. 5) are calculated, or measured
-over calculated. Random sets have a figure of the schedulable share.
+over calculated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.record.model import Step
@@ -20,9 +19,6 @@ from rtgauge.schedulability.analysis.analyse import (
     TimelineResult,
 )
 from rtgauge.schedulability.analysis.measured_set import calculated_timeline, measured_set, measured_timeline
-
-if TYPE_CHECKING:
-    from rtgauge.schedulability.analysis.random_sets import RatioResult
 
 MAX_SEGMENTS = 2_000
 ROW, MEASURED_ROW = 46, 58
@@ -164,33 +160,3 @@ def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: Timeli
     span = f"Measured timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}"
     text = f"{span}, above the calculated one. Missed deadlines: {len(late)}."
     return vega.layered(layers, height=MEASURED_ROW * len(cpu.tasks), description=text)
-
-
-def ratio_figure(result: RatioResult) -> Figure:
-    """Return the share of schedulable sets by utilisation: exact with its interval, and by two bounds."""
-    names = ["exact response-time analysis", "hyperbolic bound", "Liu-Layland bound"]
-    rows = [
-        (name, point.utilisation, 100 * count / point.sets)
-        for point in result.points
-        for name, count in zip(names, (point.exact, point.hyperbolic, point.liu_layland), strict=True)
-    ]
-    span = [(point.utilisation, 100 * point.exact_low, 100 * point.exact_high) for point in result.points]
-    axis = {"title": "utilisation", "tickCount": 10}
-    x = vega.shown("utilisation:Q", scale={"zero": False, "nice": False}, axis=axis)
-    y = vega.shown("share:Q", scale={"domain": [0, 100]}, axis={"title": "schedulable sets (%)"})
-    colour = vega.kinds("test:N", names, sort=names)
-    dash = vega.kinds("test:N", names, [[1, 0], [8, 4], [3, 3]], sort=names)
-    data = vega.csv("test utilisation:Q share:Q", rows)
-    band = vega.csv("utilisation:Q share:Q high:Q", span)
-    bars = vega.mark("rule", strokeWidth=1.5, style="muted")
-    points = vega.mark("point", filled=True, size=30, opacity=1)
-    layers = [
-        vega.layer(band, bars, x=x, y=y, y2=vega.shown("high")),
-        vega.layer(data, vega.mark("line", strokeWidth=2), x=x, y=y, color=colour, strokeDash=dash),
-        vega.layer(data, points, x=x, y=y, color=colour),
-    ]
-    title = f"Schedulable share of {result.sets} random sets of {result.tasks} tasks"
-    text = f"{title}; vertical lines: 95 % confidence interval. " + "; ".join(
-        f"{u:.3g}: {low:.1f} to {high:.1f} %" for u, low, high in span
-    )
-    return Figure("ratio", title, text, [vega.layered(layers, height=320, description=text)])
