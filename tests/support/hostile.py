@@ -63,15 +63,10 @@ READERS: tuple[tuple[int, tuple[str, ...]], ...] = (
         (2, ("export", "{record}", "--format", form))
         for form in (
             "json",
-            "cyclictest",
-            "hdr",
             "junit",
             "kcidb",
-            "latex",
-            "lava",
             "markdown",
             "openmetrics",
-            "tap",
         )
     ),
     (2, ("export", "{record}", "--format", "perfetto")),

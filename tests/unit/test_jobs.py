@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -13,11 +14,8 @@ import pytest
 import yaml
 
 from rtgauge.cli.options import wait_s
-from rtgauge.exporters.cyclictest_lines import lava
 from rtgauge.plan.plan import Overrides, load_plan
-from rtgauge.record.reader import Record
 from rtgauge.runner.step_loop import expected_s
-from tests.support.records import Shape, write_record
 from tests.unit.test_documented_commands import parse
 
 JOBS = Path(__file__).resolve().parents[2] / "packaging" / "jobs"
@@ -39,7 +37,9 @@ def test_fits_the_schema(name: str, schema: str) -> None:
 @pytest.mark.parametrize("path", sorted(JOBS.iterdir()), ids=lambda path: path.name)
 def test_calls_run_and_export(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    commands = re.findall(r"rtgauge ((?:run|export) .*?)(?: \|\| true)?'?$", path.read_text(), re.MULTILINE)
+    commands = re.findall(
+        r"rtgauge ((?:run|export) .*?)(?: \|\| (?:true|status=\$\?))?'?$", path.read_text(), re.MULTILINE
+    )
     assert [command.split()[0] for command in commands] == ["run", "export"]
     for command in commands:
         parse(shlex.split(command))
@@ -64,7 +64,9 @@ def limit_min(path: Path) -> int:
 
 @pytest.mark.parametrize("path", sorted(JOBS.iterdir()), ids=lambda path: path.name)
 def test_the_plan_and_its_wait_end_within_the_limit(path: Path) -> None:
-    (command,) = re.findall(r"rtgauge run (.*?)(?: \|\| true)?'?$", path.read_text(), re.MULTILINE)
+    (command,) = re.findall(
+        r"rtgauge run (.*?)(?: \|\| (?:true|status=\$\?))?'?$", path.read_text(), re.MULTILINE
+    )
     plan_name, *words = shlex.split(command)
     options = dict(zip(words[::2], words[1::2], strict=True))
     plan = load_plan(plan_name, Overrides(parameters={"duration": options["--duration"]}))
@@ -79,14 +81,17 @@ def test_only_the_records_of_the_job_are_kept(path: Path) -> None:
     assert "rtgauge-*" not in path.read_text()
 
 
-def test_the_pattern_of_lava_reads_our_results(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "result"), [(0, "pass"), (1, "fail"), (3, "fail")])
+def test_the_steps_for_lava_give_the_result(tmp_path: Path, status: int, result: str) -> None:
     job = yaml.safe_load((JOBS / "lava.yaml").read_text())
     (test,) = [action["test"] for action in job["actions"] if "test" in action]
-    pattern = re.compile(test["definitions"][0]["repository"]["parse"]["pattern"])
-    lines = lava(Record.open(write_record(tmp_path, Shape(seconds=2)))).decode().splitlines()
-    found = [pattern.fullmatch(line) for line in lines]
-    assert len(found) > 10
-    assert all(
-        match is not None and match["result"] == line.split()[1]
-        for match, line in zip(found, lines, strict=True)
+    steps = test["definitions"][0]["repository"]["run"]["steps"]
+    stand_ins = [f"rtgauge() {{ test $1 = export || return {status}; }}", 'lava-test-case() { echo "$@"; }']
+    done = subprocess.run(
+        ["bash", "-e", "-c", "\n".join([*stand_ins, *steps])],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
+    assert done.stdout == f"real-time --result {result}\n"

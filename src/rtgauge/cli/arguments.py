@@ -65,7 +65,7 @@ NOT_OURS = {
     "-l": "give how long to measure with --duration, or how many activations with --count",
     "-b": "end at a latency with --stop-at TIME",
     "-T": "end at a latency with --stop-at TIME",
-    "-H": "rtgauge always keeps a histogram; rtgauge export --format cyclictest writes it",
+    "-H": "rtgauge always keeps a histogram; rtgauge export --format parquet --windows writes it",
 }
 """Option of cyclictest or rtla that rtgauge does not have -> what does the same."""
 

@@ -27,10 +27,7 @@ def export(
         typer.Option(
             "--format",
             metavar="NAME",
-            help=(
-                "csv, json, parquet, cyclictest, hdr, junit, kcidb, latex, lava, markdown, "
-                "openmetrics, perfetto, tap or trace.dat."
-            ),
+            help="csv, json, parquet, junit, kcidb, markdown, openmetrics, perfetto or trace.dat.",
         ),
     ] = "csv",
     out: Annotated[
@@ -70,9 +67,8 @@ def export(
     """Export the statistics of a record for other tools.
 
     csv, parquet: one row per step and CPU, with its conditions and all statistics. json: the whole document.
-    hdr: an HdrHistogram log. junit, tap: a test case per step. openmetrics: for node_exporter's textfile
-    collector. markdown, latex: tables. kcidb, lava: results for a test lab. cyclictest: the histogram that
-    existing scripts read. trace.dat, perfetto: the kernel's events around the largest latencies of one
+    junit: a test case per step. openmetrics: for node_exporter's textfile collector. markdown: tables. kcidb:
+    results for kernel CI. trace.dat, perfetto: the kernel's events around the largest latencies of one
     explained step, for trace-cmd and KernelShark, or ui.perfetto.dev.
 
     \b
@@ -80,8 +76,7 @@ def export(
       rtgauge export RECORD > statistics.csv
       rtgauge export RECORD --format json
       rtgauge export RECORD --format junit -o rtgauge.xml
-      rtgauge export latest --format tap --require "latency<=200us"
-      rtgauge export RECORD --format cyclictest --step 01-wakeup-idle
+      rtgauge export latest --format junit --require "latency<=200us"
       rtgauge export RECORD --format parquet --windows -o windows.parquet
       rtgauge export RECORD --format trace.dat --step 01-wakeup-idle -o trace.dat
 
@@ -91,10 +86,12 @@ def export(
     """
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.record_argument import open_record, with_one_step
-    from rtgauge.exporters.record_export import FORMATS
+    from rtgauge.exporters.record_export import FORMATS, GONE
     from rtgauge.exporters.record_export import export as write
     from rtgauge.verdict.worst import exit_status
 
+    if form in GONE:
+        raise InputError(f"rtgauge no longer writes {form}; use {GONE[form]}")
     if form not in FORMATS:
         raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")
     source = with_one_step(judged(open_record(record), require, allow_left_out=allow_left_out), step)

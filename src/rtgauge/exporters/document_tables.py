@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes a table of each quantity (in us) for documents, in GitHub's Markdown or in LaTeX with booktabs."""
+"""Makes a table of each quantity (in us) in GitHub's Markdown."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ from rtgauge.record.reader import Record
 
 HEADINGS = ("", "count", "missed", "min", "mean", "std", "p99", "p99.9", "max")
 _FIGURES = ("min_ns", "mean_ns", "std_ns", "p99_ns", "p99_9_ns", "max_ns")
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': "''",
-}  # fmt: skip
 
 
 class Cell(NamedTuple):
@@ -105,36 +99,3 @@ def markdown(record: Record) -> bytes:
     }
     lines += ["", *(f"- {_markdown_text(mark)}" for mark in sorted(marks))]
     return ("\n".join(lines).rstrip() + "\n").encode()
-
-
-def _latex_text(text: str) -> str:
-    """Escape text for LaTeX. Characters that LaTeX fonts may lack become question marks."""
-    return "".join(
-        _LATEX.get(character, character if character.isascii() else "?") for character in one_line(text)
-    )
-
-
-def latex(record: Record) -> bytes:
-    """Return the tables, for a document with `\\usepackage{booktabs}`."""
-    lines = [f"% rtgauge: {_latex_text(record.run.id)}", r"% needs \usepackage{booktabs}"]
-    for quantity, rows in _tables(record).items():
-        lines += [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{_latex_text(quantity[:1].upper() + quantity[1:])} in $\mu$s}}",
-        ]
-        lines.append(r"\small\setlength{\tabcolsep}{4pt}")  # nine columns fit on the page of an article
-        lines += [
-            rf"\begin{{tabular}}{{l{'r' * (len(HEADINGS) - 1)}}}",
-            r"\toprule",
-            " & ".join(HEADINGS) + r" \\",
-            r"\midrule",
-        ]
-        for row in rows:
-            name = rf"\quad {_latex_text(row.name)}" if row.part else _latex_text(row.name)
-            lines.append(
-                " & ".join([name, *(rf"$\geq${text}" if bound else text for text, bound in row.cells)])
-                + r" \\"
-            )
-        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    return ("\n".join(lines) + "\n").encode()

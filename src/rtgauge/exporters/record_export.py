@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
-from rtgauge.exporters.ci_reports import KernelSource, junit, kcidb, tap
-from rtgauge.exporters.cyclictest_lines import cyclictest, lava
-from rtgauge.exporters.document_tables import latex, markdown
-from rtgauge.exporters.hdr_log import hdr_log
+from rtgauge.exporters.ci_reports import KernelSource, junit, kcidb
+from rtgauge.exporters.document_tables import markdown
 from rtgauge.exporters.moment_traces import perfetto, trace_dat
 from rtgauge.exporters.openmetrics import openmetrics
 from rtgauge.exporters.step_figures import missed_of
@@ -26,15 +24,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 TEXTS: dict[str, Callable[[Record], bytes]] = {
-    "cyclictest": cyclictest,
-    "hdr": hdr_log,
     "junit": junit,
     "kcidb": kcidb,
-    "latex": latex,
-    "lava": lava,
     "markdown": markdown,
     "openmetrics": openmetrics,
-    "tap": tap,
 }
 """The function that makes each text format, in UTF-8.
 
@@ -50,6 +43,15 @@ BINARY = frozenset({"parquet", "trace.dat"})
 
 
 FORMATS = ("csv", "parquet", "json", *TEXTS, *TRACES)
+GONE = {
+    "cyclictest": "parquet with --windows, which has every histogram",
+    "hdr": "parquet with --windows, which has every histogram",
+    "latex": "csv, or markdown, which pandoc turns into LaTeX",
+    "lava": "the exit status of rtgauge run in LAVA's lava-test-case (docs/jobs.md)",
+    "tap": "junit",
+}
+"""What to use instead of each format that earlier versions wrote."""
+
 
 _NESTED = {"filled", "warm_up", "thread", "labels", "lower_bounds"}
 
