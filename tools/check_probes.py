@@ -13,8 +13,8 @@ from pathlib import Path
 sys.path.insert(0, "src")
 
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import PROBES
 from rtgauge.extension import registered
+from rtgauge.probe.registry import PROBES
 from rtgauge.report.presenter import presenter_of
 
 

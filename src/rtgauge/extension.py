@@ -108,7 +108,7 @@ def extensions() -> tuple[Extension, ...]:
         if isinstance(extension, Extension):
             found.append(extension)
         else:
-            warnings.warn(f"left out the extension {name}: {reference} is no Extension", stacklevel=2)
+            warnings.warn(f"left out the extension {name}: {reference} is not an Extension", stacklevel=2)
     return tuple(found)
 
 
@@ -146,7 +146,7 @@ def load(kind: Kind, name: str, form: type) -> object:
         ) from None
     if not (issubclass(found, form) if isinstance(found, type) else isinstance(found, form)):
         raise InputError(
-            f"{reference} is registered as the {NOUNS[kind]} {name}, but is no {form.__name__}; update or "
+            f"{reference}, registered as the {NOUNS[kind]} {name}, is not a {form.__name__}; update or "
             f"remove its package"
         )
     return found
