@@ -130,6 +130,13 @@ def format_changes(low: float, high: float) -> str:
     return f"{format_change(low)} to {format_change(high)}"
 
 
+def format_size(change: float) -> str:
+    """Return a change in words: "18 times as large", "12.3 % larger"."""
+    if change >= LEAST_FACTOR - 1:
+        return f"{format_factor(1 + change)} times as large"
+    return f"{format_share(abs(change))} {'larger' if change >= 0 else 'smaller'}" if change else "the same"
+
+
 def format_factor(factor: float) -> str:
     """Return a factor with two digits or all digits before the point: 2.43 is "2.4", and 1234.5 "1,234"."""
     return f"{factor:.1f}" if factor < 9.95 else f"{factor:,.0f}"

@@ -45,8 +45,7 @@ def of_run(document: dict[str, Any]) -> str:
 
 
 def of_comparison(document: dict[str, Any]) -> str:
-    (result,) = document.get("comparisons", [document])
-    return result["conclusion"]
+    return f"{document['outcome'].upper()} {document['conclusion']} {document['values'] or ''}"
 
 
 @pytest.mark.parametrize(

@@ -273,12 +273,18 @@ def compare(
         if progress is not None:
             progress("tails", i, len(sides))
         tails.append(tail_estimate(side, confidence=1 - options.alpha))
-    alpha, within_ns, again = options.alpha, options.within_ns, repeat_command(pairs)
+    alpha, within_ns = options.alpha, options.within_ns
+    loads = {side.traits.get("load") or None for side in sides}
+    load = loads.pop() if len(loads) == 1 else None
+    concluded = conclude(quantiles, alpha=alpha, within_ns=within_ns, load=load, repeat=repeat_command(pairs))
     return Comparison(
         quantity=sides[0].quantity,
         alpha=alpha,
         within_ns=within_ns,
-        conclusion=conclude(quantiles, alpha=alpha, within_ns=within_ns, repeat=again),
+        outcome=concluded.outcome,
+        conclusion=concluded.text,
+        values=concluded.values,
+        next=concluded.next,
         worse=worse(quantiles, alpha=alpha),
         undetermined=undetermined([pair.side for pair in tested], quantiles),
         sides=[

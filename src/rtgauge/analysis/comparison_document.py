@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from pydantic import BaseModel, Field, RootModel
 
@@ -14,6 +15,19 @@ from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.record.model import Distribution, Model, Severity, Verdict
 
 SCHEMA_VERSION = 1
+
+
+class Finding(StrEnum):
+    """What a difference of quantiles, or a whole comparison, shows. The values are the words for repeated
+    runs.
+    """
+
+    WORSE = "worse"
+    MIXED = "worse and better"
+    BETTER = "better"
+    SAME = "the same"
+    NOT_SHOWN = "no difference shown"
+    UNKNOWN = "cannot tell"
 
 
 class SideFigures(Model):
@@ -167,7 +181,16 @@ class Comparison(Model):
     )
     alpha: float
     within_ns: int
+    outcome: Finding | None = Field(
+        default=None,
+        description="the conclusion in a word; of single runs alone, it is that they cannot tell",
+    )
     conclusion: str = Field(default="", description="the conclusion in one sentence")
+    values: str | None = Field(
+        default=None,
+        description="both sides' values where they differ most, in words; None if none are shown",
+    )
+    next: str | None = Field(default=None, description="what would tell more")
     worse: list[str] = Field(
         default_factory=list[str],
         description=("the sides that repeated runs show to be worse than their baseline at any quantile"),

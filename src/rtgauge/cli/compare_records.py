@@ -15,12 +15,13 @@ from rich.text import Text
 from rtgauge.analysis.chi_square import Scale
 from rtgauge.analysis.comparison import Options
 from rtgauge.analysis.comparison import compare as compare_sides
-from rtgauge.analysis.comparison_document import Comparison, compared_document
+from rtgauge.analysis.comparison_document import Comparison, Finding, compared_document
 from rtgauge.analysis.comparison_scope import scopes_of
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.sides import EVERYTHING, Scope, Side, pairs, sides_of
+from rtgauge.cli.conclusion import print_head
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import ComparedSides, ComparisonStatistics, PrintedComparison, duration_option
 from rtgauge.cli.record_argument import open_records
@@ -40,6 +41,7 @@ from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settin
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figures.timing import Timing
 from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
+from rtgauge.report.prose import print_labelled
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import STYLE
 from rtgauge.report.terminal_table import print_tables
@@ -47,6 +49,14 @@ from rtgauge.report.text import printable
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.worst import exit_status
+
+STYLES: dict[Finding | None, str] = {
+    Finding.WORSE: "red",
+    Finding.MIXED: "red",
+    Finding.BETTER: "green",
+    Finding.SAME: "green",
+}
+"""The colours of the answers that tell."""
 
 
 @dataclass(frozen=True)
@@ -244,9 +254,8 @@ def _print(compared: Sequence[Compared], *, details: bool, after: bool) -> None:
             console.print()
         if part.scope.title:
             console.print(Text(printable(part.scope.title), style="bold reverse"))
-        console.print(Text(printable(result.conclusion), style="bold"))
-        if (doubt := doubtful_sides(result)) is not None:
-            console.print(Text(doubt, style="yellow"))
+        style = STYLES.get(result.outcome, "yellow")
+        print_head(result, style, console, values=result.values, doubt=doubtful_sides(result))
         console.print()
         tables = comparison_grids(result, part.sides, console.width)
         shown = [
@@ -258,6 +267,6 @@ def _print(compared: Sequence[Compared], *, details: bool, after: bool) -> None:
         if not details:
             console.print()
             for note in folded_notes(result):
-                console.print(Text(printable(note)))
+                print_labelled("", note, console, width=0)
     if compared and not details:
         console.print(Text("In full with --details.", style="dim"))

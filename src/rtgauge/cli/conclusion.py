@@ -27,6 +27,7 @@ from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.worst import exit_status
 
 if TYPE_CHECKING:
+    from rtgauge.analysis.comparison_document import Comparison
     from rtgauge.tune.result import TuneResult
     from rtgauge.verdict.gate_result import GateResult
 
@@ -145,6 +146,26 @@ def document_of(record: Record, *, kept: bool = True) -> RunDocument:
     return record.document(answer=conclude(RecordView(record)).text, kept=kept)
 
 
+def print_head(
+    answer: GateResult | TuneResult | Comparison,
+    style: str,
+    console: Console,
+    *,
+    values: str | None = None,
+    doubt: str | None = None,
+) -> None:
+    """Print the verdict's word and conclusion, the `values` behind it, what to do next, and the `doubt`."""
+    word = "" if answer.outcome is None else answer.outcome.upper()
+    width = max(LABEL, len(word) + 2)
+    print_labelled(word, answer.conclusion, console, width=width, style="bold", label_style=f"bold {style}")
+    if values is not None:
+        print_labelled("", values, console, width=width)
+    if answer.next is not None:
+        print_labelled("next", answer.next, console, width=width)
+    if doubt is not None:
+        print_labelled("doubt", doubt, console, width=width, style="yellow")
+
+
 def print_answer(
     answer: GateResult | TuneResult,
     style: str,
@@ -159,13 +180,7 @@ def print_answer(
     path of the `page` in the record, if it is written.
     """
     console = Console()
-    word = answer.outcome.upper()
-    width = max(LABEL, len(word) + 2)
-    print_labelled(word, answer.conclusion, console, width=width, style="bold", label_style=f"bold {style}")
-    if values is not None:
-        print_labelled("", values, console, width=width)
-    if answer.next is not None:
-        print_labelled("next", answer.next, console, width=width)
+    print_head(answer, style, console, values=values)
     if tables:
         console.print()
         print_tables(tables, console)

@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 
 import typer
 from pydantic import BaseModel
-from rich.text import Text
 
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments, choose_deployment
-from rtgauge.cli.conclusion import document_of, settle, status
+from rtgauge.cli.conclusion import document_of, print_head, settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.live import listening
 from rtgauge.cli.progress import Display, make_display
@@ -25,7 +24,6 @@ from rtgauge.report.compare.page import html, paper_chapter
 from rtgauge.report.compare.tables import grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables
-from rtgauge.report.text import printable
 from rtgauge.runner.context import Interrupt, Progress
 from rtgauge.runner.step_loop import More, RunOutcome
 from rtgauge.study.adaptive import AdaptiveStudy
@@ -51,7 +49,7 @@ def _tell_choice(compared: ComparedDeployments, display: Display, *, as_json: bo
     with display.paused():
         if compared.comparison is not None and not as_json:
             console = Console()
-            console.print(Text(printable(compared.comparison.conclusion), style="bold"))
+            print_head(compared.comparison, "", console, values=compared.comparison.values)
             print_tables(grids(compared.comparison, console.width), console)
         typer.echo(f"chosen   {compared.choice.deployment}: {compared.choice.reason}", err=as_json)
 

@@ -16,7 +16,7 @@ UNLIMITED = 1000
 """A console of at least this width is not a terminal, so nothing is wrapped."""
 LABEL = 8
 """The width of the labels before the lines of an answer."""
-COMMAND = re.compile(r"(?<=: )(?=rtgauge )")
+COMMAND = re.compile(r"(?:^|(?<=: ))(?=rtgauge )")
 
 
 def prose_width(console: Console) -> int:
@@ -33,7 +33,10 @@ def labelled(
     room = max(20, prose_width(console) - width)
     said = printable(text)
     words, *commands = COMMAND.split(said, maxsplit=1) if label == "next" and len(said) > room else [said]
-    lines = [*Text(words.rstrip(), style=style).wrap(console, room), *(Text(line) for line in commands)]
+    lines = [
+        *(Text(words.rstrip(), style=style).wrap(console, room) if words else []),
+        *(Text(line) for line in commands),
+    ]
     starts = [Text(label.ljust(width), style=label_style), *[Text(" " * width)] * (len(lines) - 1)]
     return [Text.assemble(start, line) for start, line in zip(starts, lines, strict=True)]
 

@@ -19,10 +19,10 @@ from rtgauge.report.text import printable
 WIDE = 76
 """A terminal narrower than this gets one space between columns instead of two."""
 WIDEST_DRAWING = 160
-LONGEST_WORD = 24
-"""Words longer than this are broken."""
-LEAST_NAME, ENOUGH_NAME = 8, 24
-"""The minimum width of a name, and the width that it gets before other columns are dropped."""
+ONE_LINE = 24
+"""A cell up to this width gets one line before other columns are dropped."""
+LEAST_NAME = 8
+"""The minimum width of a name."""
 STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "dim"}
 
 
@@ -31,7 +31,12 @@ def _least(table: Table, at: int, *, one_line: bool) -> int:
     if one_line or table.columns[at].is_whole:
         return table.width(at)
     cells = [table.columns[at].title, *(row[at] for row in table.rows)]
-    return min(LONGEST_WORD, max((len(word) for cell in cells for word in cell.split()), default=0))
+    return max((len(word) for cell in cells for word in cell.split()), default=0)
+
+
+def _wanted(table: Table, at: int, *, one_line: bool) -> int:
+    """Return the width that a column gets before other columns are dropped."""
+    return max(_least(table, at, one_line=one_line), min(table.width(at), ONE_LINE))
 
 
 def _others(table: Table, gap: int, *, one_line: bool) -> int:
@@ -47,7 +52,8 @@ def fitted(table: Table, width: int, *, one_line: bool = False) -> Table:
     """Return the table with as many columns as fit `width`."""
     gap = _gap(width)
     for spare in sorted({column.spare for column in table.columns} - {0}, reverse=True):
-        if min(table.width(0), ENOUGH_NAME) + _others(table, gap, one_line=one_line) <= width:
+        wanted = [_wanted(table, at, one_line=one_line and at > 0) for at in range(len(table.columns))]
+        if sum(wanted) + gap * (len(wanted) - 1) <= width:
             break
         columns = table.columns
         table = table.only(lambda at, columns=columns, spare=spare: columns[at].spare < spare)

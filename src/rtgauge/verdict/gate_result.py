@@ -29,14 +29,13 @@ from rtgauge.record.model import Exposure, Step, Verdict
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.units import (
-    LEAST_FACTOR,
     format_bound,
     format_change,
     format_changes,
     format_count,
     format_duration,
     format_factor,
-    format_share,
+    format_size,
     format_time,
     plural,
 )
@@ -439,13 +438,6 @@ def _under(series: str) -> str:
     return f"under {load}" if metric == "latency" else f"of {metric} under {load}"
 
 
-def _size(change: float) -> str:
-    """Return a change in words: "18 times as large", "12.3 % larger"."""
-    if change >= LEAST_FACTOR - 1:
-        return f"{format_factor(1 + change)} times as large"
-    return f"{format_share(abs(change))} {'larger' if change >= 0 else 'smaller'}" if change else "the same"
-
-
 def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish: GateWish) -> str:
     """Return the candidate's change: "policy=other: p99 under idle 18 times as large (95 %: 5.0 to 68 times),
     in 6 of 6 pairs".
@@ -460,9 +452,9 @@ def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish:
             else f"in {plural(len(pairs), 'pair')}"
         )
         if decision.low is None or decision.high is None:
-            return f"{seen} {_size(decision.change)}, {in_pairs}"
+            return f"{seen} {format_size(decision.change)}, {in_pairs}"
         interval = format_changes(decision.low, decision.high)
-        return f"{seen} {_size(decision.change)} (95 %: {interval}), {in_pairs}"
+        return f"{seen} {format_size(decision.change)} (95 %: {interval}), {in_pairs}"
     requirement = parse_requirement(wish.require)
     baseline, candidate = (sum(pair.violations[side] for pair in pairs) for side in (0, 1))
     text = (

@@ -13,8 +13,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rtgauge.analysis.comparison import Options, compare
-from rtgauge.analysis.comparison_conclusion import conclude
-from rtgauge.analysis.comparison_document import Comparison, QuantileDifference
+from rtgauge.analysis.comparison_conclusion import Conclusion, conclude
+from rtgauge.analysis.comparison_document import Comparison, Finding, QuantileDifference
 from rtgauge.analysis.record_names import record_names, system_name
 from rtgauge.analysis.sides import Scope, Side, pairs, sides_of
 from rtgauge.cli.main import main
@@ -164,7 +164,7 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
 
 
 @pytest.mark.parametrize(
-    ("rows", "sentence"),
+    ("rows", "outcome", "sentence", "values"),
     [
         (
             [
@@ -172,67 +172,89 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
                 difference("p99", 3_000, p=DIFFERENT),
                 difference("p99.9", 12_300, p=BEYOND),
             ],
+            "worse",
             (
-                "after against before: worse: +12.3 us (+11.3 us … +13.3 us) at p99.9 and +3.00 us at "
-                "p99; the same within 2 us at p50."
+                "after: p99.9 under cpu 2.2 times as large (+12.3 us, 95 %: +11.3 us to +13.3 us); +3.00 us "
+                "at p99; the same within 2 us at p50"
             ),
+            "p99.9: before 10.0 us -> after 22.3 us",
         ),
         (
             [difference("p50", -3_000, p=BEYOND)],
-            "after against before: better: -3.00 us (-4.00 us … -2.00 us) at p50.",
+            "better",
+            "after: p50 under cpu 30 % smaller (-3.00 us, 95 %: -4.00 us to -2.00 us)",
+            "p50: before 10.0 us -> after 7.00 us",
         ),
         (
             [difference("p50", -3_000, p=BEYOND), difference("p99", 5_000, p=BEYOND)],
-            (
-                "after against before: worse: +5.00 us (+4.00 us … +6.00 us) at p99; better: -3.00 us "
-                "(-4.00 us … -2.00 us) at p50."
-            ),
+            "worse and better",
+            ("after: p99 under cpu 50 % larger (+5.00 us, 95 %: +4.00 us to +6.00 us); -3.00 us at p50"),
+            "p99: before 10.0 us -> after 15.0 us",
         ),
         (
             [difference("p50", 0, p=SAME), difference("p99", 0, p=SAME)],
-            "after and before are the same within 2 us at p50 and p99.",
+            "the same",
+            "after and before are the same within 2 us under cpu at p50 and p99",
+            None,
         ),
         (
             [difference("p50", 900)],
-            "No difference between after and before is shown at p50; they may still differ by more than 2 us.",
+            "no difference shown",
+            "after against before under cpu at p50; they may still differ by more than 2 us",
+            None,
         ),
         (
             [difference("p50", 10, p=SAME), difference("p99", 900)],
-            "No difference between after and before is shown at p99; the same within 2 us at p50.",
+            "no difference shown",
+            "after against before under cpu at p99; the same within 2 us at p50",
+            None,
         ),
         (
             [difference("p50", 900, why="only 5 windows of time; at least 20 are needed")],
+            "cannot tell",
             (
-                "It is unknown whether after differs from before (only 5 windows of time; at least 20 are "
-                "needed); measured difference: p50 +900 ns."
+                "whether after differs from before under cpu (only 5 windows of time; at least 20 are "
+                "needed); measured difference: p50 +900 ns"
             ),
+            None,
         ),
-        ([], "Nothing can be compared, because one side is empty."),
+        ([], "cannot tell", "nothing can be compared, because one side is empty", None),
     ],
 )
-def test_the_sentence_of_two_sides(rows, sentence):
-    assert conclude(rows, alpha=0.05, within_ns=2_000) == sentence
+def test_the_answer_of_two_sides(rows, outcome, sentence, values):
+    assert conclude(rows, alpha=0.05, within_ns=2_000, load="cpu") == Conclusion(outcome, sentence, values)
+
+
+def test_the_answer_says_in_how_many_pairs_the_difference_has_its_sign():
+    runs = {"side_runs_ns": [20, 30, 40, 50, 9, 60], "baseline_runs_ns": [10, 10, 10, 10, 10, 10]}
+    paired = difference("p99", 10_000, p=BEYOND).model_copy(update={"paired": True, **runs})
+    assert conclude([paired], alpha=0.05, within_ns=2_000).text == (
+        "after: p99 2.0 times as large (+10.0 us, 95 %: +9.00 us to +11.0 us), in 5 of 6 pairs"
+    )
 
 
 @pytest.mark.parametrize(
-    ("rows", "sentence"),
+    ("rows", "outcome", "sentence"),
     [
         (
             [difference("p50", 100, p=SAME, runs=(1, 1)), difference("p99", 12_300, p=BEYOND, runs=(1, 1))],
+            "cannot tell",
             (
-                "In these two runs, after against before: higher: +12.3 us (+11.3 us … +13.3 us) at "
-                "p99; the same within 2 us at p50"
+                "In these two runs, after: p99 2.2 times as large (+12.3 us, 95 %: +11.3 us to +13.3 us); "
+                "the same within 2 us at p50"
             ),
         ),
         (
             [difference("p50", -3_000, p=BEYOND, runs=(1, 4))],
+            "cannot tell",
             (
-                "In one run of after and 4 runs of before, after against before: lower: -3.00 us (-4.00 "
-                "us … -2.00 us) at p50"
+                "In one run of after and 4 runs of before, after: p50 30 % smaller (-3.00 us, 95 %: -4.00 us "
+                "to -2.00 us)"
             ),
         ),
         (
             [difference("p50", 0, p=SAME, runs=(1, 1))],
+            "cannot tell",
             "In these two runs, after and before are the same within 2 us at p50",
         ),
         (
@@ -242,6 +264,7 @@ def test_the_sentence_of_two_sides(rows, sentence):
                 )
                 for load in ("idle", "cpu")
             ],
+            "cannot tell",
             "In single runs, after against before: 2 higher: idle (+4.00 us at p50), cpu (+4.00 us at p50)",
         ),
         (
@@ -249,6 +272,7 @@ def test_the_sentence_of_two_sides(rows, sentence):
                 difference("p50", 4_000, side=side, p=BEYOND, runs=(runs, 3))
                 for side, runs in (("a", 3), ("b", 1))
             ],
+            "worse",
             (
                 "2 sides against before: 1 worse: a (+4.00 us at p50); 1 higher in single runs: b "
                 "(+4.00 us at p50)"
@@ -256,11 +280,15 @@ def test_the_sentence_of_two_sides(rows, sentence):
         ),
     ],
 )
-def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_that_tells_more(rows, sentence):
-    assert (
-        conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND")
-        == f"{sentence}; repeat the runs to see whether this is chance: COMMAND"
-    )
+def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_that_tells_more(
+    rows, outcome, sentence
+):
+    found = conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND")
+    assert (found.outcome, found.text) == (outcome, sentence)
+    assert found.next == "repeat the runs to see whether this is chance: COMMAND"
+    alone = conclude(rows, alpha=0.05, within_ns=2_000)
+    assert alone.text == f"{sentence}; one run per side cannot show more"
+    assert alone.next is None
 
 
 def test_the_sentence_of_two_records_names_the_loads_the_worst_first():
@@ -273,16 +301,17 @@ def test_the_sentence_of_two_records_names_the_loads_the_worst_first():
             ("memory", 500, (1.0, 1.0, 1.0)),
         )
     ]
-    assert conclude(rows, alpha=0.05, within_ns=2_000) == (
+    assert conclude(rows, alpha=0.05, within_ns=2_000) == Conclusion(
+        Finding.WORSE,
         "after against before: 2 worse: network (+38.0 ms at p99), cpu (+4.00 us at p99); 1 the "
-        "same within 2 us: idle; 1 no difference shown: memory."
+        "same within 2 us: idle; 1 no difference shown: memory",
     )
 
 
 def test_more_sides_than_a_line_has_room_for_are_counted():
     rows = [difference("p99", 1_000 * n, side=f"side {n}", baseline="Single", p=BEYOND) for n in range(1, 8)]
-    assert conclude(rows, alpha=0.05, within_ns=2_000).endswith(
-        "side 5 (+5.00 us at p99), side 4 (+4.00 us at p99) and 3 more."
+    assert conclude(rows, alpha=0.05, within_ns=2_000).text.endswith(
+        "side 5 (+5.00 us at p99), side 4 (+4.00 us at p99) and 3 more"
     )
 
 
@@ -426,7 +455,7 @@ def test_the_first_line_is_the_conclusion_and_details_are_asked_for(tmp_path, mo
     path = write_record(tmp_path, Shape(seconds=25, loads=("idle", "cpu"), marks=False))
     status, out = run(monkeypatch, capsys, "compare", path, "--no-tails")
     assert status == 0
-    assert out.startswith("In these two runs, cpu against idle: higher: ")
+    assert out.startswith("CANNOT TELL  In these two runs, cpu: ")
     assert "rtgauge run quick --repeats 5" in " ".join(out.split("\n\n")[0].split())
     assert "DOF" not in out
     assert "Selection (chi-square): by the paper's convention" in out
@@ -460,7 +489,7 @@ def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch
     words = ("compare", "--no-tails", *labelled(before=paths[:3], after=paths[3:]))
     status, out = run(monkeypatch, capsys, *words)
     assert status == 0
-    assert out.startswith("after against before: worse: +14.")
+    assert out.startswith("WORSE   after: p99 under idle 2.0 times as large (+14.")
     assert "rtgauge run" not in out
     text = run(monkeypatch, capsys, *words, "--json")[1]
     SCHEMA.validate(json.loads(text))
@@ -480,7 +509,9 @@ def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch
 
 def test_repeats_of_a_step_are_runs(tmp_path, monkeypatch, capsys):
     path = write_record(tmp_path, Shape(seconds=2, repeats=3, loads=("idle", "cpu"), marks=False))
-    assert run(monkeypatch, capsys, "compare", path, "--no-tails")[1].startswith("cpu against idle: worse: +")
+    assert run(monkeypatch, capsys, "compare", path, "--no-tails")[1].startswith(
+        "WORSE   cpu: p99 46.1 % larger (+"
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import t, ttest_ind
 
 from rtgauge.analysis.comparison import Options, quantile_differences
-from rtgauge.analysis.comparison_conclusion import Finding, finding, worse
+from rtgauge.analysis.comparison_conclusion import finding, worse
+from rtgauge.analysis.comparison_document import Finding
 from rtgauge.analysis.effect_size import wasserstein_interval
 from rtgauge.analysis.quantile_difference import Difference, RunFigures, between_runs, holm
 from tests.support.repeated_runs import System, side

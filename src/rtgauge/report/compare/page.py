@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from rtgauge.analysis.comparison_document import Comparison
+from rtgauge.analysis.comparison_document import Comparison, Finding
 from rtgauge.analysis.frequency import Gathered
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.analysis.sides import Scope, Side
@@ -93,6 +93,24 @@ def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAG
     return tables
 
 
+TONES: dict[Finding, Tone] = {
+    Finding.WORSE: "fails",
+    Finding.MIXED: "fails",
+    Finding.BETTER: "holds",
+    Finding.SAME: "holds",
+    Finding.UNKNOWN: "cannot-tell",
+}
+"""The colours of the answers that tell, and of the one that cannot."""
+
+
+def _answer(result: Comparison) -> Answer | None:
+    """Return the box of a comparison; None if its document has no conclusion."""
+    if not result.conclusion or result.outcome is None:
+        return None
+    values = [] if result.values is None else [result.values]
+    return Answer(result.conclusion, result.outcome, TONES.get(result.outcome, "none"), values, result.next)
+
+
 def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Chapter:
     """Return the chapter of one comparison, without the tables of OF_PAPER."""
     return Chapter(
@@ -101,7 +119,7 @@ def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Ch
         [grid for grid in comparison_grids(result, sides) if grid.title not in OF_PAPER],
         comparison_figures(sides, title, result.quantiles),
         emulated_note(result),
-        Answer(result.conclusion) if result.conclusion else None,
+        _answer(result),
         doubtful_sides(result),
     )
 

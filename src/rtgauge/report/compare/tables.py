@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rtgauge.analysis.chi_square import Convention
-from rtgauge.analysis.comparison_conclusion import Finding, finding, word
+from rtgauge.analysis.comparison_conclusion import finding, word
 from rtgauge.analysis.comparison_document import (
     Comparison,
+    Finding,
     Pair,
     QuantileDifference,
     Selection,
@@ -414,7 +415,7 @@ def _shows(row: QuantileDifference, result: Comparison) -> str:
         return f"the same within {within}"
     name = word(shown, repeated=row.repeated)
     beyond = row.p_not_beyond is not None and row.p_not_beyond < result.alpha
-    return f"{name} by more than {within}" if beyond else name
+    return f"{name} by > {within}" if beyond else name
 
 
 def _missing(quantiles: Sequence[QuantileDifference]) -> list[str]:
@@ -489,9 +490,10 @@ def quantile_grid(result: Comparison) -> Table:
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram, so the value is at least this.")
     figures = [
-        *numbers("side", "baseline", "difference"),
-        Column(confidence, "number", spare=1),
-        Column("p", "number", spare=2),
+        *numbers("side", "baseline"),
+        Column("difference", "number", spare=1),
+        Column(confidence, "number", spare=2),
+        Column("p", "number", spare=3),
     ]
     columns = [*texts("", "quantile"), *figures, *texts("what it shows")]
     return Table("Differences of quantiles", columns, rows, notes)
