@@ -105,6 +105,10 @@ def first_error(error: ValidationError) -> str:
     return _message(error.errors()[0])
 
 
+GONE_KEYS = {"boot-between": 'boot = "each-run"', "deployments-by": 'boot = "each-deployment"'}
+"""What keys of earlier versions are called now."""
+
+
 def explain(error: ValidationError, subject: str, known: list[str]) -> InputError:
     """Turn the first validation error into an InputError.
 
@@ -114,6 +118,8 @@ def explain(error: ValidationError, subject: str, known: list[str]) -> InputErro
     where = ".".join(str(part) for part in details["loc"])
     if details["type"] == "extra_forbidden":
         key = str(details["loc"][-1])
+        if key in GONE_KEYS:
+            return InputError(f"{subject}: the key {key} is gone; write {GONE_KEYS[key]}")
         return InputError(f"{subject}: unknown key '{key}'{nearest(key, known)}")
     message = _message(details)
     return InputError(f"{subject}: {where}: {message}" if where else f"{subject}: {message}")

@@ -185,5 +185,6 @@ def test_one_pair_says_how_to_measure_more(tmp_path: Path) -> None:
     record = drawn(tmp_path, repeats=2)
     record.run.command = ["rtgauge", "run", "quick", "--alternate", "M", "MI", "--pairs", "1"]
     sides = sides_of([record])
-    conclusion = compare(sides, pairs(sides, None), Options(tails=False)).conclusion
-    assert conclusion.endswith("rtgauge run quick --alternate M MI --pairs 6")
+    more = compare(sides, pairs(sides, None), Options(tails=False)).next
+    assert more is not None
+    assert more.endswith("rtgauge run quick --alternate M MI --pairs 6")

@@ -181,7 +181,7 @@ class OverPlan:
             controller=self.controller,
             raised=self.raised or [],
             targets=self.target,
-            deployments_by="boot" if self.boot == EACH_DEPLOYMENT else None,
+            boot="each-deployment" if self.boot == EACH_DEPLOYMENT else None,
         )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -75,7 +75,7 @@ class Job(_Part):
     baseline: Word | None = None
     candidate: Word | None = None
     max_pairs: int | None = Field(default=None, ge=6, le=198)
-    boot_between: bool = False
+    boot: Literal["each-run"] | None = None
     pause_between: Word | None = None
 
     @property
@@ -88,11 +88,10 @@ class Job(_Part):
         options = {
             "--target": target, "--duration": self.duration, "--load": self.load, "--require": self.require,
             "--baseline": self.baseline, "--candidate": self.candidate, "--max-pairs": self.max_pairs,
-            "--pause-between": self.pause_between,
+            "--pause-between": self.pause_between, "--boot": self.boot,
         }  # fmt: skip
         words = ["gate" if self.is_gate else "run", self.plan]
-        words += [f"{name}={value}" for name, value in options.items() if value is not None]
-        return [*words, *(["--boot=each-run"] if self.boot_between else [])]
+        return [*words, *(f"{name}={value}" for name, value in options.items() if value is not None)]
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
             "--repeats does not apply to two sides; give --pairs to say how often both are measured"
         )
     if alternation.boot_between:
-        overrides = replace(overrides, deployments_by="boot")
+        overrides = replace(overrides, boot="each-deployment")
     first = load_plan(source, _with_side(alternation.sides[0], replace(overrides, repeats=1)))
     # With the same seed, the steps of both sides have the same order.
     seeded = replace(overrides, repeats=1, seed=first.seed)

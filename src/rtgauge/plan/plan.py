@@ -50,7 +50,7 @@ class Overrides:
     controller: bool = False
     raised: list[str] = field(default_factory=list[str])
     targets: list[str] | None = None
-    deployments_by: Literal["settings", "boot"] | None = None
+    boot: Literal["each-deployment"] | None = None
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
             f"{source_name} has {len(entries) * repeats * len(targets)} steps, repeats and targets "
             f"included; at most {MAX_STEPS} can be measured in one run"
         )
-    by_boot = (overrides.deployments_by or plan.deployments_by) == "boot"
+    by_boot = (overrides.boot or plan.boot) is not None
     if by_boot:
         _check_bootable(targets, source_name)
     seed = (

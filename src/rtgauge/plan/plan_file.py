@@ -51,10 +51,9 @@ class PlanFile(BaseModel):
     raised: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(
         default_factory=list, alias="raise", description="devices whose IRQ threads the controller raises"
     )
-    deployments_by: Literal["settings", "boot"] = Field(
-        default="settings",
-        alias="deployments-by",
-        description=("apply deployments on the running machine, or boot the lab's guest for each"),
+    boot: Literal["each-deployment"] | None = Field(
+        default=None,
+        description="boot the lab's guest for each deployment, instead of setting it on the running machine",
     )
     defaults: dict[str, Any] = Field(
         default_factory=dict, description="keys for every step that does not set them itself"

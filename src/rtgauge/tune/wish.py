@@ -144,7 +144,7 @@ def tune_plan(
     }
     in_lab = target.startswith(LAB)
     by_boot = reboot and in_lab
-    overrides = Overrides(targets=[target], seed=seed, deployments_by="boot" if by_boot else None)
+    overrides = Overrides(targets=[target], seed=seed, boot="each-deployment" if by_boot else None)
     steps = [{"load": load} for load in loads]
     plan = make_plan(
         {"name": KEY, "order": "as-written", "defaults": defaults, "step": steps}, KEY, overrides

@@ -373,6 +373,8 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
         ('[[jobs]]\nname = "../a"\n', "name"),
         ('[[jobs]]\nname = "a"\nplan = "--out=/"\n', "plan"),
         ('[[jobs]]\nname = "a"\nprogram = "sh"\n', "program"),
+        ('[[jobs]]\nname = "a"\nboot-between = true\n', 'boot-between is gone; write boot = "each-run"'),
+        ('[[jobs]]\nname = "a"\nboot = "each-deployment"\n', "is not one of 'each-run'"),
         ('[[jobs]]\nname = "a"\nimages = ["x"]\n', "the image x, which the plan does not list"),
         ('[[jobs]]\nname = "a"\nimages = ["x"]\n[[images]]\nname = "x"\n', "no board has the images x"),
         ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "lab:{image}"\n', "stands for an image"),
@@ -393,7 +395,7 @@ def test_jobs_choose_boards_by_their_tags_and_become_commands(tmp_path: Path) ->
         '[[boards]]\nname = "a"\ntarget = "lab:debian"\ntags = ["x86"]\n'
         '[[boards]]\nname = "b"\ntarget = "ssh://b"\n'
         '[[jobs]]\nname = "new"\ntags = ["x86"]\nbaseline = "M"\ncandidate = "MI"\nmax-pairs = 6\n'
-        'boot-between = true\npause-between = "1min"\n'
+        'boot = "each-run"\npause-between = "1min"\n'
     )
     made, _ = fleet(path)
     (task,) = made.tasks

@@ -154,19 +154,23 @@ def test_whatever_can_be_booted_has_words_that_a_kernel_takes(
 def test_only_guests_of_the_lab_are_booted() -> None:
     for targets in (None, ["local"], ["lab:debian", "ssh://board"]):
         with pytest.raises(InputError, match="guests of the lab"):
-            load_plan("quick", Overrides(targets=targets, deployments_by="boot"))
-    plan = idle_plan(Overrides(targets=["lab:debian-rt"], deployments_by="boot"))
+            load_plan("quick", Overrides(targets=targets, boot="each-deployment"))
+    plan = idle_plan(Overrides(targets=["lab:debian-rt"], boot="each-deployment"))
     assert plan.by_boot
     assert not idle_plan(Overrides(targets=["lab:debian-rt"])).by_boot
 
 
 def test_a_plan_may_say_it(tmp_path: Any) -> None:
     file = tmp_path / "plan.toml"
-    file.write_text('targets = ["lab:debian"]\ndeployments-by = "boot"\n[matrix]\ndeployment = ["M", "MI"]\n')
+    file.write_text(
+        'targets = ["lab:debian"]\nboot = "each-deployment"\n[matrix]\ndeployment = ["M", "MI"]\n'
+    )
     assert load_plan(str(file), Overrides()).by_boot
-    assert not load_plan(str(file), Overrides(deployments_by="settings")).by_boot
-    file.write_text('deployments-by = "magic"\n[matrix]\nload = "idle"\n')
-    with pytest.raises(InputError, match="deployments-by"):
+    file.write_text('boot = "magic"\n[matrix]\nload = "idle"\n')
+    with pytest.raises(InputError, match="boot: 'magic' is not one of 'each-deployment'"):
+        load_plan(str(file), Overrides())
+    file.write_text('deployments-by = "boot"\n[matrix]\nload = "idle"\n')
+    with pytest.raises(InputError, match='deployments-by is gone; write boot = "each-deployment"'):
         load_plan(str(file), Overrides())
 
 
