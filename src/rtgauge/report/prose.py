@@ -33,10 +33,8 @@ def labelled(
     room = max(20, prose_width(console) - width)
     said = printable(text)
     words, *commands = COMMAND.split(said, maxsplit=1) if label == "next" and len(said) > room else [said]
-    lines = [
-        *(Text(words.rstrip(), style=style).wrap(console, room) if words else []),
-        *(Text(line) for line in commands),
-    ]
+    wrapped = list(Text(words.rstrip(), style=style).wrap(console, room))
+    lines = [*(wrapped if words else []), *(Text(line) for line in commands)]
     starts = [Text(label.ljust(width), style=label_style), *[Text(" " * width)] * (len(lines) - 1)]
     return [Text.assemble(start, line) for start, line in zip(starts, lines, strict=True)]
 
