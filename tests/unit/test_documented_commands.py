@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from rtgauge.cli.arguments import rewritten
 from rtgauge.cli.main import app
@@ -56,6 +57,52 @@ def test_rtgauge_takes_it(page: str, command: str, tmp_path: Path, monkeypatch: 
         parse(words)
     except (typer.Exit, SystemExit) as end:
         assert not getattr(end, "exit_code", getattr(end, "code", 0)), f"{page}: {command}"
+
+
+class ReachedError(Exception):
+    """A command has checked its input, and begins with the target."""
+
+
+MEASURING = [
+    (name, command)
+    for name, command in COMMANDS
+    if shlex.split(command)[1] in {"run", "probe", "watch", "gate", "tune", "selftest"}
+]
+MISSING = re.compile(
+    r"there is no |[Nn]o such |no instrument is plugged in|the machine has \d+ CPU|cannot be started"
+)
+"""A file, a program or a device of the page that this machine does not have."""
+
+
+@pytest.mark.parametrize(("page", "command"), MEASURING)
+def test_its_values_are_taken(
+    page: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """rtgauge checks every value, and would then open the target."""
+
+    def reached(*_: object, **__: object) -> None:
+        raise ReachedError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rtgauge.target.open_target.TargetOpener.open", reached)
+    monkeypatch.setattr("rtgauge.runner.run.hold_places", reached)
+    monkeypatch.setattr("rtgauge.cli.tune.os.geteuid", lambda: 0)
+    result = CliRunner().invoke(app, rewritten(shlex.split(command)[1:]))
+    if isinstance(result.exception, ReachedError) or result.exit_code == 0:
+        return
+    assert MISSING.search(f"{result.output} {result.exception}"), (
+        page,
+        command,
+        result.output,
+        result.exception,
+    )
+
+
+def test_a_value_that_is_none_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for wrong in ("--duration soon", "--load cpuu", "--set intervall=1ms", "--cpu x", "--deployment YES"):
+        result = CliRunner().invoke(app, ["run", *wrong.split()])
+        assert isinstance(result.exception, InputError), wrong
 
 
 def values(words: list[str], *options: str) -> list[str]:
