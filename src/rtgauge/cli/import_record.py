@@ -76,8 +76,8 @@ def files(
     """Import results of other tools. rtgauge recognises their formats.
 
     The tools: cyclictest and the other programs of rt-tests, rtla, hwlatdetect, jitterdebugger, rteval,
-    Xenomai's and RTAI's latency, EVL's latmus, stress-ng --cyclic, LAVA. A mark in the record names what a
-    tool leaves out or mixes up. If a file holds several runs, each becomes a step.
+    Xenomai's and RTAI's latency, EVL's latmus. A mark in the record names what a tool leaves out or mixes up.
+    If a file holds several runs, each becomes a step.
 
     \b
     Examples:

@@ -11,22 +11,19 @@ from rtgauge.importers.foreign_file import head
 from rtgauge.importers.hwlatdetect import HWLATDETECT
 from rtgauge.importers.jitterdebugger import JITTERDEBUGGER, JITTERDEBUGGER_CSV, JITTERDEBUGGER_RAW
 from rtgauge.importers.latmus import LATMUS, LATMUS_GNUPLOT
-from rtgauge.importers.lava import LAVA
 from rtgauge.importers.measurement import Hints, Importer, Measurement
 from rtgauge.importers.oslat_table import OSLAT
 from rtgauge.importers.rt_tests import RT_TESTS
 from rtgauge.importers.rtai_testsuite import RTAI
 from rtgauge.importers.rteval import RTEVAL
 from rtgauge.importers.rtla import RTLA
-from rtgauge.importers.stress_ng import STRESS_NG
 from rtgauge.importers.xenomai import XENOMAI, XENOMAI_GNUPLOT
 from rtgauge.suggest import nearest
 
 # Formats that name themselves come before formats that only the shape of their lines identifies.
 IMPORTERS: tuple[Importer, ...] = (
     JITTERDEBUGGER_RAW, RT_TESTS, JITTERDEBUGGER, RTEVAL, RTLA, OSLAT, LATMUS_GNUPLOT, LATMUS,
-    XENOMAI_GNUPLOT, RTAI, XENOMAI, STRESS_NG, LAVA, HWLATDETECT,
-    JITTERDEBUGGER_CSV, CYCLICTEST,
+    XENOMAI_GNUPLOT, RTAI, XENOMAI, HWLATDETECT, JITTERDEBUGGER_CSV, CYCLICTEST,
 )  # fmt: skip
 BY_NAME: dict[str, Importer] = {
     importer.name: importer for importer in sorted(IMPORTERS, key=lambda importer: importer.name)

@@ -544,27 +544,10 @@ class MarkKind(Enum):
         "The file's average and its histogram contradict each other. One of them does not cover all samples.",
         "measure again and keep the whole output",
     )
-    FIGURES_CONTRADICT = Entry(
-        (DOUBTFUL,),
-        "LAVA's figures contradict each other, or the figures of the tool.",
-        "import the output of the tool itself",
-    )
     MAXIMUM_DIFFERS = Entry(
         (DOUBTFUL,),
         "hwlatdetect's maximum differs from the largest of its samples.",
         "measure again and keep the whole output",
-    )
-    THREAD_NUMBER = Entry(
-        (DOUBTFUL,),
-        "One figure of each thread is its thread number, because the script that extracted it took "
-        "the wrong word.",
-        "correct the script, or import the output of the tool itself",
-    )
-    LAVA_FAILED = Entry((NOTE,), "Some of LAVA's lines say fail.")
-    SAMPLES_UNKNOWN = Entry((NOTE,), "The number of samples is unknown, because LAVA does not keep it.")
-    SAMPLES_LIMITED = Entry(
-        (NOTE,),
-        "stress-ng keeps only the first 10,000 latencies. The rest of its run is missing.",
     )
     SAMPLES_MISSING = Entry(
         (DOUBTFUL,),

@@ -289,31 +289,6 @@ RTS|      1.100|      1.550|      9.000|       0|     0|    00:00:02/00:00:02
 3 0
 199+ 10
 """,
-    "stress-ng.txt": """stress-ng: info:  [4242] setting to a 60 second run per stressor
-stress-ng: info:  [4242] dispatching hogs: 1 cyclic
-stress-ng: info:  [4243] cyclic: sched SCHED_FIFO: 100000 ns delay, 100 samples
-stress-ng: info:  [4243] cyclic:   mean: 3312.50 ns, mode: 3100 ns
-stress-ng: info:  [4243] cyclic:   min: 2100 ns, max: 25000 ns, std.dev. 2290.10
-stress-ng: info:  [4243] cyclic: latency percentiles:
-stress-ng: info:  [4243] cyclic:   50.00%:       3100 ns
-stress-ng: info:  [4243] cyclic:   99.00%:       9000 ns
-stress-ng: info:  [4243] cyclic: latency distribution (2000 ns intervals):
-stress-ng: info:  [4243] cyclic: (for the first 5 buckets of 13)
-stress-ng: info:  [4243] cyclic: latency (ns)  frequency
-stress-ng: info:  [4243] cyclic:            0          0
-stress-ng: info:  [4243] cyclic:         2000         90
-stress-ng: info:  [4243] cyclic:         4000          7
-stress-ng: info:  [4243] cyclic:         6000          0
-stress-ng: info:  [4243] cyclic:         8000          2
-stress-ng: info:  [4242] passed: 1: cyclic (1)
-""",
-    "lava.txt": """t0-min-latency pass 3 us
-t0-avg-latency pass 6 us
-t0-max-latency pass 54 us
-<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t1-min-latency RESULT=pass UNITS=us MEASUREMENT=2>
-<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t1-avg-latency RESULT=pass UNITS=us MEASUREMENT=6>
-<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=t1-max-latency RESULT=pass UNITS=us MEASUREMENT=47>
-""",
     "rteval.xml": """<?xml version="1.0" encoding="UTF-8"?>
 <rteval version="3.8">
   <run_info days="0" hours="2" minutes="0" seconds="0"><date>2025-01-29</date></run_info>

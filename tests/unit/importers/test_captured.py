@@ -8,7 +8,6 @@ What was run:
     pmqtest|ptsematest -S -p80 -i1000 -l500 -q; sigwaittest|svsematest -t2 -p80 -i1000 -l500; signaltest -p80
     -t2 -l1000 -q
     rt-migrate-test -l 20 -q; pi_stress --duration=3 -q
-    stress-ng --cyclic 2 --cyclic-dist 1000 --cyclic-samples 1000; stress-ng --cyclic 1 --cyclic-policy rr
     latency -T 3 -p 1000 -h; latency -T 3 -p 1000 -g F; latency -T 2 -p 1000 -q -s; rteval --noload -d 5
 """
 
@@ -51,11 +50,7 @@ def marks(step: Step) -> set[str]:
     "source", sorted(path for path in FOLDER.iterdir() if path.suffix != ".md"), ids=lambda path: path.name
 )
 def test_each_is_found_by_its_content(source):
-    by_suffix = (
-        "rt-tests"
-        if source.suffix == ".json"
-        else source.name.partition("-")[0].replace("stress", "stress-ng")
-    )
+    by_suffix = "rt-tests" if source.suffix == ".json" else source.name.partition("-")[0]
     assert importer_of(source).name == FORMATS.get(source.name, by_suffix)
 
 
@@ -110,33 +105,6 @@ def test_results_that_are_no_distribution(tmp_path):
     assert [(result.labels["priority"], result.values["max_us"]) for result in step.results] == [
         (thread["prio"], thread["max"]) for thread in threads
     ]
-
-
-@pytest.mark.parametrize("name", ["stress-ng-dist.txt", "stress-ng-rr.txt"])
-def test_stress_ng(name, tmp_path):
-    text = (FOLDER / name).read_text()
-    _, step = imported(name, tmp_path)
-    (series,) = step.series
-    assert series.count == int(re.search(r"(\d+) samples", text)[1])
-    assert (series.min_ns, series.max_ns) == tuple(
-        map(int, re.search(r"min: (\d+) ns, max: (\d+) ns", text).groups())
-    )
-    assert series.mean_ns == pytest.approx(float(re.search(r"mean: ([\d.]+) ns", text)[1]), rel=1e-3)
-    assert step.key.parameters.get("policy") == re.search(r"sched SCHED_(\w+):", text)[1].lower()
-    cells = {
-        int(at): int(count)
-        for at, count in re.findall(r"cyclic: +(\d+) +(\d+)$", text, re.MULTILINE)
-        if int(count)
-    }
-    if not cells:
-        assert "no-histogram" in marks(step)
-        return
-    width = int(re.search(r"distribution \((\d+) ns intervals\)", text)[1])
-    assert series.count - sum(cells.values()) == 1, "the largest is above the last cell"
-    for share, field in (("50.00", "p50_ns"), ("99.00", "p99_ns")):
-        told = int(re.search(rf"{share}%: +(\d+) ns", text)[1])
-        assert told // width * width <= getattr(series, field) + width
-        assert abs(getattr(series, field) - told) <= width
 
 
 def test_xenomai_histogram(tmp_path):

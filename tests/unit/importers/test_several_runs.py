@@ -13,13 +13,11 @@ from rtgauge.record.reader import Record
 from tests.unit.importers.foreign_files import FILES
 
 REFUSED = {
-    "jitterdebugger-csv.csv", "jitterdebugger-raw.raw", "rteval.xml", "latmus-gnuplot.txt", "stress-ng.txt",
+    "jitterdebugger-csv.csv", "jitterdebugger-raw.raw", "rteval.xml", "latmus-gnuplot.txt",
     "xenomai-gnuplot.txt", "rtai.txt",
 }  # fmt: skip
 """Formats whose second run is refused."""
 TOP = {"rtla+top.txt", "rtla+osnoise.txt", "rtla+hwnoise.txt"}
-TWICE = {"lava.txt"}
-"""A job's log has each result twice, so equal results cannot be told from a second job."""
 
 
 def steps(content: str | bytes, tmp_path: Path):
@@ -35,7 +33,7 @@ def figures(measured) -> list[list[tuple[object, ...]]]:
     ]
 
 
-@pytest.mark.parametrize("name", sorted(FILES.keys() - TWICE))
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_the_same_file_twice(name, tmp_path):
     data = FILES[name]
     twice = data + data if isinstance(data, bytes) else f"{data.rstrip()}\n{data}"
@@ -188,9 +186,3 @@ def test_documents_of_different_machines_are_refused(tmp_path):
     document = str(FILES["rt-tests.json"])
     with pytest.raises(InputError, match="different machines"):
         steps(document + "\n" + document.replace('"board"', '"bench"'), tmp_path)
-
-
-def test_a_second_run_in_the_log_of_lava_is_refused(tmp_path):
-    result = "t0-max-latency pass 70 us\n"
-    with pytest.raises(InputError, match="second run"):
-        steps(line(511, 30_000, 5, 8000) + line(600, 30_000, 5, 70) + result, tmp_path)
