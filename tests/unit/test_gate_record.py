@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import junitparser
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.cli.main import main
@@ -20,12 +21,14 @@ from rtgauge.exporters.gate_junit import gate_junit
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.alternation import Alternation, pair_of
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import LeftOut
+from rtgauge.record.model import Changes, LeftOut
 from rtgauge.record.reader import Record
 from rtgauge.report.gate_report import markdown, page
 from rtgauge.study.gate import gate_plan, next_pairs, with_more_pairs
+from rtgauge.system.changes import NS_PER_TICK
 from rtgauge.verdict.gate_result import GateOutcome, GateResult
 from rtgauge.verdict.known_changes import KnownChanges
+from rtgauge.verdict.steal import LEVEL, taken_alike
 from tests.support.explained import add_moments, real_formats, real_moment
 from tests.support.records import Shape, write_record
 
@@ -129,7 +132,10 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
 
 def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     share = measured(tmp_path / "a", pairs=12, require=f"{BOUND} hardness=99%")
-    assert GateResult.of(share).conclusion.startswith("MI: meets latency<=1ms hardness=99%; 0 activations")
+    said = (
+        "MI: each of 12 runs meets latency<=1ms hardness=99%, so at most 31.9 % of its runs do not (99 %); "
+    )
+    assert GateResult.of(share).conclusion.startswith(said + "0 activations")
     early = measured(tmp_path / "early", require=f"{BOUND} hardness=99%")
     assert GateResult.of(early).outcome is GateOutcome.UNFINISHED, "six boots say little"
     every = measured(tmp_path / "b", require=BOUND)
@@ -306,6 +312,52 @@ def test_a_doubtful_run_does_not_count_and_its_pair_is_measured_again(tmp_path: 
     assert {pair_of(key.repeat) for key in next_pairs(record)} == {7}
     record.run.plan["gate"]["allowed_marks"] = ["swapping"]
     assert GateResult.of(record).outcome is GateOutcome.WORSE
+
+
+def stolen(record: Record, ticks: dict[int, int]) -> Record:
+    """The record, in which the host took so many ticks of 10 ms from these runs."""
+    for repeat, number in ticks.items():
+        step = step_of(record, repeat)
+        step.changes = Changes(cpu_time_ns={"0": {"steal": number * 10_000_000}})
+        if number > 2:
+            step.marks.append(MarkKind.STEAL.mark("the hypervisor took it"))
+    return record
+
+
+def test_pairs_count_if_the_host_takes_cpu_time_from_both_runs_alike(tmp_path: Path) -> None:
+    ticks = {repeat: 3 + repeat % 3 for repeat in range(1, 13)}
+    record = stolen(measured(tmp_path / "alike", 0.3), ticks | {1: 0, 2: 7})
+    result = GateResult.of(record)
+    assert result.outcome is GateOutcome.WORSE
+    assert [pair.why_not for pair in result.pairs] == [None] * 6
+    assert result.pairs[0].stolen_ns == (0, 70_000_000)
+    assert "In 6 pairs, the host took CPU time from both sides alike (steal)" in markdown(result)
+    assert "| 0 ns / 70.0 ms |" in markdown(result)
+
+    unlike = GateResult.of(stolen(measured(tmp_path / "unlike", 0.3), ticks | {1: 0, 2: 8}))
+    assert unlike.outcome is GateOutcome.UNFINISHED
+    first = unlike.pairs[0].why_not
+    assert first == "steal: the host took 0 ms of the baseline's run and 80 ms of the candidate's"
+
+    also = stolen(measured(tmp_path / "also", 0.3), ticks)
+    step_of(also, 1).marks.append(MarkKind.SWAPPING.mark("it swapped"))
+    assert GateResult.of(also).pairs[0].why_not is not None, "another mark keeps it from counting"
+
+
+def test_ticks_are_alike_as_a_binomial_test_says() -> None:
+    for every in range(1, 40):
+        for of_first in range(every + 1):
+            alike = binomtest(of_first, every).pvalue >= LEVEL
+            assert taken_alike(of_first * NS_PER_TICK, (every - of_first) * NS_PER_TICK) == alike
+    assert taken_alike(0, 0)
+
+
+def test_if_the_host_always_takes_more_from_one_run_the_next_command_counts_it(tmp_path: Path) -> None:
+    record = stolen(measured(tmp_path, pairs=3), {1: 0, 2: 90, 3: 0, 4: 90, 5: 90, 6: 0})
+    record.run.command = ["rtgauge", "gate", "--baseline", "M", "--candidate", "MI"]
+    result = GateResult.of(record)
+    assert result.status == 3
+    assert result.next == "rtgauge gate --baseline M --candidate MI --allow-mark steal"
 
 
 def test_too_many_doubtful_pairs_decide_nothing(tmp_path: Path) -> None:

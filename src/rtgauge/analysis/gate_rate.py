@@ -140,6 +140,11 @@ class SideCounts:
     variances: Doubles
     activations: Doubles
 
+    def meets(self, allowed: float, confidence: float) -> bool:
+        """Return whether each run, and the upper bound on the share of violations, is within `allowed`."""
+        each = bool((self.possible <= allowed * self.activations).all())
+        return each and self.share_at_most(confidence) <= allowed
+
     def share_at_most(self, confidence: float) -> float:
         """Return the upper bound (one-sided) on the share of violations, over the side's boots. The worst run
         counts twice, because a few boots hardly show how bad boots can be.

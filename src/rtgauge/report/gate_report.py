@@ -79,7 +79,21 @@ def basis(result: GateResult) -> list[str]:
     aside = [pair for pair in result.pairs if pair.why_not is not None]
     if aside and result.primary is not None and result.primary.pairs:
         lines.append(f"{plural(len(aside), 'pair')} did not count, the first because: {aside[0].why_not}.")
+    if (stolen := _stolen(result)) is not None:
+        lines.append(stolen)
     return lines + [f"Left out: {text}." for text in result.left_out]
+
+
+def _stolen(result: GateResult) -> str | None:
+    """Return how much CPU time the host took from each side in the pairs that count although it did."""
+    marked = [pair.stolen_ns for pair in result.pairs if pair.why_not is None and pair.stolen_ns is not None]
+    if not marked:
+        return None
+    baseline, candidate = (format_time(sum(side)) for side in zip(*marked, strict=True))
+    return (
+        f"In {plural(len(marked), 'pair')}, the host took CPU time from both sides alike (steal): {baseline} "
+        f"from the baseline, {candidate} from the candidate. Such pairs count."
+    )
 
 
 def series_table(result: GateResult) -> Table:
@@ -117,8 +131,9 @@ def pairs_table(result: GateResult) -> Table:
             "" if n is None else format_count(n)
             for n in (pair.baseline_violations, pair.candidate_violations)
         ]
-        rows.append([str(pair.pair), *times, change, *broken, pair.first, pair.why_not or ""])
-    columns = [*texts(""), *figures, *texts("first", "does not count because")]
+        steal = "" if pair.stolen_ns is None else " / ".join(map(format_time, pair.stolen_ns))
+        rows.append([str(pair.pair), *times, change, *broken, pair.first, steal, pair.why_not or ""])
+    columns = [*texts(""), *figures, *texts("first", "steal", "does not count because")]
     return Table(f"Pairs: {result.endpoint} of {result.series}", columns, rows).without_empty()
 
 

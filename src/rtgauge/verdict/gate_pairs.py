@@ -20,6 +20,7 @@ from rtgauge.record.model import Distribution, Run, Severity, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement, parse_requirement
+from rtgauge.verdict.steal import stolen_ns, taken_alike
 from rtgauge.verdict.violations import count_violations
 
 NOT_AS_WANTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
@@ -59,6 +60,8 @@ class GatePair:
     """How many activations of each side broke the bound, if a bound decides."""
     variances: tuple[float, float] = (0.0, 0.0)
     """The variances of these numbers, as the windows within the runs show them."""
+    stolen_ns: tuple[int, int] | None = None
+    """The CPU time that the host took from each side, if this alone makes a run doubtful."""
 
     @property
     def log_ratio(self) -> float:
@@ -216,6 +219,11 @@ def _pair(
         if run.why_not is not None
     ]
     aside = [run for run in runs if run.why_not is not None]
+    stolen = None
+    if aside and all(run.doubtful == (MarkKind.STEAL.label,) for run in aside):
+        before, after = stolen = tuple(stolen_ns(step) for step in steps if step is not None)
+        of_each = f"{before / 1e6:.0f} ms of the baseline's run and {after / 1e6:.0f} ms of the candidate's"
+        reasons = [] if taken_alike(before, after) else [f"steal: the host took {of_each}"]
     return GatePair(
         number,
         first,
@@ -226,6 +234,7 @@ def _pair(
         else (),
         (baseline.violations, candidate.violations),
         (baseline.variance, candidate.variance),
+        stolen,
     )
 
 

@@ -90,6 +90,11 @@ class PairFigures(Model):
     )
     candidate_violations: int | None = None
     why_not: str | None = Field(default=None, description="why the pair does not count")
+    stolen_ns: tuple[int, int] | None = Field(
+        default=None,
+        description="CPU time that the host took from the baseline's and the candidate's run, if this alone "
+        "makes one of them doubtful",
+    )
 
 
 class SeriesChange(Model):
@@ -331,6 +336,7 @@ def _figures(series: GateSeries, wish: GateWish) -> list[PairFigures]:
             candidate_ns=pair.values_ns[1],
             change=math.expm1(pair.log_ratio) if pair.why_not is None and not by_bound else None,
             why_not=pair.why_not,
+            stolen_ns=pair.stolen_ns,
             baseline_violations=pair.violations[0] if by_bound else None,
             candidate_violations=pair.violations[1] if by_bound else None,
         )
@@ -400,8 +406,9 @@ class _Own:
 
 
 def _own(record: Record, series: GateSeries, decision: gate.Decision, wish: GateWish) -> _Own:
-    """Return whether the candidate certainly meets or certainly fails the requirement. It meets hardness
-    100 % by a large sample without a violation, and fails it by one.
+    """Return whether the candidate meets or certainly fails the requirement. It meets it if each of its runs
+    does, and their upper bound. It meets hardness 100 % by a large sample without a violation, and fails it
+    by one.
     """
     if wish.require is None or decision.pairs < gate.BLOCK:
         return _Own()
@@ -419,7 +426,7 @@ def _own(record: Record, series: GateSeries, decision: gate.Decision, wish: Gate
     level = gate.OVERLOOK / len(gate.looks(wish.max_pairs, wish.extended_from))
     return _Own(
         meets=len(evidence) >= gate.first_pass(wish.max_pairs, wish.rare, wish.extended_from)
-        and side.share_at_most(1 - level) <= requirement.allowed,
+        and side.meets(float(requirement.allowed), 1 - level),
         fails=side.share_at_least(float(requirement.confidence)) > requirement.allowed,
     )
 
@@ -502,8 +509,11 @@ def _concluded(
     if decision.outcome is gate.Outcome.PASS:
         return result.ending(GateOutcome.NO_WORSE, f"{seen}; not worse by {wanted} or more")
     if own.meets:
+        rest = format_share(gate.rarest_shown(decision.pairs), up=True)
         return result.ending(
-            GateOutcome.NO_WORSE, f"{candidate}: meets {wish.require}; {seen.removeprefix(f'{candidate}: ')}"
+            GateOutcome.NO_WORSE,
+            f"{candidate}: each of {plural(decision.pairs, 'run')} meets {wish.require}, so at most {rest} "
+            f"of its runs do not (99 %); {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.CANNOT_TELL:
         few = f"{seen}; too few to tell whether it is worse by {wanted}"

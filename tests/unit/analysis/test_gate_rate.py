@@ -73,6 +73,16 @@ def test_a_candidate_that_only_just_breaks_its_bound_seldom_meets_it(
     assert sum(SideCounts(row, row, row, every).share_at_least(0.95) > 0.002 for row in much) == 100
 
 
+def test_a_candidate_with_one_bad_boot_does_not_meet_its_bound() -> None:
+    every = np.full(12, 10_000.0)
+    late = np.full(12, 2.0)
+    assert SideCounts(late, late, late, every).meets(0.002, 0.99)
+    late[5] = 21
+    side = SideCounts(late, late, late, every)
+    assert side.share_at_most(0.99) <= 0.002
+    assert not side.meets(0.002, 0.99)
+
+
 def test_the_ratios_within_pairs_count_if_boots_differ() -> None:
     rates = [3, 300, 30, 150, 8, 60, 3, 200, 15, 90, 30, 12]
     tripled = decided([(rate, 3 * rate) for rate in rates])
