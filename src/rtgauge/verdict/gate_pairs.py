@@ -221,7 +221,8 @@ def _pair(
     aside = [run for run in runs if run.why_not is not None]
     stolen = None
     if aside and all(run.doubtful == (MarkKind.STEAL.label,) for run in aside):
-        before, after = stolen = tuple(stolen_ns(step) for step in steps if step is not None)
+        before, after = (stolen_ns(step) for step in steps if step is not None)
+        stolen = before, after
         of_each = f"{before / 1e6:.0f} ms of the baseline's run and {after / 1e6:.0f} ms of the candidate's"
         reasons = [] if taken_alike(before, after) else [f"steal: the host took {of_each}"]
     return GatePair(

@@ -13,7 +13,7 @@ LEVEL = 0.01
 
 def stolen_ns(step: Step) -> int:
     """Return the time (ns) that the host took from the CPUs that the step measured."""
-    times = step.changes.cpu_time_ns if step.changes is not None else {}
+    times = step.changes.cpu_time_ns
     return sum(times.get(str(cpu), {}).get("steal") or 0 for cpu in step.cpus)
 
 
