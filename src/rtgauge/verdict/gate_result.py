@@ -35,6 +35,7 @@ from rtgauge.units import (
     format_count,
     format_duration,
     format_factor,
+    format_share,
     format_size,
     format_time,
     plural,
