@@ -32,6 +32,8 @@ pytestmark = pytest.mark.browser
 
 LIVE = re.compile(r"live  (http://\S+)")
 CPUS, SECONDS = 4, 6
+REQUIRED = "latency<=1ns hardness=99%"
+"""A bound that every sample breaks."""
 
 
 @contextmanager
@@ -62,7 +64,8 @@ def a_run(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         "RTGAUGE_ENGINE": str(write_engine(tmp_path / "engine")),
         "RTGAUGE_REAL_ENGINE": str(engine_path()),
     }
-    with running(env, "run", "--load", "idle", "--duration", "1h", "--out", str(tmp_path / "out")) as run:
+    words = ("--load", "idle", "--duration", "1h", "--require", REQUIRED, "--out", str(tmp_path / "out"))
+    with running(env, "run", *words) as run:
         yield run
 
 
@@ -101,6 +104,12 @@ def test_a_run_is_shown_as_it_goes_and_to_its_end(run: subprocess.Popen[str], tm
             == SECONDS
         )
         assert "measuring" in chrome.find_element(By.ID, "phase").text
+        every = f"{CPUS * SECONDS * 1000:,}"
+        late = chrome.find_element(By.ID, "late")
+        assert f"Late so far: {every} of {every} (100 %) later than 1 ns or missed; 1 % allowed" in late.text
+        assert REQUIRED in late.text
+        assert "broken" in (late.get_attribute("class") or "")
+        assert len(chrome.find_elements(By.CSS_SELECTOR, "line.bound")) == 2
         first = chrome.current_window_handle
         chrome.switch_to.new_window("tab")
         chrome.get(url)

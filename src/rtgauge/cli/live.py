@@ -12,9 +12,10 @@ import typer
 
 if TYPE_CHECKING:
     from rtgauge.cli.progress import Display
-    from rtgauge.live.live_state import LiveState, Moving
+    from rtgauge.live.live_state import LiveState, Moving, Required
     from rtgauge.record.model import LeftOut, Step, StepKey
     from rtgauge.record.stream import Frame, SeriesLine, Window
+    from rtgauge.record.windows import Windows
     from rtgauge.runner.context import Progress
 
 Live = Annotated[
@@ -109,10 +110,28 @@ def _views() -> list[str]:
     return [resources.files(package).joinpath(file).read_text("utf-8") for package, file in places]
 
 
+def required_of(text: str | None) -> Required | None:
+    """Return the requirement of the run for the page; None without one."""
+    from rtgauge.live.live_state import Required
+    from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge.verdict.violations import count_violations
+
+    if text is None:
+        return None
+    requirement = parse_requirement(text)
+
+    def late(windows: Windows, bound_ns: int) -> tuple[int, int]:
+        counted = count_violations(windows, bound_ns)
+        return counted.certain, counted.activations
+
+    bounds_ns = {each.metric: each.bound_ns for each in requirement.each}
+    return Required(text, bounds_ns, float(requirement.allowed), late)
+
+
 @contextmanager
-def listening(display: Display, address: str | None) -> Generator[Progress]:
+def listening(display: Display, address: str | None, require: str | None) -> Generator[Progress]:
     """Yield the object that shows the runner's progress: the display and, with an address, a live page.
-    `address`: as --live has it; empty: the default; None: no page.
+    `address`: as --live has it; empty: the default; None: no page. `require`: the run's requirement, or None.
 
     Raises InputError if the address is wrong or in use.
     """
@@ -122,7 +141,7 @@ def listening(display: Display, address: str | None) -> Generator[Progress]:
     from rtgauge.live.live_server import LiveServer, parse_address
     from rtgauge.live.live_state import LiveState
 
-    state = LiveState(display.title, _moving)
+    state = LiveState(display.title, _moving, required_of(require))
     with LiveServer(state, parse_address(address), _views()) as server:
         display.say(f"live  {server.url}")
         yield Both(display, state)

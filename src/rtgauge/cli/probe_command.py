@@ -281,7 +281,11 @@ def measure_probe(
             with_windows=kept or require is not None or probe.shown.needs_windows,
             wait_s=wait_s(given["wait"]),
         )
-        with Interrupt(display.stopping) as interrupt, display, listening(display, given["live"]) as progress:
+        with (
+            Interrupt(display.stopping) as interrupt,
+            display,
+            listening(display, given["live"], require) as progress,
+        ):
             path, run, _ = start_run(plan, options, progress, interrupt, program=program)
         from rtgauge.cli.conclusion import finish, judged
         from rtgauge.verdict.worst import exit_status

@@ -253,8 +253,10 @@ def hold_ns(text: str | None) -> int | None:
     return hold_ns
 
 
-def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, shown: Shown) -> int:
-    """Measure, judge and print the result, and return the exit status."""
+def _measure(
+    study: AdaptiveStudy | None, start: Start, resumed: Record | None, shown: Shown, require: str | None
+) -> int:
+    """Measure, judge and print the result, and return the exit status. `require`: the run's requirement."""
     from rtgauge.cli.conclusion import finish
     from rtgauge.cli.progress import make_display
     from rtgauge.runner.context import Interrupt
@@ -263,10 +265,14 @@ def _measure(study: AdaptiveStudy | None, start: Start, resumed: Record | None, 
         from rtgauge.cli.study import measure_study
 
         return measure_study(
-            study, start, resumed, as_json=shown.json, live=shown.live, details=shown.details
+            study, start, resumed, require, as_json=shown.json, live=shown.live, details=shown.details
         )
     display = make_display(later_s=study.later_s if study is not None else None)
-    with Interrupt(display.stopping) as interrupt, display, listening(display, shown.live) as progress:
+    with (
+        Interrupt(display.stopping) as interrupt,
+        display,
+        listening(display, shown.live, require) as progress,
+    ):
         path, result, _ = start(progress, interrupt, study)
     return finish(path, result, as_json=shown.json, details=shown.details)
 
@@ -283,6 +289,7 @@ def resumed(folder: Path, options: RunOptions, shown: Shown) -> int:
         lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more),
         record,
         shown,
+        record.run.requirement,
     )
 
 
@@ -401,5 +408,6 @@ def run(
             lambda progress, interrupt, more: start_run(chosen, options, progress, interrupt, more),
             None,
             shown,
+            chosen.require,
         )
     )

@@ -58,12 +58,14 @@ def measure_study(
     study: AdaptiveStudy,
     measure: Callable[[Progress, Interrupt, More], RunOutcome],
     resumed: Record | None,
+    require: str | None,
     *,
     as_json: bool,
     live: str | None = None,
     details: bool = False,
 ) -> int:
     """Measure the study delgado2020, or continue it if `resumed` is its record, and return the exit status.
+    `require`: the run's requirement, or None.
 
     Raises InputError if the address of the live page is wrong, MeasureError if no deployment can be chosen.
     """
@@ -75,7 +77,7 @@ def measure_study(
             _tell_choice(choose_deployment(record), display, as_json=as_json)
         return steps
 
-    with Interrupt(display.stopping) as interrupt, display, listening(display, live) as progress:
+    with Interrupt(display.stopping) as interrupt, display, listening(display, live, require) as progress:
         if resumed is not None and _is_chosen(resumed.run):
             _tell_choice(choose_deployment(resumed), display, as_json=as_json)
         path, run, _ = measure(progress, interrupt, next_steps)

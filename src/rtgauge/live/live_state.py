@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,18 +50,37 @@ class Moving:
     """Whether the simulation runs on a machine that sends no frames."""
 
 
+@dataclass(frozen=True)
+class Required:
+    """A requirement, for a page on which nobody has judged it yet.
+
+    `text`: the requirement in words. `bounds_ns`: by metric. `allowed`: the share that may exceed a bound.
+    `late`: returns how many activations in these windows certainly did, and how many there were.
+    """
+
+    text: str
+    bounds_ns: Mapping[str, int]
+    allowed: float
+    late: Callable[[Windows, int], tuple[int, int]]
+
+
 class LiveState:
     """Implements the runner's `Progress`, and makes documents and frames.
 
-    `title`: names a step. `moving`: returns the step's simulation, or None.
+    `title`: names a step. `moving`: returns the step's simulation, or None. `required`: the requirement that
+    the run is about, or None.
     """
 
     def __init__(
-        self, title: Callable[[StepKey], str], moving: Callable[[StepKey], Moving | None] = lambda _: None
+        self,
+        title: Callable[[StepKey], str],
+        moving: Callable[[StepKey], Moving | None] = lambda _: None,
+        required: Required | None = None,
     ) -> None:
         self._lock = threading.Lock()
         self._title = title
         self._moving_of = moving
+        self._required = required
         self.watchers = 0
         self.on_frame: Callable[[], None] = lambda: None
         """Called by the runner's thread for each frame."""
@@ -92,6 +111,9 @@ class LiveState:
         self._columns = np.zeros(len(COLUMNS_NS), dtype=np.int64)
         self._series: dict[int, dict[str, int | None]] = {}
         self._maxima: list[tuple[int, int]] = []
+        self._metrics: dict[int, str] = {}
+        self._late: dict[str, tuple[int, int]] = {}
+        """By metric: how many activations were later than its bound, and how many there were."""
         self._together = 1
         """The number of windows (seconds) that one point of the curve covers."""
 
@@ -137,6 +159,7 @@ class LiveState:
             self._counts = {line.series for line in lines if line.unit == "count"}
             self._metric = lines[0].metric if lines else self._metric
             self._drawn = {line.series for line in lines if line.metric == self._metric}
+            self._metrics = {line.series: line.metric for line in lines if line.unit == "ns"}
 
     def window(self, window: Window) -> None:
         """Add one window of one series."""
@@ -198,6 +221,7 @@ class LiveState:
         if drawn:
             histograms = Windows.of(drawn).bins
             np.add.at(self._columns, _COLUMN_OF_BIN[np.abs(histograms.bins)], histograms.counts)
+        self._judge(waiting)
         for window in waiting:
             figures = self._series.setdefault(
                 window.series, {"count": 0, "missed": 0, "min_ns": None, "max_ns": None}
@@ -213,6 +237,30 @@ class LiveState:
                 )
                 if self._drawn is None or window.series in self._drawn:
                     self._note_maximum(window.index // self._together, max(window.max_ns, -window.min_ns))
+
+    def _judge(self, windows: Sequence[Window]) -> None:
+        """Count what was later than a bound. The caller holds the lock."""
+        for metric, bound_ns in self._required.bounds_ns.items() if self._required is not None else ():
+            own = [window for window in windows if self._metrics.get(window.series) == metric]
+            if own and self._required is not None:
+                late, activations = self._required.late(Windows.of(own), bound_ns)
+                before = self._late.get(metric, (0, 0))
+                self._late[metric] = (before[0] + late, before[1] + activations)
+
+    def _required_document(self) -> dict[str, Any] | None:
+        """Return the requirement and what was late in this step so far; None if there is no requirement."""
+        if self._required is None:
+            return None
+        counted = [
+            {
+                "metric": metric,
+                "bound_ns": self._required.bounds_ns[metric],
+                "late": late,
+                "activations": every,
+            }
+            for metric, (late, every) in self._late.items()
+        ]
+        return {"text": self._required.text, "allowed": self._required.allowed, "counted": counted}
 
     def _note_maximum(self, at: int, value_ns: int) -> None:
         """Add a value to the curve, which shows the first metric's largest value in each second."""
@@ -263,6 +311,7 @@ class LiveState:
                     "counts": self._columns[first:last].tolist(),
                 },
                 "maxima": [[second * self._together, value] for second, value in self._maxima],
+                "required": self._required_document(),
                 "ended": self._ended,
             }
         return json.dumps(document).encode()

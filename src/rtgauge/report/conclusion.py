@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from rtgauge.probe.registry import probe_of
 from rtgauge.probe.simple_probe import Microbenchmark
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Exposure, Severity, Step, Verdict, VerdictWord
-from rtgauge.report.marks import gathered_marks
+from rtgauge.record.model import Exposure, Step, Verdict, VerdictWord
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView, has_distribution, has_releases, quantity_of, series_name
 from rtgauge.report.tables import missed_known
@@ -32,7 +31,7 @@ FEWEST_PERIODS = 3
 @dataclass(frozen=True)
 class Conclusion:
     """The conclusion. `word`, `requirement`, `next` and `exposure` come from the verdict; None without a
-    verdict. `doubts`: one per line, only without a verdict.
+    verdict. `doubts`: what was not measured, only without a verdict.
     """
 
     word: VerdictWord | None
@@ -44,6 +43,8 @@ class Conclusion:
     """What made it late, if that is known."""
     exposure: str | None = None
     """How much was measured, and which rate of violations that excludes."""
+    headline: str | None = None
+    """The answer of a study in a few words, if it has one and there is no verdict."""
 
 
 def _has_largest(step: Step) -> bool:
@@ -112,11 +113,13 @@ def _measured(view: RecordView) -> str:
     return f"measured: {probes}" if probes else "no step was finished"
 
 
-def _doubts(view: RecordView) -> list[str]:
-    doubts = [mark for mark in gathered_marks(view) if mark.severity is not Severity.NOTE]
-    lines = [f"{mark.severity.value}: {mark.name} {mark.where}".rstrip() for mark in doubts]
-    left = cpus_left_out(view.record.steps)
-    return [*lines, *([f"not measured: {'; '.join(left)}"] if left else [])]
+def _headline(view: RecordView) -> tuple[str | None, str]:
+    """Return the answer in a few words, if a study has one, and its result or else the measured values."""
+    for presenter, steps in presenters(view.steps):
+        headline, text = presenter.headline(view), presenter.conclusion(view, steps)
+        if headline is not None and text is not None:
+            return headline, text
+    return None, _measured(view)
 
 
 def conclude(view: RecordView) -> Conclusion:
@@ -127,10 +130,12 @@ def conclude(view: RecordView) -> Conclusion:
         return Conclusion(
             overall.word, overall.reason, overall.requirement, overall.next, [], overall.cause, exposure
         )
-    text = _measured(view)
+    headline, text = _headline(view)
+    left = cpus_left_out(view.record.steps)
+    doubts = [f"not measured: {'; '.join(left)}"] if left else []
     causes = [presenter.cause(view, steps) for presenter, steps in presenters(view.steps)]
     cause = next((cause for cause in causes if cause is not None), None)
-    return Conclusion(None, text[:1].upper() + text[1:], None, None, _doubts(view), cause)
+    return Conclusion(None, text[:1].upper() + text[1:], None, None, doubts, cause, headline=headline)
 
 
 def repeat_lines(view: RecordView) -> list[str]:

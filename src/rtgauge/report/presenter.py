@@ -51,6 +51,10 @@ class Presenter:
         """Return the steps' result as part of a sentence; None if the largest values say enough."""
         return None
 
+    def headline(self, view: RecordView) -> str | None:  # noqa: ARG002
+        """Return the answer of a study in a few words; None if it has none."""
+        return None
+
     def cause(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
         """Return what took most of the late time; None if that is not known."""
         return None

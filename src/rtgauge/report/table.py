@@ -78,6 +78,12 @@ def numbers(*titles: str) -> list[Column]:
     return [Column(title, "maximum" if title in {"max", "maximum"} else "number") for title in titles]
 
 
+def ranked(columns: Iterable[Column], *titles: str) -> list[Column]:
+    """Return the columns with ranks: of `titles`, the first is the first to be left out if not all fit."""
+    ranks = {title: len(titles) - at for at, title in enumerate(titles)}
+    return [replace(column, spare=ranks.get(column.title, column.spare)) for column in columns]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table as text. The first column names the row."""

@@ -14,7 +14,7 @@ from rtgauge.analysis.sustained import RESOLUTION, Curve, Point
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.reader import Record
 from rtgauge.report.presenter import frequency_grids as presenters_grids
-from rtgauge.report.table import Table, applying, numbers, texts
+from rtgauge.report.table import Table, applying, numbers, ranked, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_share, format_time
 
@@ -83,6 +83,7 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     )
     missed = ["missed"] if lost else []
     columns = [*texts(""), *numbers("samples", *missed, "median", "95 %", "100 %")]
+    columns = ranked(columns, "samples", *missed, "median")
     return Table(table.title, columns, rows, [*notes, *_marked(table.lines)])
 
 
@@ -111,6 +112,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     rare = every[-1] if every else None
     rarely = [f"once in {rare:.0e}".replace("e+0", "e")] if rare else []
     columns = [*texts(""), *numbers("95 %", "95 %, bounds", "100 %", *rarely)]
+    columns = ranked(columns, *rarely, "95 %, bounds")
     rows: list[list[str]] = []
     for line in table.lines:
         limits = [cell for limit in line.limits for cell in _with_bounds(limit, line)]

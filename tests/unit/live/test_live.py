@@ -25,6 +25,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from rtgauge.cli.arguments import rewritten
+from rtgauge.cli.live import required_of
 from rtgauge.errors import InputError, RecordError
 from rtgauge.live.application import MOST_UNREAD
 from rtgauge.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
@@ -108,6 +109,32 @@ def test_only_the_first_metric_is_drawn(state):
         2,
         [[0, 2_000]],
     )
+
+
+def test_what_was_late_so_far_is_counted_against_the_requirement():
+    required = required_of("latency<=20us hardness=99%")
+    state = LiveState(lambda key: key.load, required=required)
+    state.run_begins([key("idle"), key("cpu")], [10.0, 10.0])
+    state.step_begins(0, key("idle"))
+    state.series(
+        [
+            SeriesLine(type="series", series=at, metric=metric, unit="ns", labels={"cpu": 0})
+            for at, metric in enumerate(("latency", "response"))
+        ]
+    )
+    state.window(window(0, 0, 1_500, 30_000, phase="warm-up"))
+    state.window(window(0, 0, 1_500, 1_501, 30_000))
+    state.window(window(0, 1, 1_500, 2_000_000))
+    state.window(window(1, 1, 5_000_000))
+    late = {"metric": "latency", "bound_ns": 20_000, "late": 3, "activations": 6}
+    assert document(state)["required"] == {
+        "text": "latency<=20us hardness=99%",
+        "allowed": 0.01,
+        "counted": [late],  # the second window misses one activation, which counts
+    }
+    state.step_begins(1, key("cpu"))
+    assert document(state)["required"]["counted"] == []
+    assert document(LiveState(lambda key: key.load))["required"] is None
 
 
 def test_each_step_begins_anew(state):

@@ -22,7 +22,7 @@ from rtgauge.analysis.sides import EMULATED
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Distribution
-from rtgauge.report.table import Column, Table, applying, numbers, texts
+from rtgauge.report.table import Table, applying, numbers, ranked, texts
 from rtgauge.report.text import NONE, capital, us, whole
 from rtgauge.units import format_count, format_time, plural
 
@@ -94,7 +94,9 @@ def figures_grid(result: Comparison) -> Table:
         f"All {plural_of(result.quantity)} of {side.label} are equal ({format_time(side.filled.min_ns)})."
         for side in equal
     ]
-    columns = [*texts(""), *numbers("count", "missed", *FIGURES)]
+    columns = ranked(
+        [*texts(""), *numbers("count", "missed", *FIGURES)], "std", "minimum", "count", "average", "missed"
+    )
     return Table(capital(result.quantity), columns, rows, notes)
 
 
@@ -489,13 +491,9 @@ def quantile_grid(result: Comparison) -> Table:
         )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: the sample overflows its histogram, so the value is at least this.")
-    figures = [
-        *numbers("side", "baseline"),
-        Column("difference", "number", spare=1),
-        Column(confidence, "number", spare=2),
-        Column("p", "number", spare=3),
-    ]
+    figures = numbers("side", "baseline", "difference", confidence, "p")
     columns = [*texts("", "quantile"), *figures, *texts("what it shows")]
+    columns = ranked(columns, "p", confidence, "difference", "baseline")
     return Table("Differences of quantiles", columns, rows, notes)
 
 

@@ -15,7 +15,8 @@ from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table
 from rtgauge.report.terminal_table import print_tables
-from rtgauge.tire.analysis.results import TireResults, tire_results
+from rtgauge.report.text import whole
+from rtgauge.tire.analysis.results import FrontierRow, TireResults, tire_results
 from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.analysis.searches import searched
 from rtgauge.tire.page import prose, result_tables
@@ -142,17 +143,28 @@ class TireContent:
     systems: list[SystemChapter]
 
 
+def _largest(view: RecordView) -> tuple[int, TireResults, FrontierRow] | None:
+    """Return the most nodes with which a search met every deadline, and where; None if there are none."""
+    rows = [(results, row) for results in results_of(view.record) for row in results.frontiers]
+    searched = [(results, row, row.searched.nodes) for results, row in rows if row.searched is not None]
+    held = [(nodes, results, row) for results, row, nodes in searched if nodes is not None]
+    return max(held, key=lambda triple: triple[0], default=None)
+
+
 class TirePresenter(Presenter):
     """Presents the tire as section 4 of Garre et al. (2014) does."""
 
+    def headline(self, view: RecordView) -> str | None:
+        """Return how large the tire may be; None without a search that found a size."""
+        largest = _largest(view)
+        return None if largest is None else f"{whole(largest[0])} nodes in real time"
+
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """Return the largest tire that a search found, or else the missed deadlines or the speed."""
-        rows = [(results, row) for results in results_of(view.record) for row in results.frontiers]
-        searched = [(results, row, row.searched.nodes) for results, row in rows if row.searched is not None]
-        held = [(nodes, results, row) for results, row, nodes in searched if nodes is not None]
-        if not held:
+        largest = _largest(view)
+        if largest is None:
             return steps_in_short(steps)
-        _, results, row = max(held, key=lambda triple: triple[0])
+        _, results, row = largest
         (text,) = prose.search_words(results.model_copy(update={"frontiers": [row]}))
         return f"the largest tire that meets every deadline: {text.removesuffix('.')}"
 

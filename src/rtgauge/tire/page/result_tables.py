@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Severity
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Table, numbers, ranked, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.tire.analysis.cost_model import Term
 from rtgauge.tire.analysis.estimate import Estimate
@@ -65,11 +65,15 @@ def _speed_row(point: SpeedPoint, results: TireResults) -> list[str]:
     ]
 
 
-SPEED_COLUMNS = [
-    *texts("", "threads"),
-    *numbers("nodes", "step", f"{SIMULATED_S} s of simulation (s)", "million node-steps/s", "speed-up"),
-    *numbers("efficiency", "times serial", "switches per step"),
-]
+_SIMULATION = f"{SIMULATED_S} s of simulation (s)"
+SPEED_COLUMNS = ranked(
+    [
+        *texts("", "threads"),
+        *numbers("nodes", "step", _SIMULATION, "million node-steps/s", "speed-up"),
+        *numbers("efficiency", "times serial", "switches per step"),
+    ],
+    *("switches per step", "times serial", "efficiency", "million node-steps/s", _SIMULATION, "speed-up"),
+)
 
 
 def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -> Table | None:
@@ -140,6 +144,7 @@ def cost_grid(results: TireResults) -> Table | None:
         notes.append(f"These terms could not be separated: {'; '.join(lacking)}.")
     rows = [_term_row(term, term.estimate) for term in results.cost.parts if term.estimate is not None]
     columns = [*texts("term", "of", "for each"), *numbers("ns", "runs", "paper"), *texts("how")]
+    columns = ranked(columns, "runs", "how", "paper", "for each")
     return Table("The terms of the cost model (ns)", columns, rows, notes)
 
 
@@ -157,6 +162,7 @@ def lines_grid(results: TireResults) -> Table | None:
         rows.append([name, *cells, ", ".join(map(str, line.nodes))])
     figures = numbers("ns per node", "ns per step", "scatter", "largest residual")
     columns = [*texts("", "threads", "time"), *figures, *texts("sizes (nodes)")]
+    columns = ranked(columns, "sizes (nodes)", "largest residual", "scatter", "time", "ns per step")
     note = "Residuals are shares of the step time. The fit minimises them, so every size counts the same."
     return Table("The fitted lines", columns, rows, [note], folded=True)
 
@@ -175,6 +181,7 @@ def synchronisation_grid(results: TireResults) -> Table | None:
         "added per step (ns)", "at the barrier (ns)", "voluntary switches per step", "involuntary"
     )
     columns = [*texts("", "threads"), *heads]
+    columns = ranked(columns, "involuntary", "voluntary switches per step", "at the barrier (ns)")
     note = (
         "added: the intercept of the fitted line, minus the intercept on one thread. at the barrier: the "
         "mean time of the first thread, including its wait for the others."
@@ -204,11 +211,15 @@ def _frontier_row(row: FrontierRow, results: TireResults) -> list[str]:
     return [name, threads_name(row.threads, results), *predicted, *_search_cells(row.searched)]
 
 
-FRONTIER_COLUMNS = [
-    *texts("", "threads"),
-    *numbers("predicted, mean step", "predicted, longest delay", "map: holds / misses"),
-    *numbers("search", "bisections ended", "runs / deadlines", "misses at most"),
-]
+FRONTIER_COLUMNS = ranked(
+    [
+        *texts("", "threads"),
+        *numbers("predicted, mean step", "predicted, longest delay", "map: holds / misses"),
+        *numbers("search", "bisections ended", "runs / deadlines", "misses at most"),
+    ],
+    *("predicted, longest delay", "predicted, mean step", "bisections ended", "map: holds / misses"),
+    *("runs / deadlines", "misses at most"),
+)
 
 
 UNSEARCHED = 5
@@ -251,5 +262,6 @@ def cells_grids(results: TireResults) -> list[Table]:
         notes = [MARKED] if any(_star(cell.worst_mark) for cell in plot.cells) else []
         notes.append("at most: allows for bursts of misses; a row without a miss assumes independent misses.")
         columns = [*texts(""), *numbers("nodes", "runs", "deadlines", "missed", "share", "at most (95 %)")]
+        columns = ranked(columns, "runs", "share", "deadlines")
         grids.append(Table(map_title(plot), columns, rows, notes))
     return grids
