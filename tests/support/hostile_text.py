@@ -50,7 +50,7 @@ BEGINNINGS = [
     b"# libevl version: 1\n# ", b"<rteval>", b"$comment ",
     b"RTAI Testsuite\nRTD|", b"oslat V 1\n    001 (us): ", b"May 01 12:00:01 a cyclictest: T: 0 (",
     b"$timescale 1 ns $end\n$var wire 1 ! a $end $enddefinitions $end\n",
-    b"Time(s),CH1(V)\n", b"Time ", b"; Samplerate", b"name: x\nID: 1\n\tfield:", b"1 (",
+    b"time_s,CH1\n", b"time_s,", b"name: x\nID: 1\n\tfield:", b"1 (",
 ]  # fmt: skip
 """What brings a reader past its first question."""
 

@@ -22,7 +22,7 @@ HELP = """Import measurements of other tools as records.
 Examples:
   rtgauge import cyclictest.txt timerlat.txt summary.xml
   rtgauge import --as list
-  rtgauge import edges scope.csv --stimulus 1 --answer 2
+  rtgauge import edges levels.csv --stimulus 1 --answer 2
 """
 
 
@@ -134,7 +134,10 @@ def files(
 @app.command("edges")
 def edges(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="CSV from an oscilloscope or a logic analyser, or VCD.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="VCD, or CSV with the columns time_s and the levels of each channel."
+        ),
     ],
     stimulus: Annotated[
         str,
@@ -175,29 +178,6 @@ def edges(
             help=("Accept either edge as the answer, for an answer line that is toggled."),
         ),
     ] = False,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            metavar="VOLTS", help="Level that an edge crosses. [default: halfway between minimum and maximum]"
-        ),
-    ] = None,
-    hysteresis: Annotated[
-        float | None,
-        typer.Option(
-            metavar="VOLTS",
-            help="Distance between the two levels that an edge has to cross. [default: a fifth of the swing]",
-        ),
-    ] = None,
-    time_unit: Annotated[
-        str | None,
-        typer.Option(
-            "--time-unit", metavar="s|ms|us|ns", help="Unit of the times, if the file does not say."
-        ),
-    ] = None,
-    sample_rate: Annotated[
-        float | None,
-        typer.Option("--sample-rate", metavar="HZ", help="Samples per second, if the file does not say."),
-    ] = None,
     out: Out = RUNS,
     require: Require = None,
     details: Details = False,
@@ -205,14 +185,14 @@ def edges(
 ) -> None:
     """Import edges that an oscilloscope recorded.
 
-    Files may be VCD, or CSV from Tektronix, Rigol, Keysight, PicoScope, Saleae, sigrok and PulseView, of any
-    size.
+    Files may be VCD, or CSV of any size. The first line of the CSV is time_s,CHANNEL,...; each following line
+    has a time in seconds, and the level (0 or 1) of each channel.
 
     \b
     Examples:
-      rtgauge import edges scope.csv --stimulus 1 --answer 2
+      rtgauge import edges levels.csv --stimulus 1 --answer 2
       rtgauge import edges capture.vcd --stimulus D0 --answer D1 --edges rising
-      rtgauge import edges scope.csv --stimulus CH1 --period 30ms
+      rtgauge import edges levels.csv --stimulus CH1 --period 30ms
     """
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.cli.progress import file_progress
@@ -230,10 +210,6 @@ def edges(
         period_ns,
         Edges[edge.upper()],
         any_edge,
-        threshold,
-        hysteresis,
-        time_unit,
-        sample_rate,
     )
     with file_progress(f"reading {file.name}") as progress:
         path = import_edges(file, out, options, command=["rtgauge", *sys.argv[1:]], progress=progress)

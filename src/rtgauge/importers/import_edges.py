@@ -5,7 +5,6 @@ line.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +37,7 @@ class EdgeOptions:
 
     With `answer` (a channel), the file gives responses from an edge of `stimulus` to an edge of `answer`.
     Without it, the file gives half-periods of `stimulus` minus half of `period_ns`, or whole periods if
-    `edges` is rising or falling. `threshold`, `hysteresis`: in volts; by default from the levels in the file.
+    `edges` is rising or falling.
     """
 
     stimulus: str
@@ -46,10 +45,6 @@ class EdgeOptions:
     period_ns: int | None = None
     edges: Edges = Edges.BOTH
     any_edge_answers: bool = False
-    threshold: float | None = None
-    hysteresis: float | None = None
-    time_unit: str | None = None
-    sample_rate_hz: float | None = None
 
     def check(self) -> None:
         """Raise InputError if the options contradict each other."""
@@ -65,12 +60,6 @@ class EdgeOptions:
             raise InputError("--any-edge needs --answer")
         if self.period_ns is not None and not 2 <= self.period_ns <= LONGEST_NS:
             raise InputError("--period must be between 2ns and a year")
-        numbers = (self.threshold, self.hysteresis, self.sample_rate_hz)
-        for name, value in zip(("--threshold", "--hysteresis", "--sample-rate"), numbers, strict=True):
-            if value is not None and not math.isfinite(value):
-                raise InputError(f"{name} {value} is not a usable number")
-        if self.sample_rate_hz is not None and self.sample_rate_hz <= 0:
-            raise InputError(f"--sample-rate must be above 0, not {self.sample_rate_hz:g}")
 
     @property
     def nominal_ns(self) -> int:
@@ -100,9 +89,7 @@ class _Measured:
             self._builder = WindowBuilder(0, self._first_ns)
         self._last_ns = int(block.times_ns[-1])
         if self._last_ns - self._first_ns > LONGEST_NS:
-            raise InputError(
-                "the file's times span more than a year; if their unit is wrong, give --time-unit"
-            )
+            raise InputError("the file's times span more than a year; CSV needs seconds, VCD a time scale")
         if self._options.answer is not None:
             found = self._pairing.add(block)
             windows = self._builder.add(
@@ -121,7 +108,7 @@ class _Measured:
         builder = self._builder
         if builder is None:
             channels = "these channels" if self._options.answer else "this channel"
-            raise InputError(f"{name}: no edge was found on {channels}; check --threshold")
+            raise InputError(f"{name}: no edge was found on {channels}")
         if builder.totals().count == 0:
             why = "fewer than two edges were found"
             if self._options.answer:
@@ -134,12 +121,9 @@ class _Measured:
             self.table.add(window)
         return builder
 
-    def marks(self, unreadable: int) -> list[Mark]:
-        """Return a mark for each reason to doubt the figures. `unreadable`: the number of rows left out."""
+    def marks(self) -> list[Mark]:
+        """Return a mark for each reason to doubt the figures."""
         marks: list[Mark] = []
-        if unreadable:
-            rows = f"rtgauge left out {plural(unreadable, 'row')} without numbers"
-            marks.append(MarkKind.ROWS_UNREADABLE.mark(f"{rows}; edges may be missing there"))
         if unpaired := self._pairing.extra - self._pairing.opposite:
             edges = f"{plural(unpaired, 'edge')} on the channel of the answer came without a stimulus"
             cause = "the line is noisy, or an edge crosses the threshold more than once"
@@ -171,7 +155,6 @@ def _step(
     if options.answer is not None:
         parameters = {"stimulus": options.stimulus, "answer": options.answer}
     parameters["edges"] = options.edges.name.lower()
-    thresholds = {"threshold_volts": options.threshold, "hysteresis_volts": options.hysteresis}
     key = StepKey(
         probe=probe,
         parameters=OpenParameters(**parameters),
@@ -197,7 +180,6 @@ def _step(
         end_reason="imported",
         parameters={
             **parameters,
-            **{name: value for name, value in thresholds.items() if value is not None},
             "channels": file.channels,
         },
         cpus=[],
@@ -205,7 +187,7 @@ def _step(
         series=summary.series,
         total=summary.total,
         outliers=builder.outliers,
-        marks=[*measured.marks(file.unreadable), time_unknown, *summary.marks],
+        marks=[*measured.marks(), time_unknown, *summary.marks],
     )
     return StepAndWindows(step, windows)
 
@@ -224,15 +206,14 @@ def import_edges(
     kind or lacks a channel, and the errors of RecordWriter.
     """
     options.check()
-    file = EdgeFile.open(source, time_unit=options.time_unit, sample_rate_hz=options.sample_rate_hz)
+    file = EdgeFile.open(source)
     names = [options.stimulus] if options.answer is None else [options.stimulus, options.answer]
     channels = [file.channel(name) for name in names]
     if len(set(channels)) < len(channels):
         same = f"--stimulus and --answer name the same channel, {file.channels[channels[0]]}"
         raise InputError(f"{same}; {source.name} has {', '.join(file.channels)}")
     measured = _Measured(options)
-    threshold, hysteresis = options.threshold, options.hysteresis
-    for block in file.edges(channels, threshold=threshold, hysteresis=hysteresis, progress=progress):
+    for block in file.edges(channels, progress=progress):
         measured.add(block)
     builder = measured.end(source.name)
     step = _step(file, options, measured, builder, modification_time(source))

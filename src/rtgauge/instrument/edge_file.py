@@ -13,16 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtgauge.errors import InputError
-from rtgauge.instrument.csv_layout import HEAD_BYTES, CsvLayout, find_layout
-from rtgauge.instrument.csv_reader import BLOCK_BYTES as CSV_BLOCK_BYTES
-from rtgauge.instrument.csv_reader import read_samples
-from rtgauge.instrument.edges import Responses, Slicer, Thresholds, TimedDistances, open_edges
+from rtgauge.instrument.csv_levels import BLOCK_BYTES, read_levels, read_names
+from rtgauge.instrument.edges import Responses, TimedDistances, open_edges
 from rtgauge.instrument.messages import Answer, Edges
-from rtgauge.instrument.vcd import BLOCK_BYTES as VCD_BLOCK_BYTES
 from rtgauge.instrument.vcd import VcdHeader, read_changes, read_header
 
-MOST_NS = 100 * 365 * 86_400 * 1e9
-"""The latest time, so that times and their distances fit into 64 bits."""
+HEAD_BYTES = 4096
 _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|var)\b")
 
 
@@ -44,36 +40,26 @@ class EdgeBlock(NamedTuple):
 
 @dataclass
 class EdgeFile:
-    """A file with edges. `style`: the program or maker that apparently wrote it.
-
-    `channels`: the names of the channels. `unreadable`: the rows without numbers that `edges` has met so far.
-    """
+    """A file with edges. `channels`: the names of the channels. `header`: None for CSV."""
 
     path: Path
-    style: str
     channels: list[str]
-    layout: CsvLayout | VcdHeader
-    unreadable: int = 0
+    header: VcdHeader | None
+
+    @property
+    def style(self) -> str:
+        """The format of the file."""
+        return "CSV" if self.header is None else "VCD"
 
     @classmethod
-    def open(
-        cls, path: Path, *, time_unit: str | None = None, sample_rate_hz: float | None = None
-    ) -> EdgeFile:
-        """Open a file, and detect its format from its beginning. Raises InputError if the format is unknown.
-
-        `time_unit`, `sample_rate_hz`: as in `find_layout`.
-        """
+    def open(cls, path: Path) -> EdgeFile:
+        """Open a file, and detect its format. Raises InputError if the format is unknown."""
         with open_edges(path) as file:
             head = file.read(HEAD_BYTES)
-            whole = not file.read(1)
         if _VCD.match(head):
             header = read_header(path)
-            return cls(path, "VCD", [name for name, _ in header.signals], header)
-        try:
-            layout = find_layout(head, whole=whole, time_unit=time_unit, sample_rate_hz=sample_rate_hz)
-        except InputError as error:
-            raise InputError(f"{path.name}: {error}") from error
-        return cls(path, layout.style, [column.name for column in layout.channels], layout)
+            return cls(path, [name for name, _ in header.signals], header)
+        return cls(path, read_names(path), None)
 
     def channel(self, name: str) -> int:
         """Find the index of a channel by its name, the last part of its name, or its number (from 1).
@@ -110,17 +96,14 @@ class EdgeFile:
         self,
         channels: Sequence[int],
         *,
-        threshold: float | None = None,
-        hysteresis: float | None = None,
-        block_bytes: int | None = None,
+        block_bytes: int = BLOCK_BYTES,
         progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[EdgeBlock]:
         """Yield the edges of these channels (indices in `channels`).
 
-        `threshold` and `hysteresis` are in volts. By default the threshold is halfway between the file's
-        extreme levels, and the hysteresis is a fifth of the swing. Digital levels (0 and 1) need neither.
-        `progress` is called with the bytes read and the file's size. Raises InputError if the file cannot be
-        read.
+        The first level of a channel is not an edge, because the level before it is unknown. `block_bytes`:
+        how much of a CSV file is read at once. `progress` is called with the bytes read and the file's size.
+        Raises InputError if the file cannot be read.
         """
         size = self.path.stat().st_size
 
@@ -128,109 +111,32 @@ class EdgeFile:
             if progress is not None:
                 progress(done, size)
 
-        if isinstance(self.layout, VcdHeader):
-            yield from self._vcd_edges(self.layout, channels, block_bytes or VCD_BLOCK_BYTES, report_bytes)
+        if self.header is None:
+            found = self._csv_edges(channels, block_bytes, report_bytes)
         else:
-            yield from self._csv_edges(
-                self.layout, channels, threshold, hysteresis, block_bytes or CSV_BLOCK_BYTES, report_bytes
+            codes = [self.header.signals[channel][1] for channel in channels]
+            found = (
+                EdgeBlock(
+                    np.asarray(times, dtype=np.int64),
+                    np.asarray(which, dtype=np.int8),
+                    np.asarray(high, dtype=bool),
+                )
+                for times, which, high in read_changes(self.path, self.header, codes, progress=report_bytes)
             )
-
-    def _vcd_edges(
-        self, header: VcdHeader, channels: Sequence[int], block_bytes: int, progress: Callable[[int], None]
-    ) -> Iterator[EdgeBlock]:
-        codes = [header.signals[channel][1] for channel in channels]
-        for times, which, high in read_changes(
-            self.path, header, codes, block_bytes=block_bytes, progress=progress
-        ):
-            times_ns, line, level = (
-                np.asarray(times, dtype=np.int64),
-                np.asarray(which, dtype=np.int8),
-                np.asarray(high, dtype=bool),
-            )
+        for times_ns, line, high in found:
             # Of simultaneous changes, the change of the first channel comes first.
-            order = np.lexsort((line, times_ns))
-            yield EdgeBlock(times_ns[order], line[order], level[order])
-
-    def _csv_edges(
-        self,
-        layout: CsvLayout,
-        channels: Sequence[int],
-        threshold: float | None,
-        hysteresis: float | None,
-        block_bytes: int,
-        progress: Callable[[int], None],
-    ) -> Iterator[EdgeBlock]:
-        size = self.path.stat().st_size
-        twice = self._needs_levels(layout, threshold, hysteresis)
-        thresholds = self._thresholds(
-            layout, channels, threshold, hysteresis, block_bytes, lambda done: progress(done // 2)
-        )
-        slicers = [Slicer(line, interpolate=not layout.logic) for line in thresholds]
-        self.unreadable = 0
-        last_ns = -np.inf
-        for samples in read_samples(
-            self.path,
-            layout,
-            channels,
-            block_bytes=block_bytes,
-            progress=lambda done: progress((size + done) // 2 if twice else done),
-        ):
-            self.unreadable += samples.unreadable
-            if len(samples.times_ns) == 0:
-                continue
-            if samples.times_ns[0] < last_ns or (np.diff(samples.times_ns) < 0).any():
-                backwards = (
-                    "its times run backwards; if it contains several segments, export each segment to a "
-                    "file of its own"
-                )
-                raise InputError(f"{self.path.name}: {backwards}")
-            if max(-samples.times_ns[0], samples.times_ns[-1]) > MOST_NS:
-                raise InputError(
-                    f"{self.path.name}: its times reach beyond 100 years; if their unit is wrong, give "
-                    f"--time-unit"
-                )
-            last_ns = float(samples.times_ns[-1])
-            each = zip(slicers, samples.values, strict=True)
-            edges = [slicer.add(samples.times_ns, values) for slicer, values in each]
-            times_ns = np.rint(np.concatenate([times for times, _ in edges])).astype(np.int64)
-            high = np.concatenate([rising for _, rising in edges])
-            line = np.repeat(np.arange(len(edges), dtype=np.int8), [len(times) for times, _ in edges])
             order = np.lexsort((line, times_ns))
             yield EdgeBlock(times_ns[order], line[order], high[order])
 
-    @staticmethod
-    def _needs_levels(layout: CsvLayout, threshold: float | None, hysteresis: float | None) -> bool:
-        """Return whether the file must be read once more to find its extreme levels."""
-        return not (layout.logic and threshold is None) and (threshold is None or hysteresis is None)
-
-    def _thresholds(
-        self,
-        layout: CsvLayout,
-        channels: Sequence[int],
-        threshold: float | None,
-        hysteresis: float | None,
-        block_bytes: int,
-        progress: Callable[[int], None],
-    ) -> list[Thresholds]:
-        if not self._needs_levels(layout, threshold, hysteresis):
-            given = (
-                Thresholds.around(0.5, 0.5)
-                if threshold is None or hysteresis is None
-                else Thresholds.around(threshold, hysteresis)
-            )
-            return [given] * len(channels)
-        low = np.full(len(channels), np.inf)
-        high = -low
-        for samples in read_samples(self.path, layout, channels, block_bytes=block_bytes, progress=progress):
-            if len(samples.times_ns):
-                low = np.minimum(low, samples.values.min(axis=1))
-                high = np.maximum(high, samples.values.max(axis=1))
-        if not np.isfinite(low).all():
-            raise InputError(f"{self.path.name} has no readable sample")
-        return [
-            Thresholds.of_levels(float(least), float(largest), self.channels[channel], threshold, hysteresis)
-            for channel, least, largest in zip(channels, low, high, strict=True)
-        ]
+    def _csv_edges(
+        self, channels: Sequence[int], block_bytes: int, progress: Callable[[int], None]
+    ) -> Iterator[EdgeBlock]:
+        last: NDArray[np.bool_] | None = None
+        for times_ns, high in read_levels(self.path, channels, block_bytes=block_bytes, progress=progress):
+            before = np.concatenate((high[:, :1] if last is None else last, high[:, :-1]), axis=1)
+            line, row = np.nonzero(high != before)
+            last = high[:, -1:]
+            yield EdgeBlock(times_ns[row], line.astype(np.int8), high[line, row])
 
 
 @dataclass

@@ -438,11 +438,6 @@ class MarkKind(Enum):
         "Periods passed while an answer was missing. rtgauge assumes a latency of one period for "
         "each, because the latmon reports only their number.",
     )
-    ROWS_UNREADABLE = Entry(
-        (DOUBTFUL,),
-        "Rows of the file of edges could not be read and are left out.",
-        "export the file again from the instrument",
-    )
     EXTRA_EDGES = Entry(
         (DOUBTFUL,),
         "The channel of the answer has edges without a stimulus. The line is noisy, or an edge crosses the "
