@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""A record of each kind is shown, compared and explained, whatever command wrote it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rtgauge.cli.main import app
+from rtgauge.errors import RtgaugeError
+from rtgauge.units import format_time
+from tests.support.archives import own_archive
+
+ARCHIVES = sorted((Path(__file__).resolve().parents[1] / "data" / "kinds").glob("*.tar.xz"))
+
+
+def kinds(archive: Path) -> list[str]:
+    """The records of an archive: one folder each, named after its kind."""
+    with tarfile.open(archive) as members:
+        return sorted({name.partition("/")[0] for name in members.getnames()})
+
+
+RECORDS = [(archive, kind) for archive in ARCHIVES for kind in kinds(archive)]
+PAIRS = {"gate"}
+"""Kinds that have two sides, so that the record is compared alone."""
+EXPLAINED = {"watch"}
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all archives."""
+    folder = tmp_path_factory.mktemp("kinds")
+    for path in ARCHIVES:
+        with own_archive(path) as archive:
+            archive.extractall(folder / path.stem)  # noqa: S202 - our own, with a filter
+    return folder
+
+
+def test_there_is_a_record_of_each_kind() -> None:
+    assert {kind for _, kind in RECORDS} >= {"run", "probe", "watch", "gate", "import"}
+
+
+@pytest.mark.parametrize(("archive", "kind"), RECORDS, ids=lambda value: getattr(value, "stem", value))
+def test_it_is_shown_compared_and_explained(unpacked: Path, tmp_path: Path, archive: Path, kind: str) -> None:
+    record = unpacked / archive.stem / kind
+
+    def run(*words: object) -> str:
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code in {0, 1, 4}, (words, result.output, result.exception)
+        return result.output
+
+    document = json.loads(run("show", record, "--json"))
+    largest = {each["max_ns"] for step in document["steps"] for each in step["series"]} - {None}
+    shown = run("show", record)
+    assert any(format_time(value) in shown for value in largest)
+    run("show", record, "--details")
+    run("show", record, "--marks")
+    run("show", record, "--page", tmp_path / "page.html")
+    assert "</html>" in (tmp_path / "page.html").read_text()
+
+    if kind in PAIRS:
+        assert json.loads(run("compare", record, "--json"))["sides"]
+    else:
+        shutil.copytree(record, tmp_path / "after")
+        sides = ("--side", f"before={record}", "--side", f"after={tmp_path / 'after'}")
+        compared = json.loads(run("compare", *sides, "--json"))
+        assert {row["difference_ns"] for row in compared["quantiles"]} == {0}
+
+    if kind in EXPLAINED:
+        assert "us" in run("show", record, "--why")
+    else:
+        result = CliRunner().invoke(app, ["show", str(record), "--why"])
+        assert isinstance(result.exception, RtgaugeError)
+        assert "--explain" in str(result.exception)
