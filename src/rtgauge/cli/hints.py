@@ -64,6 +64,10 @@ OPTIONS = {
     "--side NAME=RECORD": "label before after",
     "--about SETTING": "describe",
     "--wait TIME": "queue block",
+    "--boot each-run": "boot-between",
+    "--boot each-deployment": "deployments-by reboot",
+    "--live=ADDRESS:PORT": "live-at",
+    "rtgauge resume RECORD": "resume",
     "--explain": "why trace tracing",
     "--details": "verbose full long all",
 }
