@@ -40,14 +40,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.explain.analysis.culprits import explained_steps, ranked_culprits
-from rtgauge.explain.analysis.explanation import culprit_name, sentence
+from rtgauge.explain.analysis.explanation import Kind, culprit_name, sentence
 from rtgauge.load.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
 from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rtgauge.explain.analysis.explanation import Explanation, Part
+    from rtgauge.explain.analysis.explanation import Culprit, Explanation, Part
 
 CPU, OTHER_CPU = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
 RTGAUGE = str(Path(sys.executable).with_name("rtgauge"))
@@ -444,10 +444,14 @@ class ThrottlingClock:
         self._before_ns = throttled_ns()
         self._last_ns = now_ns()
         self._gaps: list[tuple[int, int]] = []
+        self._awake_ns: dict[int, int] = {}
+        """End of a sleep -> how long before it the program was still awake, and may have been throttled."""
 
     def work(self, ns: int) -> None:
         """Work for so long."""
-        self._last_ns = max(self._last_ns, SLEPT_UNTIL)
+        if self._last_ns < SLEPT_UNTIL:
+            self._awake_ns = {SLEPT_UNTIL: SLEPT_UNTIL - self._last_ns}
+            self._last_ns = SLEPT_UNTIL
         end = now_ns() + ns
         while self._last_ns < end:
             time_ns = now_ns()
@@ -464,19 +468,22 @@ class ThrottlingClock:
             self._last_ns, time_ns = time_ns, now_ns()
             if counted_ns > 0:
                 reading = (self._last_ns, time_ns)
-                if tell_throttling([reading, *self._gaps], counted_ns) == reading:
+                if tell_throttling([reading, *self._gaps], counted_ns, self._awake_ns) == reading:
                     self._last_ns = time_ns
                 self._before_ns += counted_ns
                 self._gaps.clear()
 
 
-def tell_throttling(gaps: list[tuple[int, int]], counted_ns: int) -> tuple[int, int] | None:
+def tell_throttling(
+    gaps: list[tuple[int, int]], counted_ns: int, awake_ns: dict[int, int]
+) -> tuple[int, int] | None:
     """It began when the program left the CPU for the last gap that is long enough, which is given. If none
     is, it began while the program slept, and is not told.
     """
     for begin, end in reversed(gaps):
         if end - begin >= counted_ns:
-            tell(begin, begin + counted_ns, 0, min(end - begin - counted_ns, LONGEST_LEAVE_NS))
+            after_ns = min(end - begin - counted_ns, LONGEST_LEAVE_NS)
+            tell(begin, begin + counted_ns, awake_ns.get(begin, 0), after_ns)
             return begin, end
     return None
 
@@ -1044,6 +1051,15 @@ def explained(record: Path) -> list[Explanation]:
     ]
 
 
+def is_expected(cause: Cause, culprit: Culprit) -> bool:
+    """Whether this is the cause. A timer that was late while a task ran is not the task: the CPU may have
+    stood still.
+    """
+    return (
+        culprit.kind is not Kind.TIMER_LATE and re.search(cause.expected, culprit_name(culprit)) is not None
+    )
+
+
 def injected_ns(cause: Cause, part: Part, injections: list[tuple[int, int, int, int]]) -> int:
     """How long a part of the name that is expected is. Interrupts come of themselves too: only those count
     that an injection touches.
@@ -1076,29 +1092,28 @@ def judged(
         for name, part in named:
             parts[name] = parts.get(name, 0) + part.ns
         unknown = {name for name, part in named if part.culprit.kind in UNKNOWN}
-        main = culprit_name(ranked_culprits([latency])[0].culprit)
+        main = ranked_culprits([latency])[0].culprit
         found = sum(
             injected_ns(cause, part, injections)
             for name, part in named
-            if name not in unknown and re.search(cause.expected, name)
+            if name not in unknown and is_expected(cause, part.culprit)
         )
         inside = sum(
             part.ns
-            for name, part in named
-            if part.culprit.kind in {*MACHINE, *cause.inside} and not re.search(cause.expected, name)
+            for _, part in named
+            if part.culprit.kind in {*MACHINE, *cause.inside} and not is_expected(cause, part.culprit)
         )
         open_ns = sum(parts[name] for name in unknown)
         wrong = max(found - most, least - found - inside - open_ns, 0)
-        right = re.search(cause.expected, main) is not None
         rows.append(
             Row(
                 least,
                 most - least,
-                main,
+                culprit_name(main),
                 found,
                 open_ns,
                 tuple(latency.doubts),
-                right,
+                is_expected(cause, main),
                 wrong,
                 sentence(latency),
             )

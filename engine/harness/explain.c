@@ -2,6 +2,7 @@
 #include "harness/explain.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,15 @@
 	"wait4,flock,rt_sigtimedwait,futex_time64,clock_nanosleep_time64,ppoll_time64,"                      \
 	"pselect6_time64,"
 
+/* The time that the kernel counts for a task excludes the time that a hypervisor took. Times too short to
+ * matter are left out. */
+#define RUNTIME_EVENT "sched/sched_stat_runtime"
+#define RUNTIME_FILTER "runtime>=5000"
+
+/* The timers that end the throttling of a group with a CPU quota. Other timers are not recorded. */
+#define TIMER_EVENT "timer/hrtimer_expire_entry"
+#define TIMER_FILTER "events/" TIMER_EVENT "/filter"
+
 #define STACK "stack" /* not an event: with each timer, a stack of the interrupted code */
 #define STACK_FORMAT "events/ftrace/kernel_stack/format"
 #define STACK_TRIGGER "events/timer/hrtimer_expire_entry/trigger"
@@ -134,6 +144,8 @@ struct candidate {
 
 static struct {
 	bool on, steals;
+	bool awaits_quota; /* the timers that end throttling are recorded as soon as a group has a quota */
+	int64_t quota_since_ns; /* they are recorded since then; 0: they are not */
 	char failure[300];
 	int instance;
 	char *events[TRACE_EVENTS_MAX];
@@ -188,9 +200,10 @@ static bool has_memory_lock(void)
 static const char *default_events(void)
 {
 	static char list[8192];
-	size_t len = (size_t)snprintf(list, sizeof(list), "%s%s%s", DEFAULT_EVENTS,
-				      explain.last_task ? FAULT_EVENTS : "",
-				      has_memory_lock() ? MEMORY_LOCK_EVENTS : "");
+	size_t len = (size_t)snprintf(
+		list, sizeof(list), "%s%s%s%s%s", DEFAULT_EVENTS, explain.last_task ? FAULT_EVENTS : "",
+		has_memory_lock() ? MEMORY_LOCK_EVENTS : "", explain.steals ? "," RUNTIME_EVENT : "",
+		explain.awaits_quota ? "," TIMER_EVENT : "");
 
 	for (const char *at = explain.last_task ? CALLS : ""; *at;) {
 		int name = (int)strcspn(at, ",");
@@ -248,12 +261,36 @@ static bool read_layout(int root)
 	return true;
 }
 
+static bool enable_event(const char *name, bool on)
+{
+	if (explain.awaits_quota && !strcmp(name, TIMER_EVENT))
+		return true;
+	return trace_event_enable(explain.instance, name, on);
+}
+
 static void switch_events(bool on)
 {
 	if (explain.stack)
 		trace_write(explain.instance, STACK_TRIGGER, on ? "stacktrace" : "!stacktrace");
 	for (unsigned int i = 0; i < explain.event_count; i++)
-		trace_event_enable(explain.instance, explain.events[i], on);
+		enable_event(explain.events[i], on);
+}
+
+/* Records the timers that end throttling, once a followed group has a quota. */
+static void begin_quota_timers(void)
+{
+	uint64_t period, slack;
+	char filter[80];
+
+	if (!explain.awaits_quota || !quota_is_used())
+		return;
+	explain.awaits_quota = false;
+	period = symbols_address("sched_cfs_period_timer");
+	slack = symbols_address("sched_cfs_slack_timer");
+	snprintf(filter, sizeof(filter), "function==0x%" PRIx64 "||function==0x%" PRIx64, period, slack);
+	if (period && slack && trace_write(explain.instance, TIMER_FILTER, filter) &&
+	    trace_event_enable(explain.instance, TIMER_EVENT, true))
+		explain.quota_since_ns = clock_now_ns(CLOCK_MONOTONIC);
 }
 
 /* Records only the program's own calls, its own use of its lock and its own page faults; without a program,
@@ -270,6 +307,8 @@ static void filter_event(const char *name)
 	pid_t last = explain.last_task ? explain.last_task : first + THREADS_APART;
 	size_t at = 0;
 
+	if (!strcmp(name, RUNTIME_EVENT))
+		trace_write(explain.instance, "events/" RUNTIME_EVENT "/filter", RUNTIME_FILTER);
 	while (at < count && strncmp(name, filtered[at].group, strlen(filtered[at].group)))
 		at++;
 	if (at == count || (!explain.last_task && strcmp(filtered[at].group, FAULT_GROUP) != 0))
@@ -299,7 +338,7 @@ static bool begin_events(void)
 	for (unsigned int i = 0; i < found; i++) {
 		filter_event(explain.events[i]);
 		if (!trace_event_format(explain.instance, explain.events[i], format) ||
-		    !trace_event_enable(explain.instance, explain.events[i], true))
+		    !enable_event(explain.events[i], true))
 			continue;
 		if (strcmp(explain.events[i], "exceptions/page_fault_user") !=
 		    0) /* its `ip` is in a user program */
@@ -431,14 +470,16 @@ void explain_open(explain_who who, const struct harness *h)
 		return;
 	explain.who = who;
 	explain.harness = h;
+	explain.steals = steal_open();
+	explain.awaits_quota = !strstr(explain_options.events, "timer"); /* else all are recorded */
 	explain.on = begin_tracing();
 	if (!explain.on) {
 		switch_events(false);
+		steal_close();
 		return;
 	}
 	if (addresses_need_text(&explain.addresses))
 		symbols_want(explain.symbols, explain.addresses.text = symbols_address("_stext"));
-	explain.steals = steal_open();
 	series_taken = sample_taken;
 }
 
@@ -656,6 +697,7 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	if (explain.steals)
 		steal_write("steal_ms", j);
 	quota_write("throttled", c->who.tid, c->release_ns, j);
+	json_bool(j, "quota_timers", explain.quota_since_ns && explain.quota_since_ns < c->release_ns);
 	write_held(&c->who, j);
 	write_lost(c, pages, count, j);
 	write_all_pages(c, pages, count, j);
@@ -691,6 +733,7 @@ void explain_take(struct json *j)
 	if (explain.steals)
 		steal_look();
 	quota_look(clock_now_ns(CLOCK_MONOTONIC));
+	begin_quota_timers();
 	apply_budget();
 	if (!explain.candidate_count)
 		return;

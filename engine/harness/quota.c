@@ -56,6 +56,7 @@ bool quota_parse(const char *text, struct quota_counts *counts)
 {
 	int64_t us = value_of(text, "throttled_usec");
 
+	counts->periods = value_of(text, "nr_periods");
 	counts->times = value_of(text, "nr_throttled");
 	counts->ns = us >= 0 && us < INT64_MAX / 1000 ? us * 1000 : value_of(text, "throttled_time");
 	return counts->times >= 0 && counts->ns >= 0;
@@ -195,6 +196,17 @@ void quota_look(int64_t now_ns)
 {
 	for (unsigned int i = 0; quota && i < quota->group_count; i++)
 		look_at(&quota->groups[i], now_ns);
+}
+
+bool quota_is_used(void)
+{
+	for (unsigned int i = 0; quota && i < quota->group_count; i++) {
+		const struct group *group = &quota->groups[i];
+
+		if (group->looks[(group->count - 1) % LOOKS].counts.periods > 0)
+			return true;
+	}
+	return false;
 }
 
 struct written {

@@ -15,6 +15,7 @@
 #include "base/json.h"
 
 struct quota_counts {
+	int64_t periods;   /* of a quota, until now */
 	int64_t times, ns; /* number of periods in which it was throttled; for how long */
 };
 
@@ -26,6 +27,9 @@ void quota_follow(pid_t tid);
 
 /* Reads the counters of all groups that are followed. */
 void quota_look(int64_t now_ns);
+
+/* Returns whether a group that is followed has a quota. */
+bool quota_is_used(void);
 
 /*
  * Writes an array of the thread's groups whose throttling ended since the last look before from_ns, with

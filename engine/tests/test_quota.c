@@ -10,6 +10,7 @@ static void test_version_1_counts_ns(void **state)
 	(void)state;
 	assert_true(
 		quota_parse("nr_periods 9\nnr_throttled 7\nthrottled_time 81234567\nnr_bursts 0\n", &counts));
+	assert_int_equal(counts.periods, 9);
 	assert_int_equal(counts.times, 7);
 	assert_int_equal(counts.ns, 81234567);
 }

@@ -124,6 +124,14 @@ def test_a_watched_thread_without_a_real_time_priority_gets_one_before_marks_are
     assert following.for_failure().startswith("give thread control a real-time priority")
 
 
+@pytest.mark.parametrize(("requirement", "proposed"), [("latency<=1us", True), ("gap<=1us", False)])
+def test_a_poller_never_sleeps_so_deep_c_states_are_not_its_trouble(requirement: str, proposed: bool):
+    one, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
+    one = one.model_copy(update={"key": one.key.model_copy(update={"probe": "watch"})})
+    advice = NextStep(Done.of_step(one), one, parse_requirement(requirement), RT).for_failure()
+    assert ("C-states" in advice) is proposed
+
+
 @pytest.mark.parametrize(("worst_ns", "first"), [(900, False), (2_000, True)])
 def test_a_culprit_that_alone_breaks_the_bound_comes_before_marks(worst_ns: int, first: bool):
     one, _ = step([5], marks=[mark("steal", Severity.DOUBTFUL)])

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 from bench import injected_causes
-from bench.injected_causes import CAUSES, ThrottlingClock, bounded
+from bench.injected_causes import CAUSES, ThrottlingClock, bounded, is_expected
+
+from rtgauge.explain.analysis.explanation import Culprit, Kind
 
 MS = 1_000_000
 
@@ -76,6 +78,20 @@ def test_of_two_throttlings_the_second_may_begin_while_the_counter_is_read(machi
     ]
 
 
+def test_a_throttling_may_have_begun_before_the_sleep(machine: Machine, monkeypatch: pytest.MonkeyPatch):
+    """The program had computed for how long to sleep, and was throttled before it slept."""
+    clock = ThrottlingClock(lambda: machine.throttled_ns)
+    clock.work(10_000)
+    last = machine.time_ns
+    monkeypatch.setattr(injected_causes, "SLEPT_UNTIL", last + 2 * MS)
+    machine.throttle(27 * MS)
+    machine.time_ns += 2 * MS
+    clock.work(200_000)
+    ((begin, end, before, _),) = injected_causes.TOLD
+    assert (begin, end - begin) == (last + 2 * MS, 27 * MS)
+    assert begin - before == pytest.approx(last, abs=2_000)
+
+
 def test_a_gap_in_which_nothing_was_counted_is_undetermined(machine: Machine):
     machine.gaps = {50_000: 30_000}
     ThrottlingClock(lambda: 0).work(200_000)
@@ -87,3 +103,9 @@ def test_a_fair_program_may_have_run_before_the_injector_while_all_are_throttled
     ran = [(0, 10 * MS), (61 * MS, 70 * MS)]
     told = (12 * MS, 60 * MS)
     assert bounded(throttling, *told, 0, 0, ran) == (*told, 10 * MS, 61 * MS)
+
+
+def test_a_timer_that_was_late_while_a_task_ran_is_not_the_task():
+    hog = next(cause for cause in CAUSES if cause.name == "task of a higher priority")
+    assert is_expected(hog, Culprit(Kind.TASK, "cause-hog"))
+    assert not is_expected(hog, Culprit(Kind.TIMER_LATE, "cause-hog"))

@@ -159,6 +159,10 @@ class Kernel(Part):
     xenomai: str | None = None
     hz: int | None = None
     rt_group_sched: bool | None = None
+    steal_excluded: bool | None = Field(
+        default=None,
+        description="whether a task's time excludes the time that a hypervisor took",
+    )
     config: str | None = Field(default=None, description="the file with the kernel's configuration")
     extension: RealTimeCore = Field(default_factory=RealTimeCore)
 

@@ -221,6 +221,9 @@ class MomentLine(Line):
         default_factory=list[ThrottledGroup],
         description="the thread's control groups that were throttled since the reading before the release",
     )
+    quota_timers: bool = Field(
+        default=False, description="whether the events include the timers that end throttling"
+    )
     lost: dict[str, int] = Field(
         description="CPU -> how many events of the moment the kernel had overwritten; -1: unknown"
     )

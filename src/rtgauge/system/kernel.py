@@ -203,6 +203,7 @@ def facts(files: Files, machine: str | None = None) -> Kernel:
         xenomai=files.text("/proc/xenomai/version") if files.exists("/proc/xenomai/version") else "none",
         hz=int(hz) if re.fullmatch(r"[0-9]{1,5}", hz) else None,
         rt_group_sched=None if built is None else built.options.get("CONFIG_RT_GROUP_SCHED") == "y",
+        steal_excluded=None if built is None else built.options.get("CONFIG_PARAVIRT_TIME_ACCOUNTING") == "y",
         config=None if built is None else built.path,
         extension=rt_core.facts(files),
     )

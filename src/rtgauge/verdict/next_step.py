@@ -271,8 +271,9 @@ class NextStep:
         if against_culprit is not None:
             return against_culprit
         dma_latency = step.parameters.get("dma_latency_us")
-        # The engine reports `off` as a negative number.
-        if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys:
+        # The engine reports `off` as a negative number. A task with gaps polls, so its CPU is never idle.
+        polls = self.requirement.metric == "gap"
+        if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys and not polls:
             return f"keep the CPUs out of deep C-states: {self.again({'dma-latency': '0'})}"
         if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):
             command = tuple(word for word in self.done.command if word != "--no-explain")

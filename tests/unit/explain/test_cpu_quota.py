@@ -34,9 +34,15 @@ def response(*waits_us: float, other: tuple[str, int, int], priority: int = 120)
     return story, now
 
 
-def explained(story: Story, latency_us: float, *counts: tuple[float, float, int, float]) -> Explanation:
+TIMER, OTHER_TIMER = 4096, 8192
+"""Addresses of the timer that ends throttling, and of another one."""
+
+
+def explained(
+    story: Story, latency_us: float, *counts: tuple[float, float, int, float], timers: bool = False
+) -> Explanation:
     """`counts`: for each reading of the counters when it was, and when the one before, after the release in
-    us; in how many periods, and how long.
+    us; in how many periods, and how long. `timers`: whether those that end throttling were recorded.
     """
     moment = story.moment(latency_us)
     throttled = tuple(
@@ -49,7 +55,8 @@ def explained(story: Story, latency_us: float, *counts: tuple[float, float, int,
         )
         for after_us, until_us, times, throttled_us in counts
     )
-    explanation = explain(replace(moment, throttled=throttled), Symbols((), ()))
+    symbols = Symbols((TIMER, OTHER_TIMER), ("sched_cfs_period_timer", "hrtimer_wakeup"))
+    explanation = explain(replace(moment, throttled=throttled, has_quota_timers=timers), symbols)
     assert sum(part.ns for part in explanation.parts) == explanation.latency_ns
     return explanation
 
@@ -114,6 +121,52 @@ def test_the_reading_tells_which_of_two_waits_it_was() -> None:
     assert not explanation.doubts
     doubtful = explained(story, latency_us, (10_000, 60_000, 1, 20_000))
     assert doubtful.doubts
+
+
+def with_timers(story: Story, *times_us: float) -> Story:
+    """Timers that end throttling, on another CPU."""
+    for time_us in times_us:
+        story.at(time_us, 0, "hrtimer_expire_entry", hrtimer=9, function=TIMER, now=0)
+    return story
+
+
+def test_a_wait_without_a_timer_that_ends_throttling_was_not_throttled() -> None:
+    """The throttling that the kernel counted had ended before the release."""
+    story, latency_us = response(600, other=OTHER)
+    story.at(400, 0, "hrtimer_expire_entry", hrtimer=8, function=OTHER_TIMER, now=0)
+    before = explained(story, latency_us, (-19_900, 900, 1, 22_000))
+    assert of_kind(before, Kind.QUOTA) == pytest.approx(600)
+    assert before.doubts
+    after = explained(story, latency_us, (-19_900, 900, 1, 22_000), timers=True)
+    assert of_kind(after, Kind.QUOTA) == 0
+    assert after.main.culprit.name == "other"
+    assert not after.doubts
+
+
+def test_a_wait_of_the_counted_length_until_such_a_timer_was_throttled() -> None:
+    """It could have been before the release. Afterwards, the thread waited for its turn."""
+    story, latency_us = response(900, 15_000, other=OTHER)
+    with_timers(story, 1_108 + 10_000, 1_108 + 14_000)
+    counts = (-5_000, 15_000, 1, 10_007)
+    assert explained(story, latency_us, counts).doubts
+    explanation = explained(story, latency_us, counts, timers=True)
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(10_007)
+    assert of_kind(explanation, Kind.TASK) == pytest.approx(900 + 4_993, abs=5)
+    assert not explanation.doubts
+
+
+def test_waits_of_other_lengths_until_such_a_timer_leave_the_doubt() -> None:
+    story, latency_us = response(15_000, other=OTHER)
+    explanation = explained(with_timers(story, 10_108), latency_us, (-5_000, 15_000, 1, 9_000), timers=True)
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(9_000)
+    assert explanation.doubts
+
+
+def test_two_waits_that_fit_leave_the_doubt() -> None:
+    story, latency_us = response(10_000, 10_000, other=OTHER)
+    with_timers(story, 10_100, 20_200)
+    explanation = explained(story, latency_us, (-5_000, 25_000, 1, 9_992), timers=True)
+    assert explanation.doubts
 
 
 @pytest.mark.parametrize(("times", "priority"), [(0, 120), (1, MINE)])

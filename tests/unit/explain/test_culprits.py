@@ -149,6 +149,34 @@ def test_a_quiet_time_in_an_interrupt_of_a_virtual_machine_may_be_the_hosts(host
 
 
 @pytest.mark.parametrize(
+    ("counted_us", "excluded", "open_us"),
+    [(995, True, None), (983, True, "12.000"), (600, True, "395.000"), (995, False, "995.000")],
+)
+def test_time_that_the_kernel_counted_for_the_interrupted_task_was_not_the_hosts(
+    counted_us: int, excluded: bool, open_us: str | None
+) -> None:
+    story = (
+        Story().switch(-500, 1, MEASURED, LOWER, state=1).at(0, 1, "sched_stat_runtime", pid=200, runtime=0)
+    )
+    story.at(0, 1, "irq_handler_entry", irq=31, name="disk").at(995, 1, "irq_handler_exit", irq=31)
+    story.at(995, 1, "sched_stat_runtime", pid=200, runtime=counted_us * 1000)
+    found = explained(story.timer(995, 1).switch(1000, 1, LOWER, MEASURED), 1000)
+    facts = Facts.model_validate({"kernel": {"steal_excluded": excluded}})
+    doubts = with_names(found, facts, host=True).doubts
+    assert [doubt.partition(" us")[0] for doubt in doubts] == ([] if open_us is None else [open_us])
+
+
+def test_an_interrupted_task_whose_time_was_not_counted_leaves_the_whole_doubt() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
+    story.at(0, 1, "irq_handler_entry", irq=31, name="disk").at(995, 1, "irq_handler_exit", irq=31)
+    story.at(995, 1, "sched_stat_runtime", pid=300, runtime=995_000)
+    found = explained(story.timer(995, 1).switch(1000, 1, LOWER, MEASURED), 1000)
+    facts = Facts.model_validate({"kernel": {"steal_excluded": True}})
+    (doubt,) = with_names(found, facts, host=True).doubts
+    assert doubt.startswith("995.000 us in interrupts")
+
+
+@pytest.mark.parametrize(
     ("virtual", "before_ns", "marked", "may"),
     [(True, 5, True, True), (True, 5, False, False), (True, 0, False, True), (False, 0, False, False)],
 )

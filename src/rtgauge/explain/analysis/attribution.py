@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from rtgauge.explain.analysis.calls import TIMER_CALLS, Call, Calls, Lock, LockSpin
 from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.host_time import run_times
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import (
     IN_INTERRUPT,
@@ -50,12 +51,12 @@ page that needs no reading, and up to some 100 us for a huge page.
 So up to QUICK_FAULT_NS without another event are the fault. Up to LONGEST_FAULT_NS, the fault is at most
 USUAL_FAULT_NS, which is uncertain, and the rest is the program's own work. A longer time may be either.
 """
-NEW_RETURN, COPY_RETURN, READ_RETURN, QUICK_RETURN = (0.8, 0.95), (0.45, 0.75), (0.1, 0.95), 1.5
+NEW_RETURN, COPY_RETURN, READ_RETURN, QUICK_RETURN = (0.875, 0.075), (0.6, 0.15), (0.525, 0.425), 1.5
 """If the trace shows when the kernel mapped the page, the way back to the program and into the next fault
 took 0.83 to 0.91 times as long as the way there for a new page, and 0.49 to 0.74 times for a copy, with warm
 to cold caches (AMD EPYC, Linux 6.18). A page that is read was not measured. So up to QUICK_RETURN times are
-the fault. If more time follows, the larger number times is the fault, the difference is uncertain, and the
-rest is the program's own work.
+the fault. If more time follows, the first number times is the fault, which may be wrong by the second number
+times, and the rest is the program's own work.
 """
 MOST_AMONG_FAULTS = 20
 """Own work between two page faults is compared with the faults up to so many times the fault's time."""
@@ -126,7 +127,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         lines,
         LateTimers.of(table),
         _passed_over(moment, path),
-        cpu_quota(moment, path, round(max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns))),
+        cpu_quota(moment, path, round(max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns)), symbols),
         kernel_lock_waits(table, moment.thread),
         calls,
         calls.spins(table, moment.thread),
@@ -179,8 +180,8 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     uncertain_ns = sum(part.uncertain_ns for part in parts.values())
     if uncertain_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
         doubts.append(
-            f"the kernel does not trace the end of a page fault, so up to {uncertain_ns / 1000:,.3f} us of "
-            f"the page faults may be the program's own work"
+            f"the kernel does not trace the end of a page fault, so the page faults may have taken up to "
+            f"{uncertain_ns / 1000:,.3f} us more or less"
         )
     if scene.quota.doubt:
         doubts.append(scene.quota.doubt)
@@ -196,7 +197,15 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     sleeps = [calls.at(moment.thread, piece.since_ns) for piece in path.pieces if piece.phase in SLEEPS]
     inherits = bool(lent_priority) or any(call and call.lock is Lock.INHERITS for call in sleeps)
     return Explanation(
-        moment, path, ordered, doubts, names, lent_priority, tuple(missed), lock_inherits=inherits
+        moment,
+        path,
+        ordered,
+        doubts,
+        names,
+        lent_priority,
+        tuple(missed),
+        lock_inherits=inherits,
+        run_times=run_times(table.events),
     )
 
 
@@ -662,11 +671,12 @@ def _after_fault(scene: _Scene, piece: Piece, span: Span, either: Culprit) -> li
     if known is None or known.mapped_ns is None:
         if ns > LONGEST_FAULT_NS:
             return [Part(either, ns)]
-        there_ns, least_ns, usual_ns, quick_ns = 0, LEAST_FAULT_NS, USUAL_FAULT_NS, QUICK_FAULT_NS
+        there_ns, usual_ns, quick_ns = 0, USUAL_FAULT_NS, QUICK_FAULT_NS
+        uncertain_ns = min(ns, usual_ns) - LEAST_FAULT_NS
     else:
         there_ns = known.mapped_ns - known.since_ns
         back = COPY_RETURN if known.copies else READ_RETURN if known.reads else NEW_RETURN
-        least_ns, usual_ns, quick_ns = (
+        usual_ns, uncertain_ns, quick_ns = (
             round(times * min(there_ns, USUAL_FAULT_NS)) for times in (*back, QUICK_RETURN)
         )
     fault_ns = ns if ns <= quick_ns else min(ns, usual_ns)
@@ -674,7 +684,7 @@ def _after_fault(scene: _Scene, piece: Piece, span: Span, either: Culprit) -> li
     fault = Part(Culprit(Kind.PAGE_FAULT, either.name), fault_ns, [(span.start_ns, middle_ns, piece.cpu)])
     if ns <= quick_ns:
         return [fault]
-    fault.uncertain_ns = fault_ns - least_ns
+    fault.uncertain_ns = uncertain_ns
     own = Part(Culprit(Kind.OWN), ns - fault_ns, [(middle_ns, span.end_ns, piece.cpu)])
     after = scene.timelines[piece.cpu].at(span.end_ns).fault
     if after is not None and after.since_ns == span.end_ns:

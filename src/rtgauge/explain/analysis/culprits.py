@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from rtgauge.explain.analysis.attribution import DOUBT_SHARE, explain
+from rtgauge.explain.analysis.attribution import DOUBT_SHARE, LEAST_DOUBT_NS, explain
 from rtgauge.explain.analysis.calls import TIMER_CALLS
 from rtgauge.explain.analysis.explanation import (
     COPY_ON_WRITE,
@@ -16,8 +16,8 @@ from rtgauge.explain.analysis.explanation import (
     Explanation,
     Kind,
     culprit_name,
-    us,
 )
+from rtgauge.explain.analysis.host_time import host_doubts
 from rtgauge.explain.analysis.mechanisms import cause_words
 from rtgauge.explain.analysis.ranking import RankedCulprit, general, ranked_culprits
 from rtgauge.explain.analysis.stall import with_joint_stalls
@@ -127,32 +127,16 @@ def with_names(
             return replace(culprit, mechanism=possible[0])
         return culprit
 
+    tolerance_ns = round(max(LEAST_DOUBT_NS, DOUBT_SHARE * explanation.latency_ns))
+    exclude = facts.kernel.steal_excluded is True
     return replace(
         explanation,
         parts=[replace(part, culprit=named(part.culprit)) for part in explanation.parts],
-        doubts=[*explanation.doubts, *(_host_doubts(explanation) if host else [])],
+        doubts=[
+            *explanation.doubts,
+            *(host_doubts(explanation, tolerance_ns, counts_exclude_steal=exclude) if host else []),
+        ],
     )
-
-
-HANDLERS = {Kind.IRQ, Kind.INTERRUPT, Kind.SOFTIRQ, Kind.NMI}
-LONGEST_QUIET_NS = 100_000
-"""A longer time without an event in a handler is unusual. On a virtual machine, the host may have run."""
-
-
-def _host_doubts(explanation: Explanation) -> list[str]:
-    """Return the doubt whether a virtual machine's host ran during an interrupt; empty if there is none."""
-    quiet = [
-        end - start
-        for part in explanation.parts
-        if part.culprit.kind in HANDLERS
-        for start, end, _ in part.spans
-        if end - start > LONGEST_QUIET_NS
-    ]
-    if sum(quiet) <= DOUBT_SHARE * explanation.latency_ns:
-        return []
-    return [
-        f"{us(sum(quiet))} us in interrupts have no event; the host of this virtual machine may have run then"
-    ]
 
 
 @lru_cache(maxsize=16)

@@ -88,7 +88,7 @@ class Part:
     cpus: set[int] = field(default_factory=set[int])
     """The CPUs on which nothing ran, for `no software ran`."""
     uncertain_ns: int = 0
-    """How much of the time may be the thread's own work instead."""
+    """By how much the time may be wrong; the difference is the thread's own work."""
     among_faults_ns: int = 0
     """How much of the thread's own work was between page faults."""
 
@@ -96,6 +96,18 @@ class Part:
     def begin_ns(self) -> int:
         """The beginning of the part's first piece; 0 if there is none."""
         return min((start for start, _, _ in self.spans), default=0)
+
+
+@dataclass(frozen=True)
+class RunTime:
+    """A stretch in which one task had a CPU, and how much of it the kernel did not count for the task
+    (`lost_ns`).
+    """
+
+    cpu: int
+    start_ns: int
+    end_ns: int
+    lost_ns: int
 
 
 @dataclass(frozen=True)
@@ -120,6 +132,8 @@ class Explanation:
     """The moment's switches that the kernel did not trace."""
     lock_inherits: bool = False
     """Whether the lock that the thread slept for has priority inheritance."""
+    run_times: tuple[RunTime, ...] = ()
+    """The stretches of the moment for which the kernel counted the tasks' times."""
 
     @property
     def latency_ns(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rtgauge.explain.analysis.thread_path import IN_INTERRUPT, Phase, ThreadPath
 
 if TYPE_CHECKING:
+    from rtgauge.explain.trace.formats import Symbols
     from rtgauge.explain.trace.moment import Event, EventTable, Moment
     from rtgauge.record.stream import ThrottledGroup
 
@@ -33,13 +34,23 @@ class CpuQuota:
         return any(start <= time_ns < end for start, end in self.spans)
 
 
-def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
+QUOTA_TIMERS = frozenset({"sched_cfs_period_timer", "sched_cfs_slack_timer"})
+"""The kernel's functions that end throttling, at the group's next period or when other CPUs leave time."""
+LONGEST_UNTHROTTLE_NS = 50_000
+"""The longest time from such a timer until the kernel counts the throttling as ended, perhaps on another CPU.
+"""
+
+
+def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int, symbols: Symbols) -> CpuQuota:
     """Assign the throttled time that the kernel counted to the waits of a fair thread for a CPU.
 
     A throttled thread first waits until the throttling ends, then for its turn. So throttled time is at the
     beginning of a wait and ends between two readings of the counters. Its place is certain if exactly one
     wait is long enough for a single throttling and no earlier wait can contain it, or if it equals the sum of
     all possible waits. Otherwise it is placed at the beginning of the longest wait.
+
+    If the moment has the timers that end throttling, a wait without such a timer was not throttled. A wait of
+    the counted length until such a timer was.
     """
     if not moment.throttled or path.priority is None or path.priority < FAIR:
         return CpuQuota()
@@ -51,6 +62,16 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
     spans: list[tuple[int, int]] = []
     open_ns = placed_ns = 0
     left = [known for known in moment.throttled if known.group == group]
+    if moment.has_quota_timers:
+        ends = [event.time_ns for event in moment.table.events if _ends_throttling(event, symbols)]
+        for known in tuple(left):
+            exact = _exact(known, free, ends, tolerance_ns)
+            if exact is not None:
+                left.remove(known)
+                free = [wait for wait in free if wait[0] != exact[0]]
+                spans.append(exact)
+        throttled = ((start, [at for at in ends if start < at <= end]) for start, end in free)
+        free = [(start, within[-1]) for start, within in throttled if within]
     for only_certain in (True, False):
         for known in tuple(left):
             found, certain = _placed(known, free, moment.release_ns, tolerance_ns)
@@ -69,6 +90,29 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int) -> CpuQuota:
         f"{placed_ns / 1000:,.3f} us are assigned to the longest waits"
     )
     return CpuQuota(group, tuple(spans), doubt)
+
+
+def _ends_throttling(event: Event, symbols: Symbols) -> bool:
+    return event.name == "hrtimer_expire_entry" and symbols.name(event.number("function")) in QUOTA_TIMERS
+
+
+def _exact(
+    known: ThrottledGroup, waits: list[tuple[int, int]], ends: list[int], tolerance_ns: int
+) -> tuple[int, int] | None:
+    """Return the throttled time of the only wait that began as long before a timer that ends throttling as
+    the kernel counted; None if there is no such wait, or several.
+    """
+    found = [
+        (start, min(end, start + known.ns))
+        for start, end in waits
+        if any(
+            start < at <= end
+            and known.after_ns < at <= known.until_ns
+            and -tolerance_ns <= known.ns - (at - start) <= LONGEST_UNTHROTTLE_NS
+            for at in ends
+        )
+    ]
+    return found[0] if known.times == 1 and len(found) == 1 else None
 
 
 def _placed(

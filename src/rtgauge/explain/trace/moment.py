@@ -253,6 +253,8 @@ class Moment:
     """(start, system call or empty) of each sleep in the moment that no other thread ended."""
     throttled: tuple[ThrottledGroup, ...] = ()
     """The thread's control groups that recently used up their CPU quota, in order of time."""
+    has_quota_timers: bool = False
+    """Whether the timers that end throttling are among the events."""
     process: int = 0
     """The thread's process, which a signal for the whole program names; 0 if unknown."""
 
@@ -297,5 +299,6 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
         {int(cpu): ms * 1_000_000 for cpu, ms in line.steal_ms.items() if cpu.isdecimal() and ms > 0},
         tuple((sleep.since_ns, sleep.call) for sleep in line.held),
         tuple(group for group in line.throttled if group.times > 0 and 0 < group.ns < LONGEST_NS),
+        line.quota_timers,
         line.process,
     )
