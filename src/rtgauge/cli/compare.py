@@ -11,10 +11,9 @@ from rtgauge.cli.options import (
     ComparedSides,
     ComparisonStatistics,
     Fraction,
-    Marker,
     PrintedComparison,
+    frequency_options,
     grouped,
-    timing,
 )
 
 
@@ -24,7 +23,6 @@ def compare(
     sides: ComparedSides,
     statistics: ComparisonStatistics,
     fraction: Fraction = "0.5",
-    marker: Marker = None,
     require: Annotated[
         str | None,
         typer.Option(
@@ -70,6 +68,6 @@ def compare(
     from rtgauge.cli.compare_records import compare_records
 
     status = compare_records(
-        sides, statistics, shown, timing(fraction, marker), require, fail_if_worse=fail_if_worse
+        sides, statistics, shown, frequency_options(fraction), require, fail_if_worse=fail_if_worse
     )
     raise typer.Exit(status)

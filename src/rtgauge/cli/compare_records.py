@@ -17,6 +17,7 @@ from rtgauge.analysis.comparison import Options
 from rtgauge.analysis.comparison import compare as compare_sides
 from rtgauge.analysis.comparison_document import Comparison, Finding, compared_document
 from rtgauge.analysis.comparison_scope import scopes_of
+from rtgauge.analysis.frequency import Options as FrequencyOptions
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
 from rtgauge.analysis.record_names import record_names
@@ -39,7 +40,6 @@ from rtgauge.report.compare.page import (
 )
 from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
 from rtgauge.report.conclusion import reason_text
-from rtgauge.report.figures.timing import Timing
 from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
 from rtgauge.report.prose import print_labelled
 from rtgauge.report.record_view import RecordView
@@ -107,9 +107,9 @@ def _operation_chapters(
     )
 
 
-def _timing(records: Sequence[Record], timing: Timing) -> list[Chapter]:
+def _timing(records: Sequence[Record], frequency: FrequencyOptions) -> list[Chapter]:
     """Return the chapter of frequencies; empty if the records have no step that is compared with a period."""
-    chapter = timing_chapter(records, gather(records, timing.options), timing.markers)
+    chapter = timing_chapter(records, gather(records, frequency))
     return [chapter] if chapter.grids else []
 
 
@@ -117,7 +117,7 @@ def compare_records(
     asked: ComparedSides,
     statistics: ComparisonStatistics,
     shown: PrintedComparison,
-    timing: Timing,
+    frequency: FrequencyOptions,
     require: str | None,
     *,
     fail_if_worse: bool,
@@ -155,7 +155,7 @@ def compare_records(
         chapters = [
             *([] if benchmarks is None else _operation_chapters(benchmarks, records, parts, asked)),
             *(chapter_of(part.result, part.sides, part.scope.title) for part in compared),
-            *_timing(records, timing),
+            *_timing(records, frequency),
         ]
         write(
             chapters,

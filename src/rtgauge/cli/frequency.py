@@ -12,12 +12,12 @@ import typer
 from rtgauge.errors import InputError
 
 if TYPE_CHECKING:
+    from rtgauge.analysis.frequency import Options
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.timing import Timing
 
 
 def show_frequency(
-    records: Sequence[Record], timing_options: Timing, page: Path | None, figures: Path | None, *, json: bool
+    records: Sequence[Record], options: Options, page: Path | None, figures: Path | None, *, json: bool
 ) -> None:
     """Print the highest frequency at which a task can run, and write a page and figures.
 
@@ -35,7 +35,7 @@ def show_frequency(
     from rtgauge.report.text import printable
     from rtgauge.report.timing_tables import timing_grids, timing_sentences
 
-    frequencies, searched = gather(records, timing_options.options), curves(records)
+    frequencies, searched = gather(records, options), curves(records)
     if not frequencies and not searched:
         names = ", ".join(str(record.path) for record in records)
         raise InputError(
@@ -56,7 +56,7 @@ def show_frequency(
         print_tables(timing_grids(records, frequencies, searched), console)
     if page is not None or figures is not None:
         write(
-            [timing_chapter(records, frequencies, timing_options.markers)],
+            [timing_chapter(records, frequencies)],
             records,
             page=page,
             figures=figures,

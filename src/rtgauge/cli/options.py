@@ -20,9 +20,9 @@ from rtgauge.errors import InputError
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percent
 
 if TYPE_CHECKING:
+    from rtgauge.analysis.frequency import Options
     from rtgauge.analysis.gate_wish import GateWish
     from rtgauge.plan.plan import Overrides
-    from rtgauge.report.figures.timing import Timing
 
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
 
@@ -72,13 +72,6 @@ Fraction = Annotated[
     str,
     typer.Option(
         metavar="PART", help="Fraction of the period that the latency may take, e.g. 0.5, 1/3, 25%."
-    ),
-]
-Marker = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=TIME",
-        help='Known time to mark in the figures, e.g. "CAN frame=130us"; may be repeated.',
     ),
 ]
 
@@ -355,14 +348,13 @@ class PrintedComparison:
     figures: Figures = None
 
 
-def timing(fraction: str, marker: list[str] | None, confidence: float = 0.95) -> Timing:
+def frequency_options(fraction: str, confidence: float = 0.95) -> Options:
     """Return the options of frequency tables and figures. Raises InputError if an option is wrong."""
     from rtgauge.analysis.frequency import Options, check_fraction
-    from rtgauge.report.figures.timing import Timing, parse_markers
 
     if not 0.5 <= confidence < 1:
         raise InputError(f"--confidence {confidence:g}: give at least 0.5 and less than 1, e.g. 0.95")
-    return Timing(Options(check_fraction(fraction), confidence), parse_markers(marker))
+    return Options(check_fraction(fraction), confidence)
 
 
 def wait_s(text: str) -> float:

@@ -17,16 +17,15 @@ from rtgauge.cli.options import (
     Figures,
     Fraction,
     Json,
-    Marker,
     Require,
+    frequency_options,
     grouped,
-    timing,
 )
 from rtgauge.errors import InputError, RecordError
 
 if TYPE_CHECKING:
+    from rtgauge.analysis.frequency import Options
     from rtgauge.record.reader import Record
-    from rtgauge.report.figures.timing import Timing
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,6 @@ def show(
     confidence: Annotated[
         float, typer.Option(metavar="P", help="With --frequency: confidence of each one-sided bound.")
     ] = 0.95,
-    marker: Marker = None,
     details: Details = False,
     json: Json = False,
 ) -> None:
@@ -128,13 +126,13 @@ def show(
     from rtgauge.cli.record_argument import open_record
 
     part = parts.name
-    timing_options = timing(fraction, marker, confidence)
+    options = frequency_options(fraction, confidence)
     if part == "frequency":
         from rtgauge.cli.frequency import show_frequency
 
         page = None if files.page is None else Path(files.page or "frequency.html")
         opened_all = [open_record(record) for record in records]
-        return show_frequency(opened_all, timing_options, page, files.figures, json=json)
+        return show_frequency(opened_all, options, page, files.figures, json=json)
     if len(records) > 1:
         raise InputError("give one record; to compare several: rtgauge compare RECORD...")
     opened = open_record(records[0])
@@ -144,14 +142,14 @@ def show(
         return show_explained(opened, parts.step, json=json)
     if part == "marks":
         return _show_marks(opened, json=json)
-    return _show_answer(opened, judge, files, timing_options, details=details, json=json)
+    return _show_answer(opened, judge, files, options, details=details, json=json)
 
 
 def _show_answer(
     record: Record,
     judge: Judging,
     files: Files,
-    timing_options: Timing,
+    options: Options,
     *,
     details: bool,
     json: bool,
@@ -163,7 +161,7 @@ def _show_answer(
 
     opened = judged(record, judge.require, allow_left_out=judge.allow_left_out)
     writes = files.page is not None or files.figures is not None
-    lines: Sequence[str] = _written(opened, files, timing_options) if writes else ()
+    lines: Sequence[str] = _written(opened, files, options) if writes else ()
     if json:
         typer.echo(document_of(opened).model_dump_json(indent=1))
     elif writes:
@@ -176,13 +174,13 @@ def _show_answer(
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 
-def _written(record: Record, files: Files, timing_options: Timing) -> Sequence[str]:
+def _written(record: Record, files: Files, options: Options) -> Sequence[str]:
     """Write the page and the figures, and return a line for each file."""
     from rtgauge.report.fact_rows import system_lines
     from rtgauge.report.figures.files import write_figures
     from rtgauge.report.page import Drawn, render
 
-    drawn = Drawn.of(record, timing_options)
+    drawn = Drawn.of(record, options)
     lines: list[str] = []
     if files.page is not None:
         lines.append(f"page     {render(record, Path(files.page) if files.page else None, drawn=drawn)}")

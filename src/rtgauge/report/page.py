@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtgauge.analysis.frequency import Gathered, gather
+from rtgauge.analysis.frequency import Gathered, Options, gather
 from rtgauge.analysis.sustained import Curve, curves
 from rtgauge.probe import watch
 from rtgauge.probe.registry import plural_of
@@ -27,7 +27,7 @@ from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
-from rtgauge.report.figures.timing import Timing, timing_figures
+from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.figures.vega import Figure, config
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page_frame import page_text, write_page
@@ -65,11 +65,11 @@ class Drawn:
     """All figures in the page's order, with `timing` last."""
 
     @classmethod
-    def of(cls, record: Record, timing: Timing | None = None) -> Drawn:
+    def of(cls, record: Record, options: Options | None = None) -> Drawn:
         """Draw the figures. Raises RecordError for a damaged record."""
-        source, timing = Source.of(RecordView(record)), timing or Timing()
-        gathered, searched = gather([record], timing.options), curves([record])
-        more = timing_figures(gathered, timing.markers, searched)
+        source = Source.of(RecordView(record))
+        gathered, searched = gather([record], options), curves([record])
+        more = timing_figures(gathered, searched)
         return cls(
             source, gathered, searched, more, figures(source) | {figure.name: figure for figure in more}
         )

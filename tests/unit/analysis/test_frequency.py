@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Frequencies: the paper's tables from the paper's latencies, the tables of drawn records, markers and
-fractions.
-"""
+"""Frequencies: the paper's tables from the paper's latencies, the tables of drawn records, and fractions."""
 
 from __future__ import annotations
 
@@ -16,17 +14,7 @@ from hypothesis import strategies as st
 from rtgauge.analysis.frequency import Options, check_fraction, gather, highest_hz, limit_of, line_of
 from rtgauge.analysis.order_statistics import Quantile
 from rtgauge.errors import InputError
-from rtgauge.escape import one_line
-from rtgauge.report.figures.timing import (
-    MOST_MARKERS,
-    SERIAL,
-    Marker,
-    Timing,
-    bin_width_ns,
-    parse_marker,
-    parse_markers,
-    timing_figures,
-)
+from rtgauge.report.figures.timing import SERIAL_NS, timing_figures
 from rtgauge.report.timing_tables import format_hz, frequency_grids, lower_hz
 from tests.support.repeated_runs import System, side
 from tests.support.timing import Drawn, Series, facts, record
@@ -183,11 +171,7 @@ def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
     lateness, frequency = frequency_grids([found.table])
     assert lateness.rows[0][-1] == "unbounded"
     assert frequency.rows[0][3] == "none"
-    assert any(
-        "without an answer" in note
-        for figure in timing_figures([found], [SERIAL], [])
-        for note in figure.notes
-    )
+    assert any("without an answer" in note for figure in timing_figures([found], []) for note in figure.notes)
 
 
 def test_two_kernels_stand_side_by_side(tmp_path: Path):
@@ -195,9 +179,7 @@ def test_two_kernels_stand_side_by_side(tmp_path: Path):
     rt = record(tmp_path / "rt", [Drawn([Series(_us(9, 12, 40))])], facts("PREEMPT_RT"))
     (found,) = gather([stock, rt])
     assert [line.label for line in found.table.lines] == ["6.12.0", "6.12.0-preempt_rt"]
-    linear, log = timing_figures([found], [SERIAL, Marker("CAN frame", 130_000)], [])
-    assert linear.titles == ["6.12.0", "6.12.0-preempt_rt"]
-    assert "CAN frame: 130 us" in str(log.specs)
+    (log,) = timing_figures([found], [])
     assert "12 serial bytes at 115200 baud: 1.04 ms" in str(log.specs)
 
 
@@ -223,53 +205,8 @@ def test_frequencies_in_words(hz, shown: str):
     assert format_hz(hz) == shown
 
 
-@given(st.integers(1, 10**11))
-def test_a_linear_bin_holds_whole_bins_of_the_histogram(end: int):
-    width = bin_width_ns(end)
-    digits = str(width)
-    assert digits[0] in "12"
-    assert set(digits[1:]) <= {"0"}
-    assert end / width <= 150
-
-
-def test_the_marker_of_the_paper_is_12_bytes_of_10_bits():
-    assert SERIAL.ns == 1_041_667
-    assert parse_markers(None) == (SERIAL,)
-
-
-@given(st.text(max_size=200))
-def test_a_marker_is_understood_or_refused_in_one_line(text: str):
-    try:
-        found = parse_marker(text)
-    except InputError as error:
-        assert str(error) == one_line(str(error))
-    else:
-        assert found.ns > 0
-        assert found.name.isprintable()
-
-
-@given(
-    name=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60).filter(
-        str.strip
-    ),
-    us=st.integers(1, 10**9),
-)
-def test_every_printable_name_makes_a_marker(name: str, us: int):
-    assert parse_marker(f"{name}={us}us") == Marker(name.strip(), us * 1_000)
-
-
-@pytest.mark.parametrize(
-    "wrong", ["", "x", "=3us", "x=3", "x=-3us", "x=0us", "x=3 parsec", "a\x1b[31m=3us", f"{'x' * 61}=3us"]
-)
-def test_wrong_markers_are_refused(wrong: str):
-    with pytest.raises(InputError, match="--marker"):
-        parse_marker(wrong)
-
-
-def test_a_marker_named_twice_keeps_the_last_and_too_many_are_refused():
-    assert parse_markers(["a=1us", "a=2us"])[-1].ns == 2_000
-    with pytest.raises(InputError, match="can show at most"):
-        parse_markers([f"{n}=1us" for n in range(MOST_MARKERS + 1)])
+def test_the_time_of_the_paper_is_12_bytes_of_10_bits():
+    assert SERIAL_NS == 1_041_667
 
 
 @pytest.mark.parametrize(
@@ -289,7 +226,7 @@ def test_a_fraction_is_a_part_of_the_period_or_refused(text: str):
 
 
 def test_the_options_are_the_papers_by_default():
-    assert Timing().options.fraction == Fraction(1, 2)
+    assert Options().fraction == Fraction(1, 2)
 
 
 # --- bounds of samples that depend on each other

@@ -15,7 +15,6 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.report.figure_data import Source
-from rtgauge.report.figures.timing import Timing
 from rtgauge.report.figures.vega import config, cpu_colours
 from rtgauge.report.page import Drawn, figures
 from rtgauge.report.record_view import Bound, RecordView
@@ -43,7 +42,6 @@ def test_every_figure_in_every_format(record: Record, tmp_path: Path):
         "histogram",
         "exceedance",
         "course",
-        "timing-wakeup-latency-linear",
         "timing-wakeup-latency-log",
     )
     assert {file.name for file in files} == {f"{name}.{form}" for name in names for form in MAGIC}
@@ -138,7 +136,7 @@ def test_colours_stand_out_from_the_paper(theme: str, paper: str):
 def test_every_chart_is_valid_vega_lite(tmp_path):
     """Charts are not checked while they are made, for the sake of time: they are here."""
     record = Record.open(write_record(tmp_path, Shape(seconds=2, repeats=2)))
-    drawn = Drawn.of(record, Timing())
+    drawn = Drawn.of(record)
     assert {"histogram", "exceedance", "course"} < set(drawn.figures)
     for figure in drawn.figures.values():
         for spec in figure.specs:

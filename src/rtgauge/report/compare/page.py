@@ -23,7 +23,7 @@ from rtgauge.report.compare.figures import comparison_figures, lines_of_all, pap
 from rtgauge.report.compare.tables import OF_PAPER, PAGE_WIDTH, doubtful_sides, emulated_note, grids
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figures.files import write_figures
-from rtgauge.report.figures.timing import Marker, timing_figures
+from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.figures.vega import Figure, config
 from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
@@ -143,9 +143,7 @@ def operation_chapters(
     return chapters
 
 
-def timing_chapter(
-    records: Sequence[Record], gathered: Sequence[Gathered], markers: Sequence[Marker]
-) -> Chapter:
+def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered]) -> Chapter:
     """Return the chapter with tables and figures of frequencies, responses and searches over the period."""
     searched = curves(records)
     sentences = timing_sentences(gathered, searched)
@@ -153,7 +151,7 @@ def timing_chapter(
         "How often",
         [],
         timing_grids(records, gathered, searched),
-        timing_figures(gathered, markers, searched),
+        timing_figures(gathered, searched),
         answer=Answer(" ".join(f"{sentence}." for sentence in sentences)) if sentences else None,
     )
 
