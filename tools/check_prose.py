@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Finds phrases that read as translated: in pages, and in texts and docstrings of the Python sources.
+"""Finds phrases that read as translated: in pages, in texts of the engine, and in texts and
+docstrings of the Python sources.
 
 CONTRIBUTING.md, section English, has the rules. Run from the root of the tree.
 `--all` also checks docstrings.
@@ -13,6 +14,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from texts import c_texts
 
 # It quotes the phrases that it forbids.
 UNCHECKED = {"CONTRIBUTING.md"}
@@ -84,7 +87,7 @@ def faults(text: str) -> Iterator[tuple[int, str, str]]:
 def main(arguments: list[str]) -> list[str]:
     """A line for each phrase."""
     listed = subprocess.run(
-        ["git", "ls-files", "*.md", "src/*.py"], capture_output=True, text=True, check=True
+        ["git", "ls-files", "*.md", "src/*.py", "engine/*.c"], capture_output=True, text=True, check=True
     )
     found: list[str] = []
     for name in listed.stdout.split():
@@ -94,6 +97,8 @@ def main(arguments: list[str]) -> list[str]:
         content = path.read_text(encoding="utf-8")
         if name.endswith(".md"):
             places = [(1, prose_of_page(content))]
+        elif name.endswith(".c"):
+            places = list(c_texts(path))
         else:
             places = list(texts_of_source(content, docstrings="--all" in arguments))
         found += [

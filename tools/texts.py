@@ -14,15 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-WORDS = re.compile(r"[A-Za-z]{2,}[,;:]?\s+(?:\S+\s+)?[A-Za-z]{2,}")
-"""A text has at least two words next to each other, or with a value between them."""
+WORDS = re.compile(r"(?:\b[A-Za-z]+['a-z-]*\b.*?){5}")
+"""A text has at least five words. Shorter ones are labels, and parts of longer ones."""
 
 CODE = re.compile(
     r"^\s*<|\b(?:SELECT|INSERT|CREATE|PRAGMA|UPDATE|DELETE|ALTER|BEGIN) |\\[a-z.(\[]|\(\?[:P]|\[0-9|:Q\b"
     r"|^(?:bold|dim)\b"
     r"|\b(?:dict|list|tuple|Mapping|float|str|int)(?:\[| \|)"
     r"|\b(?:umask|set -eu|exec|mkdir|mktemp|kill)\b.*\$|\bdone\b.*;"
-    r"|datum\.|(?:^| )(?:script|default)-src "
+    r"|datum\.|^import |:/bin/|(?:^| )(?:script|default)-src "
 )
 """Queries, patterns, types, styles, shell and the page's program."""
 

@@ -166,7 +166,7 @@ static int say_locked(struct guard *guard, int error)
 			guard->lock.path, errname(error));
 	machine_lock_holder(&guard->lock, &holder);
 	error_begin(&j, "locked", 0, "this machine is held by run %s%s%s",
-		    *holder.run ? holder.run : "(it does not say which)", *holder.label ? ", " : "",
+		    *holder.run ? holder.run : "(it does not say which run)", *holder.label ? ", " : "",
 		    holder.label);
 	write_holder(&j, guard, &holder);
 	return error_end(&j, STATUS_CANNOT_MEASURE);

@@ -242,7 +242,7 @@ static int verb_set(int argc, char **argv)
 		{.name = "keep",
 		 .kind = OPTION_FLAG,
 		 .value = &keep,
-		 .help = "keep what this run set or noted: nothing is put back"},
+		 .help = "keep what this run set or noted, and put nothing back"},
 		{0},
 	};
 	struct process owner = {0};

@@ -16,7 +16,7 @@ const struct option_entry harness_option_cpu[] = {
 	{.name = "cpu",
 	 .kind = OPTION_CPUS,
 	 .value = &harness_options.cpus,
-	 .help = "CPUs to measure, such as 0-3,6; default: all that are online"},
+	 .help = "CPUs to measure, such as 0-3,6; default: all online CPUs"},
 	{0},
 };
 

@@ -35,7 +35,7 @@ void summary_write(struct series *s, const struct harness_thread *t, struct json
 			    s->cpu);
 	if (s->impossible && s->timed)
 		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "%lld times something ended before it began: the clocks of the CPUs differ",
+			    "%lld times, something ended before it began: the clocks of the CPUs differ",
 			    (long long)s->impossible);
 	else if (s->impossible)
 		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,

@@ -63,7 +63,7 @@ static int open_chip(struct chip *chip)
 	chip->fd = -1;
 	if (!stat(path, &device) && !(S_ISCHR(device.st_mode) && is_chip(&device)))
 		return error_line(STATUS_CANNOT_MEASURE, "path",
-				  "%s is not a GPIO chip; ls /dev/gpiochip* shows which there are", path);
+				  "%s is not a GPIO chip; list them with: ls /dev/gpiochip*", path);
 	chip->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (chip->fd < 0 && (errno == EACCES || errno == EPERM))
 		return error_line(
@@ -73,7 +73,7 @@ static int open_chip(struct chip *chip)
 	if (chip->fd < 0)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"there is no GPIO chip %s here (%s); ls /dev/gpiochip* shows which there are, and --path loop:eventfd needs none",
+			"there is no GPIO chip %s here (%s); see ls /dev/gpiochip*, or use --path loop:eventfd, which needs none",
 			path, strerror(errno));
 	if (ask(chip->fd, GPIO_GET_CHIPINFO_IOCTL, &info))
 		return error_line(STATUS_CANNOT_MEASURE, "path", "%s is not a GPIO chip (%s)", path,

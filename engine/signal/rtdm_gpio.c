@@ -82,7 +82,7 @@ int rtdm_open_lines(const char *rest, enum path_role role, bool both_ways, struc
 	if (spec.bias || spec.active_low)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path rtdm:%.100s: lines of RTDM have no options, because the board's description sets them",
+			"--path rtdm:%.100s: RTDM lines have no options, because the description of the board sets them",
 			rest);
 	if (spec.line_count != count)
 		return error_line(STATUS_USAGE, "path", "--path rtdm:%.100s: --role %s needs the lines %s",

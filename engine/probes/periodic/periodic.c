@@ -180,7 +180,7 @@ static int check(struct harness *h)
 		return usage_error(
 			"--timer applies only to a task in user space; a task in the kernel always uses a high-resolution timer");
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / state->toggler.half_ns)
-		return usage_error("so many half-periods would take more than 70 years; give fewer");
+		return usage_error("this many half-periods would take more than 70 years; give fewer");
 	return 0;
 }
 

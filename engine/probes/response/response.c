@@ -239,7 +239,7 @@ static void conclude(struct harness *h, struct json *j)
 	if (state->master.counts[1].early || state->master.counts[1].doubled)
 		stream_mark(
 			j, "noise", SEVERITY_DOUBTFUL, 0,
-			"%lld answers came before their stimulus and %lld stimuli had more than one answer: the line is noisy, or something else uses it too",
+			"%lld answers came before their stimulus and %lld stimuli had more than one answer: the line is noisy, or something else uses it",
 			(long long)state->master.counts[1].early, (long long)state->master.counts[1].doubled);
 }
 

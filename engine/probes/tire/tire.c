@@ -207,7 +207,7 @@ static int check(struct harness *h)
 				  "a period of %lld ns is shorter than a thread can sleep (1 us)",
 				  (long long)options.period_ns);
 	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
-		return usage_error("so many steps would take more than 70 years; give fewer");
+		return usage_error("this many steps would take more than 70 years; give fewer");
 	set_model(h->state);
 	return check_stability(h->state);
 }

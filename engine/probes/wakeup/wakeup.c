@@ -274,7 +274,7 @@ static int check(struct harness *h)
 	if (status)
 		return status;
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / wakeup_options.interval_ns)
-		return usage_error("so many activations would take more than 70 years; give fewer");
+		return usage_error("this many activations would take more than 70 years; give fewer");
 	return 0;
 }
 

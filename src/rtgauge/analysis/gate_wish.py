@@ -31,7 +31,9 @@ class GateWish(Model):
     )
     rare: float | None = Field(
         default=None,
-        description="a state that this share of the boots have must have shown before the gate passes",
+        description=(
+            "the gate passes only after enough pairs to catch a state that only this share of the boots has"
+        ),
     )
     kernels: tuple[str | None, str | None] = Field(
         default=(None, None), description="text that each side's kernel release must contain"

@@ -159,7 +159,7 @@ def parse_raw(path: Path) -> Measurement:
         beginning = file.read(4096)
         layouts = [layout for layout in (_layout(8), _layout(4)) if _plausible(_part(beginning, layout))]
         if not layouts:
-            implausible = "its CPUs, times and latencies are not plausible"
+            implausible = "its CPUs, times and latencies are implausible"
             raise InputError(f"{path} is not jitterdebugger's samples.raw: {implausible}")
         layout = layouts[0]
         file.seek(0)

@@ -92,7 +92,7 @@ PROBE = Periodic(
     about="""Periodic: a task toggles a line at a fixed period; how late is each edge,
 how even are the half-periods?
 
-Measured by the task itself, by the other end of the line, or by both.""",
+The task itself measures it, or the other end of the line, or both.""",
     examples=(
         "--period 1ms --duration 10s",
         "--space kernel --context thread --period 1ms",

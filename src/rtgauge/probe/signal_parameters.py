@@ -201,7 +201,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         description="the target that plays the other role, e.g. local or ssh://desk",
     )
     peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
-        default=None, alias="peer-path", description="the path's name on the peer, if it differs there"
+        default=None, alias="peer-path", description="name of the path on the peer, if it differs there"
     )
     peer_cpu: CpuList | None = Field(
         default=None, alias="peer-cpu", description="CPU of the other role on the peer"

@@ -106,7 +106,7 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
         if self.count is not None and "duration_ns" in self.model_fields_set:
             raise ValueError("give duration or count, not both")
         if self.count is not None and self.count * self.interval_ns > parse_duration_ns(LONGEST):
-            raise ValueError(f"so many activations would take longer than {LONGEST}; give a smaller count")
+            raise ValueError(f"this many activations would take longer than {LONGEST}; give a smaller count")
         self.check_explain()
         if self.space == "kernel":
             self._check_kernel_space()

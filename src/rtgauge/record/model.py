@@ -448,7 +448,7 @@ class InstrumentReport(Model):
         ),
     )
     wire_offset_ns: int | None = Field(
-        default=None, description="latency of the wires, from wire-offset; never subtracted"
+        default=None, description="latency of the wires, from wire-offset; it is never subtracted"
     )
     counters: dict[str, int] = Field(description="what the instrument counted in the measured phase")
     exact: ExactFigures | None = None

@@ -113,7 +113,7 @@ def series_table(result: GateResult) -> Table:
         what = "latency of the runs" if result.require is not None else f"{result.quantile} of the runs"
         times = [format_time(baseline), format_time(candidate), format_change(candidate / baseline - 1)]
         rows.insert(1, [f"largest {what}", *times, "", "", str(result.primary.pairs), "not judged"])
-    uncorrected = "Intervals of series that are not judged are not corrected for how many series there are."
+    uncorrected = "The intervals of series that are not judged are not corrected for the number of series."
     notes = [uncorrected] if result.others else []
     title = f"Change of {_measure(result)}, candidate against baseline"
     return Table(title, columns, rows, notes).without_empty()

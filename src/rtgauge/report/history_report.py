@@ -56,7 +56,7 @@ def spread(history: History) -> str | None:
     return f"{history.quantile} varies {', '.join(varies)}{found}"
 
 
-FEW_BOOTS = "Fewer than 20 boots are assumed independent."
+FEW_BOOTS = "Fewer than 20 boots are assumed to be independent."
 
 
 def table(history: History, by: str) -> Table:

@@ -267,7 +267,7 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
     if not curves:
         return None
     rows: list[list[str]] = []
-    near = f"periods that differ by less than {RESOLUTION - 1:.0%} are not distinguished"
+    near = f"the search cannot distinguish periods that differ by less than {RESOLUTION - 1:.0%}"
     notes = [
         f"period: the shortest period from which on no cycle was lost in any repeat; {near}.",
         (

@@ -179,7 +179,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
                 f"a period of {self.period_ns}ns is shorter than a thread can sleep; the minimum is 1us"
             )
         if self.steps is not None and self.steps * self.period_ns > 2**61:
-            raise ValueError("so many steps would take more than 70 years; give fewer")
+            raise ValueError("this many steps would take more than 70 years; give fewer")
         if self.free_running and self.solver != "semaphore":
             raise ValueError("free-running works only with the solver semaphore")
         if self.state and self.without != "none":

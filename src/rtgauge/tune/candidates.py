@@ -218,7 +218,7 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
         if not scope.by_boot:
             return _elsewhere(rule)
     else:
-        return "this machine has no such setting" if judged.result == "differs" and rule.checks else ""
+        return "this machine does not have this setting" if judged.result == "differs" and rule.checks else ""
     if scope.only and rule.id not in scope.only:
         return "not in --only"
     return "left out (--without)" if rule.id in scope.without else None
