@@ -24,7 +24,7 @@ help:
 	@echo 'make firmware  the UF2 file of the measuring instrument (Raspberry Pi Pico)'
 	@echo 'make test-firmware  its tests, in an emulated board'
 	@echo 'make docs   the documentation as pages in site/'
-	@echo 'make gallery  runs the kept plans, and makes their pages in build-gallery/ (five minutes)'
+	@echo 'make gallery  runs the kept plans, makes their pages in build-gallery/, and the pictures in docs/ (six minutes)'
 
 run: $(VENV)/.installed
 	@$(BIN)/rtgauge run --wait 1h $(PLAN)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Makes the gallery in a folder: python tools/gallery.py [build-gallery] [NAME...].
 
-Runs each entry of gallery/gallery.toml, or those that are named, and writes a page that links their pages.
-Records stay next to them.
+Runs each entry of gallery/gallery.toml, or only the named ones, and writes a page that links their pages.
+Records stay next to them. The tops of some pages are the pictures of the docs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-GALLERY = Path(__file__).resolve().parent.parent / "gallery"
+ROOT = Path(__file__).resolve().parent.parent
+GALLERY, DOCS = ROOT / "gallery", ROOT / "docs"
+WIDTH, HEIGHT = 1100, 1500
+"""The size of a picture in px."""
 ANSWERS = {0, 1, 4}
 """Statuses of a command that measured: any verdict will do."""
 HEAD = """<!doctype html>
@@ -28,26 +31,32 @@ HEAD = """<!doctype html>
 
 
 class Entry(NamedTuple):
-    """A run of the gallery: its folder's name, what it shows, and the commands that end in `page.html`."""
+    """A run of the gallery: its folder's name, what it shows, the commands that end in `page.html`, and the
+    picture of that page in the docs, if it has one.
+    """
 
     name: str
     sentence: str
     commands: tuple[str, ...]
+    picture: str | None = None
 
 
 def entries() -> list[Entry]:
     """All of gallery.toml, in order."""
     written = tomllib.loads((GALLERY / "gallery.toml").read_text(encoding="utf-8"))["entry"]
-    return [Entry(entry["name"], entry["sentence"], tuple(entry["commands"])) for entry in written]
+    return [
+        Entry(entry["name"], entry["sentence"], tuple(entry["commands"]), entry.get("picture"))
+        for entry in written
+    ]
 
 
 def make(entry: Entry, place: Path) -> None:
     """Run an entry's commands in an empty `place`; ends the program if one fails."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    for plan in GALLERY.glob("*.toml"):
-        if plan.name != "gallery.toml":
-            shutil.copy(plan, place)
+    for file in GALLERY.iterdir():
+        if file.name != "gallery.toml":
+            shutil.copy(file, place)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for command in entry.commands:
         done = subprocess.run(
@@ -55,6 +64,17 @@ def make(entry: Entry, place: Path) -> None:
         )
         if done.returncode not in ANSWERS:
             sys.exit(f"{entry.name}: {command} ended with status {done.returncode}")
+
+
+def take_picture(page: Path, picture: Path) -> None:
+    """Write the top of a page as PNG, with Chromium; ends the program if it cannot."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        sys.exit("pictures need Chromium: apt-get install chromium")
+    flags = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+    # The page draws its figures by script; virtual time ends when the script does.
+    once = ("--virtual-time-budget=20000", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={picture}")
+    subprocess.run([browser, *flags, *once, page.as_uri()], check=True, capture_output=True)
 
 
 def index(shown: list[Entry], out: Path) -> str:
@@ -83,6 +103,8 @@ def main() -> None:
         if entry.name in wanted:
             print(f"--- {entry.name}", flush=True)
             make(entry, out / entry.name)
+            if entry.picture is not None:
+                take_picture(out / entry.name / "page.html", DOCS / entry.picture)
     (out / "index.html").write_text(index(known, out), encoding="utf-8")
     print(out / "index.html")
 

@@ -20,11 +20,11 @@ from rtgauge.report import history_report
 from rtgauge.report.figures.files import as_svg
 from rtgauge.report.figures.vega import Figure, Theme
 from rtgauge.report.page_frame import page_text
-from rtgauge.report.table import Cell, Table, Tone, numbers, texts
+from rtgauge.report.table import Cell, Table, Tone, numbers, ranked, spark_points, texts
 from rtgauge.report.text import day_and_time
 from rtgauge.store.document import MachineRow, RecordRow
 from rtgauge.store.history import History
-from rtgauge.units import plural
+from rtgauge.units import format_time, plural
 
 MOST_RECORDS = 1_000
 """The most records in the list. The rest is only counted."""
@@ -130,8 +130,10 @@ def _index(
         [_link(folder, row), _verdict(row), row.requirement or "", row.plan or "", *_where(row)]
         for row in judged.values()
     ]
-    histories = [_series_row(page, names) for page in series]
-    history_columns = [*texts("series"), *numbers("machines", "boots", "suspected changes")]
+    histories = [row for page in series for row in _series_rows(page, names)]
+    history_columns = ranked(
+        [*texts("series", "machine"), *numbers("last", "boots", "suspected changes")], "boots", "machine"
+    )
     known = [
         [
             row.host,
@@ -168,16 +170,26 @@ def _record_row(folder: Path, row: RecordRow) -> list[str]:
     return [_link(folder, row), _verdict(row), row.plan or "", *_where(row), row.commit or "", labels]
 
 
-def _series_row(page: SeriesPage, names: dict[str, str]) -> list[str]:
-    changes = [change for history in page.grouped for change in history.changes]
-    last = max(changes, key=lambda change: change.started, default=None)
-    return [
-        Cell(page.series, href=names[page.series]),
-        str(len({history.machine for history in page.grouped})),
-        str(len({(history.machine, boot) for history in page.grouped for boot in history.boot_names})),
-        str(len(changes)) if changes else "",
-        "" if last is None else day_and_time(last.started),
-    ]
+def _series_rows(page: SeriesPage, names: dict[str, str]) -> list[list[str]]:
+    """Return a row per machine and parameters, with the boots' quantile as a spark line and its last
+    value.
+    """
+    rows: list[list[str]] = []
+    for grouped, booted, parameters in zip(page.grouped, page.booted, page.parameters, strict=True):
+        quantile, changes = booted.quantile, grouped.changes
+        values = [ns for group in booted.groups if (ns := group.quantiles_ns[quantile])]
+        last = f"{quantile} {format_time(values[-1])}" if values else ""
+        rows.append(
+            [
+                Cell(page.series, href=names[page.series]),
+                history_report.place_of(grouped, parameters),
+                Cell(last, spark=spark_points(values)),
+                str(booted.boots),
+                str(len(changes)) if changes else "",
+                day_and_time(max(change.started for change in changes)) if changes else "",
+            ]
+        )
+    return rows
 
 
 def _where(row: RecordRow) -> list[str]:

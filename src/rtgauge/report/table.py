@@ -22,18 +22,43 @@ PART = "  "
 """The prefix of a row's name if the row is part of the row above."""
 
 
-class Cell(str):
-    """A cell with more than text. `marks`: the marks on its row. `href`: the link on a page."""
+SPARK = (90, 18)
+"""The width and height of a spark line in px."""
 
-    __slots__ = ("href", "marks", "tone")
+
+def spark_points(values: Sequence[float]) -> str:
+    """Return the points of a spark line through the values, the lowest at the bottom; empty for fewer than
+    two.
+    """
+    if len(values) < 2:
+        return ""
+    width, height = SPARK
+    low, span = min(values), max(values) - min(values)
+    across, up = (width - 2) / (len(values) - 1), (height - 4) / (span or 1)
+    points = (
+        f"{1 + at * across:.1f},{height - 2 - (value - low) * up if span else height / 2:.1f}"
+        for at, value in enumerate(values)
+    )
+    return " ".join(points)
+
+
+class Cell(str):
+    """A cell with more than text. `marks`: the marks on its row. `href`: the link on a page. `spark`: the
+    points of a small line before the text on a page, as SVG has them, in a box of SPARK.
+    """
+
+    __slots__ = ("href", "marks", "spark", "tone")
     href: str
+    spark: str
     tone: Tone
     marks: Sequence[Mark]
 
-    def __new__(cls, text: str, tone: Tone = "", marks: Sequence[Mark] = (), href: str = "") -> Self:
+    def __new__(
+        cls, text: str, tone: Tone = "", marks: Sequence[Mark] = (), href: str = "", spark: str = ""
+    ) -> Self:
         """Make a cell of unescaped `text`."""
         cell = super().__new__(cls, text)
-        cell.tone, cell.marks, cell.href = tone, marks, href
+        cell.tone, cell.marks, cell.href, cell.spark = tone, marks, href, spark
         return cell
 
 
