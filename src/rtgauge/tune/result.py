@@ -328,8 +328,9 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             f"{names} helped, but made things worse{confirmed}; do not keep this",
         )
     outcome = TuneOutcome.FIXED if word is VerdictWord.HOLDS else TuneOutcome.BETTER
+    held = sum(set(visit.settings) == set(tuned.final) for visit in played.runs)
     judged = {
-        VerdictWord.HOLDS: "the requirement then holds",
+        VerdictWord.HOLDS: f"the requirement then holds in each of {plural(held, 'run')}",
         VerdictWord.MARGINAL: "the requirement is then marginal",
         VerdictWord.CANNOT_TELL: "longer runs must show whether the requirement then holds",
         VerdictWord.FAILS: "the requirement still fails",
