@@ -41,8 +41,8 @@ The first severity is the usual one.
 def marks_page() -> str:
     """A table of the registry of marks."""
     rows = (
-        f'| <a id="{kind.label}"></a>`{kind.label}` | {" or ".join(kind.value.severities)} | {kind.value.meaning} '
-        f"| {kind.value.remedy or '-'} |\n"
+        f'| <a id="{kind.label}"></a>`{kind.label}` | {" or ".join(kind.value.severities)} '
+        f"| {kind.value.meaning} | {kind.value.remedy or '-'} |\n"
         for kind in sorted(MarkKind, key=lambda kind: kind.label)
     )
     return MARKS + "".join(rows)

@@ -124,7 +124,7 @@ static int release(struct machine_lock *lock)
 	if (!*holder.run && holder.pid)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "release",
-			"process %lld of user %lld holds this machine, but describes no run; end it with: kill %lld",
+			"process %lld of user %lld holds this machine, but does not describe a run; end it with: kill %lld",
 			(long long)holder.pid, (long long)holder.uid, (long long)holder.pid);
 	if (!*holder.run)
 		return error_line(

@@ -118,7 +118,8 @@ static int check_deadlines(const struct state *state)
 		    entries[i].deadline_ns > entries[i].period_ns)
 			return error_line(
 				STATUS_USAGE, "task-set",
-				"task %d: SCHED_DEADLINE accepts no deadline longer than the period", i + 1);
+				"task %d: SCHED_DEADLINE does not accept a deadline longer than the period",
+				i + 1);
 	}
 	if (!options.pin && harness_options.policy != POLICY_DEADLINE)
 		return usage_error(

@@ -68,7 +68,9 @@ class Limit(Model):
     hz: float | None = Field(description="None if nothing limits the frequency")
     at_most: bool = Field(
         default=False,
-        description="the sample is in no bin: its value is at most ns, so the frequency is at least hz",
+        description=(
+            "the sample is outside the bins: its value is at most ns, so the frequency is at least hz"
+        ),
     )
     low_hz: float = Field(description="0 if no frequency can be promised")
     high_hz: float | None

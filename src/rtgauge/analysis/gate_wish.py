@@ -27,7 +27,7 @@ class GateWish(Model):
         default=None, description="a bound; if set, the gate decides by how often it is exceeded"
     )
     extended_from: tuple[int, ...] = Field(
-        default=(), description="smaller maxima of the pairs, if rtgauge resume gave the gate more of them"
+        default=(), description="earlier limits of the number of pairs, before rtgauge resume raised it"
     )
     rare: float | None = Field(
         default=None,

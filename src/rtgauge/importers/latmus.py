@@ -88,7 +88,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     overflow, limit = 0, None
     if open_ended:
         limit, overflow = cells.popitem()
-        clipped = "latmus' last bin also counts every larger latency"
+        clipped = "the last bin of latmus also counts every larger latency"
         marks.append(last_bin_mark(clipped, overflow, f"{limit} us"))
     if low < 0:
         marks.append(MarkKind.EARLY.mark(f"some activations were early, by up to {-int(low)} ns"))

@@ -232,7 +232,9 @@ def oslat_fields(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
             )
         )
     if clipped:
-        marks.append(last_bin_mark("oslat's last bin also counts every longer gap", clipped, "that long"))
+        marks.append(
+            last_bin_mark("the last bin of oslat also counts every longer gap", clipped, "that long")
+        )
     detail = "oslat counts each round of its own loop, not only gaps, so the first bin is the loop itself"
     marks.append(MarkKind.LOOP_IN_FIRST_BIN.mark(detail))
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)

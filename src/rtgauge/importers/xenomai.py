@@ -63,7 +63,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         last = max(histogram, default=0)
         if histogram and max(high, -low) >= last + width_ns:
             overflow, limit = histogram.pop(last), last
-            clipped = "latency's last bin also counts every larger latency"
+            clipped = "the last bin of latency also counts every larger latency"
             marks.append(last_bin_mark(clipped, overflow, f"{last} ns"))
         low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
         marks += beyond

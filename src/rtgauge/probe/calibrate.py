@@ -122,7 +122,7 @@ previous gravity is put back, unless --keep is given. This takes about a minute.
     method=(
         "Each of the machine's clocks is read repeatedly in a loop. The cost of a reading is the difference "
         "between two successive readings, and the smallest step is the smallest difference that is not 0. "
-        "The resolution is the kernel's (clock_getres)."
+        "The resolution comes from the kernel (clock_getres)."
     ),
     methods={
         "cobalt": (

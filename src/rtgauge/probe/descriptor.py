@@ -231,7 +231,7 @@ class Probe(ABC, Generic[P]):
             return self.parameters.held(key.parameters.values)
         except ValueError as error:
             raise RecordError(
-                f"the record's parameters of the probe {self.name} cannot be used: {error}"
+                f"in the record, the parameters of the probe {self.name} cannot be used: {error}"
             ) from None
 
     def cross_checked_by(self, tool: str, parameters: P) -> bool:

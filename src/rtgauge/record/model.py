@@ -402,7 +402,7 @@ class PeerReport(Model):
     series: list[int] = Field(description="the series of the step that the peer measured")
     clock_offset_ns: int = Field(
         description="offset that was added to the peer's CLOCK_MONOTONIC, to place its windows and outliers "
-        "on the target's clock; no measured time includes it"
+        "on the target's clock; it is not part of any measured time"
     )
     clock_uncertainty_ns: int = Field(
         description="half the time that reading the three clocks took: a bound on the offset's error"

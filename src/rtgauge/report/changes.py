@@ -185,7 +185,7 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         (report.controller, also),
         (
             report.not_found,
-            f"No IRQ thread was raised for {', '.join(report.not_found)}, because none was found.",
+            f"{', '.join(report.not_found)} has no IRQ thread whose priority could be raised.",
         ),
     )
     rows = [_setting(setting) for setting in report.settings]

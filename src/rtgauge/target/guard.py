@@ -194,7 +194,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
     if run is not None:
         who = f"run {run}{f', {label}' if label else ''}"
     elif process is not None:
-        who = f"process {process} of user {uid}, which describes no run"
+        who = f"process {process} of user {uid}, which does not describe a run"
     else:
         who = "a run that this user may not see"
     there = "there " if name is not None else ""

@@ -128,7 +128,7 @@ def test_a_holder_that_this_user_may_not_see() -> None:
     )
     by_hand = unknown | {"pid": 9, "uid": 1000}
     assert held_text(by_hand) == (
-        "this machine is held by process 9 of user 1000, which describes no run; wait until the run has "
+        "this machine is held by process 9 of user 1000, which does not describe a run; wait until the run has "
         "ended, or end it with: kill 9"
     )
     assert "(pid 7 in another PID namespace)" in held_text(HOLDER | {"elsewhere": True})
