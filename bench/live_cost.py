@@ -35,8 +35,9 @@ from programs import last_cpu, last_words, say
 
 from rtgauge.analysis.comparison_scope import Scope
 from rtgauge.analysis.dependent_quantile import RunQuantile
-from rtgauge.analysis.quantile_difference import QUANTILES, Interval, RunFigures, between_runs, holm
+from rtgauge.analysis.quantile_difference import Interval, RunFigures, between_runs, holm
 from rtgauge.analysis.sides import Side, sides_of
+from rtgauge.record.quantiles import share_of
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import Chosen, Windows
 
@@ -228,7 +229,7 @@ def _missed_within(record: Record, times: Sequence[tuple[int, int]]) -> str:
 
 def _quantile(side: Side, name: str) -> tuple[int, int]:
     """The ends (ns) of the bin in which a quantile of one run is."""
-    found = RunQuantile(side.window_counts, QUANTILES[name])
+    found = RunQuantile(side.window_counts, share_of(name))
     return found.low_ns, found.high_ns
 
 

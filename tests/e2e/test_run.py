@@ -28,6 +28,7 @@ FIGURES = (
     "p99_ns",
     "p99_9_ns",
     "p99_99_ns",
+    "p99_999_ns",
     "max_ns",
 )
 SCHEMA = Path(__file__).parents[2] / "docs" / "formats" / "record.schema.json"

@@ -28,6 +28,7 @@ from rtgauge.record.model import (
     VerdictWord,
     WarmUp,
 )
+from rtgauge.record.quantiles import TITLES
 from rtgauge.record.windows import Windows
 from rtgauge.record.windows_file import write_windows
 from rtgauge.units import format_cpu_list
@@ -90,22 +91,7 @@ class Shape:
 def distribution(values: np.ndarray) -> Distribution:
     """The figures of `values` (ns), exact, quantiles by nearest rank."""
     if not len(values):
-        return Distribution(
-            **dict.fromkeys(
-                (
-                    "min_ns",
-                    "mean_ns",
-                    "std_ns",
-                    "p50_ns",
-                    "p95_ns",
-                    "p99_ns",
-                    "p99_9_ns",
-                    "p99_99_ns",
-                    "max_ns",
-                )
-            ),
-            count=0,
-        )
+        return Distribution(**dict.fromkeys(TITLES), count=0)
     ordered = np.sort(values)
 
     def quantile(share: float) -> int:
@@ -121,6 +107,7 @@ def distribution(values: np.ndarray) -> Distribution:
         p99_ns=quantile(0.99),
         p99_9_ns=quantile(0.999),
         p99_99_ns=quantile(0.9999),
+        p99_999_ns=quantile(0.99999),
         max_ns=int(ordered[-1]),
     )
 

@@ -33,6 +33,7 @@ from rtgauge.analysis.sides import Side
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.model import Distribution
+from rtgauge.record.quantiles import field_of, share_of
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,8 @@ def _is_lower(figures: Distribution, than: Distribution) -> bool:
     """Return whether every quantile of `figures` is lower than in `than`."""
     if not figures.count or not than.count or figures.lower_bounds:
         return False
-    names = map(_field, QUANTILES)
+    names = map(field_of, QUANTILES)
     return all(getattr(figures, name) < getattr(than, name) for name in names)
-
-
-def _field(quantile: str) -> str:
-    """Return the field of a Distribution for a quantile: "p99.9" -> "p99_9_ns"."""
-    return f"{quantile.replace('.', '_')}_ns"
 
 
 def _says(corrected: tuple[float, float, float], options: Options, row: QuantileDifference) -> str:
@@ -122,7 +118,7 @@ def _says(corrected: tuple[float, float, float], options: Options, row: Quantile
 
 def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
     """Return why there can be no interval; None if there can be one. `alone`: each side has one run."""
-    name, share = _field(quantile), QUANTILES[quantile]
+    name, share = field_of(quantile), share_of(quantile)
     if any(name in run.figures.lower_bounds for run in side.runs):
         return "it overflows its histogram"
     if alone:
@@ -135,7 +131,7 @@ def _figures(side: Side, quantile: str) -> tuple[list[int], int]:
     """Return the quantile of each run, and their geometric mean. If a run has only a bound, return the
     quantile of all runs together instead of the mean.
     """
-    name = _field(quantile)
+    name = field_of(quantile)
     runs_ns = [ns for run in side.runs if (ns := getattr(run.figures, name)) is not None]
     if any(name in run.figures.lower_bounds for run in side.runs):
         return runs_ns, getattr(side.filled, name)
@@ -160,7 +156,7 @@ def _bin_width(side: Side, ns: int) -> int:
 
 def _row(side: Side, baseline: Side, quantile: str, options: Options) -> QuantileDifference:
     """Return the figures of one quantile, without an interval."""
-    name = _field(quantile)
+    name = field_of(quantile)
     of_side, side_ns = _figures(side, quantile)
     of_baseline, baseline_ns = _figures(baseline, quantile)
     open_side, open_baseline = name in side.filled.lower_bounds, name in baseline.filled.lower_bounds
@@ -184,7 +180,7 @@ def _row(side: Side, baseline: Side, quantile: str, options: Options) -> Quantil
 
 def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Options) -> Interval:
     if len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1:
-        difference = between_two_runs(side.window_counts, baseline.window_counts, QUANTILES[row.quantile])
+        difference = between_two_runs(side.window_counts, baseline.window_counts, share_of(row.quantile))
     else:
         between = between_pairs if row.paired else between_runs
         difference = between(_bounds(side, row.side_runs_ns), _bounds(baseline, row.baseline_runs_ns))

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import re
+
 from pydantic import Field
 
 from rtgauge.record.model import Run, kept_in_plan
+from rtgauge.record.quantiles import NAMES
 from rtgauge.record.strict_model import Model
 
 KEY = "gate"
 """The key of the options in the plan of run.json."""
-QUANTILES = ("p50", "p95", "p99", "p99.9", "p99.99")
 
 
 class GateWish(Model):
@@ -20,7 +22,7 @@ class GateWish(Model):
         default=None,
         description="the series that decides; if None, the load with the largest values in the first pairs",
     )
-    quantile: str = Field(default="p99.9", pattern=r"^p(50|95|99|99\.9|99\.99)$")
+    quantile: str = Field(default="p99.9", pattern=rf"^({'|'.join(map(re.escape, NAMES))})$")
     larger_than: float = Field(default=0.1, gt=0, description="the change that matters; 0.1 is 10 %")
     max_pairs: int
     require: str | None = Field(

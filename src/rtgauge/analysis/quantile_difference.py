@@ -28,12 +28,8 @@ from rtgauge.analysis.dependent_quantile import ENDLESS_NS, RunQuantile, WindowC
 Limits = tuple[float, float]
 Doubles = npt.NDArray[np.float64]
 
-QUANTILES = {
-    "p50": Fraction(1, 2),
-    "p99": Fraction(99, 100),
-    "p99.9": Fraction(999, 1000),
-    "p99.99": Fraction(9999, 10000),
-}
+QUANTILES = ("p50", "p99", "p99.9", "p99.99")
+"""The quantiles that are compared. Each one more makes Holm's correction of the others stricter."""
 MOST_ERRORS = 1e6
 """The search for a p-value stops at this many standard errors."""
 

@@ -38,7 +38,9 @@ By = Annotated[
         metavar="NAME", help="One row for each kernel, commit, day, boot, machine, label:KEY or setting:NAME."
     ),
 ]
-Quantile = Annotated[str, typer.Option(metavar="NAME", help="Quantile to watch: p50, p99, p99.9 or p99.99.")]
+Quantile = Annotated[
+    str, typer.Option(metavar="NAME", help="Quantile to watch: p50, p99, p99.9, ... p99.999.")
+]
 Newest = Annotated[int, typer.Option(min=0, metavar="N", help="Only the newest N results; 0: all.")]
 
 

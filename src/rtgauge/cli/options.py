@@ -195,7 +195,8 @@ class Deciding:
         ),
     ] = None
     quantile: Annotated[
-        str, typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9 or p99.99.")
+        str,
+        typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9, ... p99.999."),
     ] = "p99.9"
     max_pairs: Annotated[
         int | None,
@@ -223,15 +224,16 @@ class Deciding:
         must have shown before a pass. Raises InputError if an option is wrong.
         """
         from rtgauge.analysis.gate import LEAST_CHANGE, PASS_FROM, boots_to_show
-        from rtgauge.analysis.gate_wish import QUANTILES, GateWish
+        from rtgauge.analysis.gate_wish import GateWish
         from rtgauge.record.marks import KIND_OF_NAME
+        from rtgauge.record.quantiles import NAMES
         from rtgauge.suggest import nearest
         from rtgauge.verdict.requirement import parse_requirement
 
         if require is not None:
             parse_requirement(require)
-        if self.quantile not in QUANTILES:
-            raise InputError(f"--quantile {self.quantile} is not one of {', '.join(QUANTILES)}")
+        if self.quantile not in NAMES:
+            raise InputError(f"--quantile {self.quantile} is not one of {', '.join(NAMES)}")
         allowed = self.allow_mark or []
         for name in allowed:
             if name not in KIND_OF_NAME:

@@ -338,14 +338,17 @@ def _us(value_ns: int | None) -> str:
     return "" if value_ns is None else f"{value_ns / 1000:.1f}"
 
 
+FIGURES = ("p50", "p99", "p99.9", "max")
+
+
 def _figures(point: Point | RecordPoint) -> list[str]:
     """Return p50, p99, p99.9 and the maximum in us. A quantile that too few samples exceed says how much
     longer the measurement must be.
     """
-    from rtgauge.record.quantiles import times_longer
+    from rtgauge.record.quantiles import field_of, times_longer
 
     cells: list[str] = []
-    for field in ("p50_ns", "p99_ns", "p99_9_ns", "max_ns"):
+    for field in map(field_of, FIGURES):
         times = times_longer(field, point.count + point.missed)
         cells.append(f"{times}x longer" if times is not None else _us(getattr(point, f"filled_{field}")))
     return cells
@@ -377,10 +380,7 @@ def _print_course(course: Course, parameters: str) -> None:
             "commit",
             "count",
             "missed",
-            "p50",
-            "p99",
-            "p99.9",
-            "max",
+            *FIGURES,
             "marks",
         ),
         rows,
@@ -408,7 +408,7 @@ def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
         )
         for point in results
     ]  # fmt: skip
-    print_rows(("series (us)", "count", "missed", "p50", "p99", "p99.9", "max", "marks"), cells)
+    print_rows(("series (us)", "count", "missed", *FIGURES, "marks"), cells)
 
 
 @app.command("rm")

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import missed_of, series_name, step_name, verdict_of
 from rtgauge.record.model import SeriesSummary, Step
-from rtgauge.record.quantiles import times_longer
+from rtgauge.record.quantiles import TITLES, times_longer
 from rtgauge.record.reader import Record
 
-HEADINGS = ("", "count", "missed", "min", "mean", "std", "p99", "p99.9", "max")
 _FIGURES = ("min_ns", "mean_ns", "std_ns", "p99_ns", "p99_9_ns", "max_ns")
+HEADINGS = ("", "count", "missed", *(TITLES[field] for field in _FIGURES))
 
 
 class Cell(NamedTuple):

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from rtgauge.escape import one_line
 from rtgauge.exporters.step_figures import (
-    QUANTILES,
     failure_of,
     missed_of,
     run_checks,
@@ -19,7 +18,7 @@ from rtgauge.exporters.step_figures import (
     verdict_of,
 )
 from rtgauge.record.model import SeriesSummary, Step
-from rtgauge.record.quantiles import times_longer
+from rtgauge.record.quantiles import QUANTILES, times_longer
 from rtgauge.record.reader import Record
 
 FAMILIES = {
@@ -79,10 +78,14 @@ def openmetrics(record: Record) -> bytes:
             def bound(field: str, series: SeriesSummary = series) -> dict[str, str]:
                 return {"bound": "lower"} if field in series.lower_bounds else {}
 
-            for field, quantile in QUANTILES.items():
+            for field, share in QUANTILES.items():
                 value = getattr(series, field)
                 if value is not None and times_longer(field, series.count) is None:
-                    add("rtgauge_quantile_seconds", labels | {"p": quantile} | bound(field), value / 1e9)
+                    add(
+                        "rtgauge_quantile_seconds",
+                        labels | {"p": str(float(share))} | bound(field),
+                        value / 1e9,
+                    )
             for family, field in (("rtgauge_min_seconds", "min_ns"), ("rtgauge_max_seconds", "max_ns")):
                 if (value := getattr(series, field)) is not None:
                     add(family, labels | bound(field), value / 1e9)

@@ -11,8 +11,6 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import SeriesSummary, Severity, Step, Verdict, VerdictWord
 from rtgauge.record.reader import Record
 
-QUANTILES = {"p50_ns": "0.5", "p95_ns": "0.95", "p99_ns": "0.99", "p99_9_ns": "0.999", "p99_99_ns": "0.9999"}
-
 
 def step_name(step: Step) -> str:
     """Return a distinct name for a step from its probe, load, deployment and so on: "wakeup, idle, as-is"."""

@@ -83,6 +83,7 @@ class Distribution(Model):
     p99_ns: int | None
     p99_9_ns: int | None
     p99_99_ns: int | None
+    p99_999_ns: int | None = Field(default=None, description="null in records of older versions")
     max_ns: int | None
     lower_bounds: list[str] = Field(default_factory=list[str])
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, ThreadCounts, WarmUp
-from rtgauge.record.quantiles import QUANTILES
+from rtgauge.record.quantiles import QUANTILES, TITLES
 from rtgauge.record.windows import Merged, Moments, Windows, add_bins, largest, merge
 
 if TYPE_CHECKING:
@@ -23,18 +23,7 @@ if TYPE_CHECKING:
 
 LATENCY = "latency"
 
-EMPTY = Distribution(
-    count=0,
-    min_ns=None,
-    mean_ns=None,
-    std_ns=None,
-    p50_ns=None,
-    p95_ns=None,
-    p99_ns=None,
-    p99_9_ns=None,
-    p99_99_ns=None,
-    max_ns=None,
-)
+EMPTY = Distribution(count=0, **dict.fromkeys(TITLES))
 
 
 def nearest_rank(share: Fraction, count: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.model import SEGMENT, ClockDriftReport, InstrumentReport, SeriesSummary, Step
-from rtgauge.record.quantiles import times_longer
+from rtgauge.record.quantiles import TITLES, times_longer
 from rtgauge.record.windows import NO_BINS, Histogram
 from rtgauge.report.figure_data import Curve, exceedance, measured
 from rtgauge.report.figures import vega
@@ -23,10 +23,8 @@ from rtgauge.report.text import LONGER_WORDS, NONE, capital, figure_cell, us, wh
 
 OUTER = "from outside"
 DIFFERENCE = "outside minus inside"
-FIGURES = {
-    "min_ns": "min", "mean_ns": "mean", "std_ns": "std", "p50_ns": "p50", "p99_ns": "p99",
-    "p99_9_ns": "p99.9", "max_ns": "max",
-}  # fmt: skip
+SHOWN = ("min", "mean", "std", "p50", "p99", "p99.9", "max")
+FIGURES = {field: title for field, title in TITLES.items() if title in SHOWN}
 NOTE = (
     "Times are in us. The difference is between figures, not between single samples; it shows the "
     "delay that the "

@@ -9,6 +9,7 @@ from dataclasses import replace
 from rtgauge.probe.registry import plural_of, probe_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, Step, ThreadCounts
+from rtgauge.record.quantiles import TITLES, times_longer
 from rtgauge.report.record_view import (
     LATENCY,
     RecordView,
@@ -19,20 +20,16 @@ from rtgauge.report.record_view import (
     series_name,
 )
 from rtgauge.report.table import PART, Cell, Column, Table, numbers, texts
-from rtgauge.report.text import LONGER_WORDS, capital, figure_cell, us, whole
+from rtgauge.report.text import LONGER_WORDS, NONE, capital, figure_cell, us, whole
 
+_SPARE = {"min": 3, "mean": 2, "std": 5, "p50": 4, "p95": 5, "p99": 3, "p99.9": 1, "max": 0}
 FIGURES = {
-    "min_ns": Column("min", "number", spare=3),
-    "mean_ns": Column("mean", "number", spare=2),
-    "std_ns": Column("std", "number", spare=5),
-    "p50_ns": Column("p50", "number", spare=4),
-    "p95_ns": Column("p95", "number", spare=5),
-    "p99_ns": Column("p99", "number", spare=3),
-    "p99_9_ns": Column("p99.9", "number", spare=1),
-    "p99_99_ns": Column("p99.99", "number", spare=4),
-    "max_ns": Column("max", "maximum"),
+    field: Column(title, "maximum" if title == "max" else "number", spare=_SPARE.get(title, 4))
+    for field, title in TITLES.items()
 }
 """The column for each field of a Distribution."""
+LONG_RUNS = ("p99.999",)
+"""The columns that are left out if no row has a figure for them."""
 FILLED = "missed filled in"
 """The name of the row that includes missed activations."""
 FILLED_WORDS = (
@@ -42,13 +39,24 @@ MOST_LARGEST = 5
 
 
 def figure_cells(figures: Distribution) -> list[str]:
-    """Return the figures in us with one decimal, as `figure_cell` does."""
-    return [figure_cell(figures, key) for key in FIGURES]
+    """Return the figures in us with one decimal, as `figure_cell` does. A quantile of LONG_RUNS that too few
+    samples exceed is a dash.
+    """
+    return [
+        NONE
+        if column.title in LONG_RUNS and times_longer(field, figures.count) is not None
+        else figure_cell(figures, field)
+        for field, column in FIGURES.items()
+    ]
 
 
 def has_longer(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether a cell says how much longer the measurement must be for a quantile."""
     return any(cell.endswith("x longer") for row in rows for cell in row)
+
+
+def _has_figure(rows: Sequence[Sequence[str]], at: int) -> bool:
+    return any(row[at] not in ("", NONE) for row in rows)
 
 
 def missed_known(step: Step) -> bool:
@@ -80,7 +88,9 @@ def _table(title: str, first: str, rows: list[list[str]], notes: list[str]) -> T
         *([Column("missed", "number")] if counts_missed else []),
         *FIGURES.values(),
     ]
-    return Table(title, columns, rows if counts_missed else [[*row[:2], *row[3:]] for row in rows], notes)
+    rows = rows if counts_missed else [[*row[:2], *row[3:]] for row in rows]
+    kept = [at for at, column in enumerate(columns) if column.title not in LONG_RUNS or _has_figure(rows, at)]
+    return Table(title, [columns[at] for at in kept], [[row[at] for at in kept] for row in rows], notes)
 
 
 def is_filled(table: Table) -> bool:

@@ -111,11 +111,13 @@ class Point(Model):
     p99_ns: int | None
     p99_9_ns: int | None
     p99_99_ns: int | None
+    p99_999_ns: int | None
     max_ns: int | None
     filled_p50_ns: int | None
     filled_p99_ns: int | None
     filled_p99_9_ns: int | None
     filled_p99_99_ns: int | None
+    filled_p99_999_ns: int | None
     filled_max_ns: int | None
     lower_bounds: list[str]
 

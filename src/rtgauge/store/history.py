@@ -19,7 +19,7 @@ from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.errors import InputError
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Model
-from rtgauge.record.quantiles import times_longer
+from rtgauge.record.quantiles import NAMES, field_of, times_longer
 from rtgauge.store import queries
 from rtgauge.store.database import clear_problems
 from rtgauge.store.tables import CONFIGURATION, LABEL, RECORD
@@ -31,12 +31,8 @@ if TYPE_CHECKING:
     from rtgauge.store.document import Point, SeriesRow
     from rtgauge.store.store import Store
 
-QUANTILES = {
-    "p50": "filled_p50_ns",
-    "p99": "filled_p99_ns",
-    "p99.9": "filled_p99_9_ns",
-    "p99.99": "filled_p99_99_ns",
-}
+QUANTILES = {name: f"filled_{field_of(name)}" for name in NAMES if name != "p95"}
+"""The quantile -> the field of a Point. Missed activations count."""
 GROUPS = ("kernel", "commit", "day", "boot", "machine")
 LABEL_OF, SETTING_OF = "label:", "setting:"
 PAIRS = 12

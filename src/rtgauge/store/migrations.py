@@ -24,7 +24,13 @@ def _without_intervals(connection: Connection) -> None:
     connection.execute(text("CREATE INDEX ix_label_key_value ON label (key, value)"))
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _without_intervals}
+def _with_p99_999(connection: Connection) -> None:
+    """Add p99.999. It stays unknown for records that are in the store already."""
+    for name in ("p99_999_ns", "filled_p99_999_ns"):
+        connection.execute(text(f"ALTER TABLE result ADD COLUMN {name} BIGINT"))
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _without_intervals, 2: _with_p99_999}
 """Maps a schema version to the function that migrates it to the next version."""
 
 

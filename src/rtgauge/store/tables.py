@@ -20,8 +20,10 @@ from sqlalchemy import (
     Text,
 )
 
-FIGURES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
-SCHEMA_VERSION = 2
+from rtgauge.record.quantiles import QUANTILES
+
+FIGURES = ("min_ns", *QUANTILES, "max_ns")
+SCHEMA_VERSION = 3
 """The version of these tables. The module `migrations` updates older versions."""
 METADATA = MetaData()
 _TEXT = Text().with_variant(Text(collation="C"), "postgresql")

@@ -16,7 +16,7 @@ from rtgauge.errors import InputError
 from rtgauge.explain.analysis.ranking import RankedCulprit
 from rtgauge.record.marks import Severity
 from rtgauge.record.model import Distribution, Step, StepKey
-from rtgauge.record.quantiles import LEAST_BEYOND, QUANTILES
+from rtgauge.record.quantiles import QUANTILES, times_longer
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import AS_IS, parse_deployment
 from rtgauge.system.rules import tried_rules
@@ -183,7 +183,7 @@ def _kept_ns(figures: Distribution, hardness: Fraction) -> int | None:
     beyond.
     """
     for name, share in QUANTILES.items():
-        if share >= hardness and figures.count * (1 - share) >= LEAST_BEYOND:
-            value: int | None = getattr(figures, name)
+        value: int | None = getattr(figures, name)
+        if value is not None and share >= hardness and times_longer(name, figures.count) is None:
             return value
     return figures.max_ns if figures.count else None

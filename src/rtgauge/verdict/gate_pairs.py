@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import NamedTuple
 
 from rtgauge.analysis.dependent_quantile import too_few_beyond
@@ -17,6 +16,7 @@ from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Run, Severity, Step, StepKey
+from rtgauge.record.quantiles import field_of, share_of
 from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement, parse_requirement
@@ -293,9 +293,9 @@ def _violations(record: Record, step: Step, requirement: Requirement) -> tuple[i
 
 
 def _quantile_ns(step: Step, figures: Distribution, wish: GateWish) -> int:
-    field_name = f"{wish.quantile.replace('.', '_')}_ns"
+    field_name = field_of(wish.quantile)
     value_ns: int | None = getattr(figures, field_name)
-    short = too_few_beyond(figures.count, Fraction(wish.quantile[1:]) / 100)
+    short = too_few_beyond(figures.count, share_of(wish.quantile))
     if short is not None:
         raise CannotGate(
             f"{step.id} has too few activations for {wish.quantile} ({figures.count}: {short}); give a "

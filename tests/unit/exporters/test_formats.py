@@ -20,8 +20,8 @@ from rtgauge.cli.main import app
 from rtgauge.errors import InputError
 from rtgauge.exporters.ci_reports import KernelSource, kcidb
 from rtgauge.exporters.record_export import FORMATS, GONE, TEXTS, export
-from rtgauge.exporters.step_figures import QUANTILES
 from rtgauge.record.model import VerdictWord
+from rtgauge.record.quantiles import QUANTILES
 from rtgauge.record.reader import Record
 from tests.support.records import Shape, write_record
 
@@ -86,9 +86,9 @@ def test_openmetrics_has_every_figure(record, hostile):
         for step in source.steps:
             assert maxima[step.id, "all"] == pytest.approx(step.total.max_ns / 1e9)
             assert maxima[step.id, "1"] == pytest.approx(step.series[1].max_ns / 1e9)
-        assert {sample.labels["p"] for sample in families["rtgauge_quantile_seconds"].samples} <= set(
-            QUANTILES.values()
-        )
+        assert {sample.labels["p"] for sample in families["rtgauge_quantile_seconds"].samples} <= {
+            str(float(share)) for share in QUANTILES.values()
+        }
         assert 'quantile="' not in written, "promtool: non-summary metrics should not have a quantile label"
         # node_exporter reads the older format.
         assert {family.name for family in read_prometheus(written)} == set(families)

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.analysis.dependent_quantile import too_few_beyond
-from rtgauge.record.quantiles import LEAST_BEYOND, QUANTILES, times_longer
+from rtgauge.record.model import Distribution
+from rtgauge.record.quantiles import LEAST_BEYOND, QUANTILES, TITLES, times_longer
 from rtgauge.record.summary import EMPTY
+from rtgauge.report.tables import figure_cells
 from rtgauge.report.text import figure_cell
 
 
@@ -35,3 +37,18 @@ def test_a_cell_is_the_quantile_or_how_much_longer_it_takes(count: int, cell: st
 
 def test_no_sample_is_a_dash():
     assert figure_cell(EMPTY, "p99_ns") == "–"
+
+
+def test_a_distribution_has_a_field_for_each_quantile_in_order():
+    assert [field for field in Distribution.model_fields if field in TITLES] == list(TITLES)
+
+
+def test_a_record_without_p99_999_is_readable():
+    old = EMPTY.model_dump(exclude={"p99_999_ns"})
+    assert Distribution.model_validate(old).p99_999_ns is None
+
+
+@pytest.mark.parametrize(("count", "shown"), [(999_999, False), (1_000_000, True)])
+def test_a_table_has_p99_999_if_enough_samples_exceed_it(count: int, shown: bool):
+    figures = EMPTY.model_copy(update={"count": count, "p99_999_ns": 12_345})
+    assert ("12.3" in figure_cells(figures)) == shown
