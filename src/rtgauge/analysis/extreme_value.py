@@ -11,15 +11,15 @@ value, xi > 0 a heavy tail.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rtgauge.analysis import peaks_over_threshold
 from rtgauge.analysis.chi_square import critical_value
-from rtgauge.analysis.newton import Slope, minimise, root
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
 
@@ -59,6 +59,13 @@ HEAVY = 1.0
 """From this shape up, the tail has no mean, and levels are meaningless."""
 
 
+class Minimum(NamedTuple):
+    """The place of a minimum, and the value there."""
+
+    at: FloatArray
+    value: float
+
+
 @dataclass(frozen=True)
 class Gev:
     """A fitted distribution of block maxima, with its log-likelihood. Location and scale are in the unit of
@@ -78,46 +85,44 @@ class Gev:
         return self.location + self.scale * math.expm1(-self.shape * math.log(y)) / self.shape
 
 
-def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> Slope:
-    """Return minus the log-likelihood and its gradient, shape (3,), by location, log scale and shape;
-    infinite if the parameters make a value of `x` impossible.
-    """
-    outside = Slope(math.inf, np.zeros(3))
+def _negative(x: FloatArray, location: float, log_scale: float, shape: float) -> float:
+    """Return minus the log-likelihood; infinite if the parameters make a value of `x` impossible."""
     if shape <= -1 or not abs(log_scale) <= 50:  # at -1 and below, the likelihood has no maximum
-        return outside
+        return math.inf
     if abs(shape) < 1e-5:  # almost 0, but large enough for precise quotients below
         shape = math.copysign(1e-5, shape)
-    z = (x - location) * math.exp(-log_scale)
-    inner = 1 + shape * z
+    inner = 1 + shape * (x - location) * math.exp(-log_scale)
     if not inner.min() > 0:
-        return outside
+        return math.inf
     log = np.log(inner)
-    with np.errstate(over="ignore", invalid="ignore"):
-        power = np.exp(-log / shape)
-        value = len(x) * log_scale + float((1 + 1 / shape) * log.sum() + power.sum())
-        by_z = (1 + shape - power) / inner
-        by_shape = (power - 1) @ log / shape**2 + (z / inner) @ (1 + (1 - power) / shape)
-        gradient = np.array([-by_z.sum() * math.exp(-log_scale), len(x) - by_z @ z, by_shape])
-    return Slope(value, gradient) if math.isfinite(value) and np.isfinite(gradient).all() else outside
+    with np.errstate(over="ignore"):
+        value = len(x) * log_scale + float((1 + 1 / shape) * log.sum() + np.exp(-log / shape).sum())
+    return value if math.isfinite(value) else math.inf
 
 
-def _negative_at(x: FloatArray, level: float, log_y: float, location: float, shape: float) -> Slope:
-    """Return minus the log-likelihood of the distribution with this level and its gradient, shape (2,), by
-    location and shape, which determine the scale.
+def _negative_at(x: FloatArray, level: float, log_y: float, location: float, shape: float) -> float:
+    """Return minus the log-likelihood of the distribution with this level, of which location and shape
+    determine the scale.
 
     `log_y`: log(-log(1 - p)), if a maximum exceeds the level with probability p (Coles 2001, eq. 3.11).
     """
     shape = math.copysign(max(abs(shape), 1e-5), shape)
     if not abs(shape * log_y) < 600 or not location < level:
-        return Slope(math.inf, np.zeros(2))
+        return math.inf
     scales = math.expm1(-shape * log_y) / shape  # the distance from the location to the level
     if not scales > 0:
-        return Slope(math.inf, np.zeros(2))
-    scales_by_shape = -(log_y * math.exp(-shape * log_y) + scales) / shape
-    log_scale = math.log((level - location) / scales)
-    value, (by_location, by_scale, by_shape) = _negative(x, location, log_scale, shape)
-    by_location -= by_scale / (level - location)
-    return Slope(value, np.array([by_location, by_shape - by_scale * scales_by_shape / scales]))
+        return math.inf
+    return _negative(x, location, math.log((level - location) / scales), shape)
+
+
+def _minimise(function: Callable[[FloatArray], float], start: Sequence[float], tolerance: float) -> Minimum:
+    """Return a minimum of a function that is infinite outside a region, with the value to `tolerance`."""
+    from scipy.optimize import minimize
+
+    options = {"xatol": 1e-6, "fatol": tolerance, "maxiter": 2000, "maxfev": 4000}
+    with np.errstate(invalid="ignore"):  # it subtracts infinite values
+        found = minimize(function, start, method="Nelder-Mead", options=options)
+    return Minimum(found.x, float(found.fun))
 
 
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -155,10 +160,10 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     log_scale = math.log(abs(scale) or 0.5)
     starts = ((location, log_scale, shape), (location, log_scale, 0.05), (-0.45, math.log(0.78), 0.1))
 
-    def negative(q: FloatArray) -> Slope:
+    def negative(q: FloatArray) -> float:
         return _negative(scaled, *q.tolist())
 
-    minima = [minimise(negative, np.array(start), tolerance=1e-9) for start in starts]
+    minima = [_minimise(negative, start, 1e-9) for start in starts]
     (location, log_scale, shape), value = min(minima, key=lambda minimum: minimum.value)
     likelihood = -value - len(x) * math.log(spread)
     return Gev(centre + spread * float(location), spread * math.exp(log_scale), float(shape), likelihood)
@@ -183,15 +188,17 @@ def level_interval(
     def loss(level: float) -> float:
         """Return the loss of log-likelihood at a level minus the allowed loss; infinite if nothing fits."""
 
-        def negative(q: FloatArray) -> Slope:
+        def negative(q: FloatArray) -> float:
             return _negative_at(scaled, level, log_y, float(q[0]), float(q[1]))
 
         # Start from the fit to the previous level. If that is impossible here, start from the best of SHAPES.
         start = np.array(previous)
-        if not math.isfinite(negative(start).value):
+        if not math.isfinite(negative(start)):
             starts = (np.array((place, shape)) for place in (location, previous[0]) for shape in SHAPES)
-            start = min(starts, key=lambda q: negative(q).value)
-        minimum, value = minimise(negative, start, tolerance=1e-4)
+            start = min(starts, key=negative)
+            if not math.isfinite(negative(start)):
+                return math.inf
+        minimum, value = _minimise(negative, start.tolist(), 1e-4)
         previous[:] = minimum.tolist()
         return value - best - allowed
 
@@ -202,7 +209,9 @@ def level_interval(
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def bound(direction: int) -> float | None:
-        inside, loss_inside, step = 0.0, -1.0, 0.25
+        from scipy.optimize import brentq
+
+        inside, step = 0.0, 0.25
         while step < FARTHEST_BOUND:
             outside = inside + direction * step
             value = root_loss(outside)
@@ -213,9 +222,8 @@ def level_interval(
                     return estimate + spread * inside
                 continue
             if value > 0:
-                end = root(root_loss, (inside, loss_inside), (outside, value), tolerance=1e-4)
-                return estimate + spread * end
-            inside, loss_inside = outside, value
+                return estimate + spread * brentq(root_loss, inside, outside, xtol=1e-4, rtol=1e-4)
+            inside = outside
             # Go slightly beyond the place where a straight line would reach 0.
             step = abs(outside) * min(3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1))
         return None
@@ -261,52 +269,28 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> Tai
 
 
 def drift(x: FloatArray) -> TailAssumption:
-    """Test Kendall's tau between `x`, shape (n,) in order of time, and time, two-sided, after Mann (1945) and
-    Kendall (1975): normal approximation, variance corrected for ties.
+    """Test Kendall's tau between `x`, shape (n,) in order of time, and time, two-sided."""
+    from scipy.stats import kendalltau
 
-    scipy.stats.kendalltau gives the same values, but takes 0.5 s longer to import.
-    """
-    n = len(x)
-    score = float(np.sign(x[None, :] - x[:, None])[np.triu_indices(n, 1)].sum())
-    ties = np.unique(x, return_counts=True)[1]
-    pairs, tied = n * (n - 1) / 2, float((ties * (ties - 1)).sum()) / 2
-    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
-    if variance <= 0:
-        return _assumption("no drift", math.nan, math.nan)
-    tau = score / math.sqrt(pairs * (pairs - tied))
-    return _assumption("no drift", tau, math.erfc(abs(score) / math.sqrt(2 * variance)))
+    found = kendalltau(x, np.arange(len(x)), method="asymptotic")
+    return _assumption("no drift", float(found.statistic), float(found.pvalue))
 
 
 def serial_correlation(x: FloatArray) -> TailAssumption:
-    """Test Spearman's rank correlation of each value with the next, two-sided by Student's t. polars ranks
-    the values, because it is imported anyway.
-    """
-    import polars as pl
-    from scipy.special import stdtr
+    """Test Spearman's rank correlation of each value with the next, two-sided."""
+    from scipy.stats import spearmanr
 
-    freedom = len(x) - 3
-    neighbours = pl.DataFrame({"value": x[:-1], "next": x[1:]})
-    rho = float(neighbours.select(pl.corr("value", "next", method="spearman")).item())
-    t = rho * math.sqrt(freedom / ((1 - rho) * (1 + rho))) if abs(rho) < 1 else math.inf * rho
-    return _assumption("independent blocks", rho, float(2 * stdtr(freedom, -abs(t))))
+    found = spearmanr(x[:-1], x[1:])
+    return _assumption("independent blocks", float(found.statistic), float(found.pvalue))
 
 
 def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> TailAssumption:
-    """Test whether the maxima of all runs, at least two, have one distribution.
+    """Test whether the maxima of all runs, at least two, have one distribution (Kruskal and Wallis)."""
+    from scipy.stats import kruskal
 
-    Kruskal and Wallis, Use of ranks in one-criterion variance analysis, 1952, with the correction for ties.
-    kruskal of scipy.stats gives the same values, but takes 0.5 s longer to import.
-    """
-    import polars as pl
-    from scipy.special import chdtrc
-
-    ranks = pl.DataFrame({"run": runs, "rank": pl.Series(maxima_ns).rank("average")})
-    number = len(maxima_ns)
-    sums = ranks.group_by("run").agg((pl.col("rank").sum() ** 2 / pl.len()).alias("part"))
-    statistic = 12 / (number * (number + 1)) * float(sums["part"].sum()) - 3 * (number + 1)
-    _, ties = np.unique(np.asarray(maxima_ns), return_counts=True)
-    statistic /= 1 - float((ties.astype(np.float64) ** 3 - ties).sum()) / (float(number) ** 3 - number)
-    return _assumption("runs alike", statistic, float(chdtrc(sums.height - 1, statistic)))
+    maxima, run_of = np.asarray(maxima_ns), np.asarray(runs)
+    found = kruskal(*(maxima[run_of == run] for run in np.unique(run_of)))
+    return _assumption("runs alike", float(found.statistic), float(found.pvalue))
 
 
 def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:

@@ -22,7 +22,6 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.newton import root
 from rtgauge.errors import InputError
 from rtgauge.record.alternation import BLOCK
 
@@ -198,13 +197,13 @@ def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
     least LEAST_CHANGE. `spread`: the relative standard deviation of the runs of one side; `error`: as in
     `decide`.
     """
+    from scipy.optimize import brentq
 
     def short_of_power(ratio: float) -> float:
         return _power(ratio, pairs, error) - 0.9
 
     highest = 4 * _critical(pairs, error)[-1]
-    low, high = ((ratio, short_of_power(ratio)) for ratio in (0.0, highest))
-    ratio = root(short_of_power, low, high, tolerance=1e-6)
+    ratio = brentq(short_of_power, 0.0, highest, rtol=1e-6)
     return max(math.expm1(ratio * math.sqrt(2 / pairs) * spread), LEAST_CHANGE)
 
 
@@ -287,6 +286,7 @@ def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
 
     They follow from the density of paths that exceeded no bound yet (Armitage, McPherson and Rowe 1969).
     """
+    from scipy.optimize import brentq
     from scipy.special import ndtr
 
     bounds: list[float] = []
@@ -303,7 +303,7 @@ def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
         ) -> float:
             return float(mass @ ndtr((points - bound) / step)) - chance
 
-        bound = root(left_over, (0.0, left_over(0.0)), (widest, -chance), tolerance=1e-9)
+        bound = brentq(left_over, 0.0, widest, rtol=1e-9)
         after = np.linspace(-widest, bound, GRID)
         kernel = np.exp(-0.5 * ((after[:, None] - points) / step) ** 2)
         density = kernel @ mass / (step * math.sqrt(2 * math.pi))

@@ -56,8 +56,12 @@ def test_a_quantile_is_the_nearest_rank_within_a_bin(values, share, signed):
 @settings(max_examples=200)
 @given(count=st.integers(1, 5_000_000), share=st.floats(0.01, 0.99999), confidence=st.floats(0.6, 0.999))
 def test_the_ranks_are_those_of_the_binomial_distribution(count, share, confidence):
-    assert rank_below(share, count, confidence) == int(binom.ppf(1 - confidence, count, share))
-    assert rank_above(share, count, confidence) == int(binom.ppf(confidence, count, share)) + 1
+    for rank, probability in (
+        (rank_below(share, count, confidence), 1 - confidence),
+        (rank_above(share, count, confidence) - 1, confidence),
+    ):
+        assert binom.cdf(rank, count, share) >= probability - 1e-9
+        assert binom.cdf(rank - 1, count, share) < probability + 1e-9
 
 
 def test_the_ranks_of_more_samples_than_32_bits_count():
