@@ -24,7 +24,7 @@ from rtgauge.analysis import gate
 from rtgauge.analysis.gate import decide, looks
 from rtgauge.analysis.gate_rate import PairCounts, SideCounts, decide_rate
 from rtgauge.plan.alternation import first_sides
-from rtgauge.record.alternation import BLOCK
+from rtgauge.record.pairs import BLOCK
 
 LARGER_THAN = 0.1
 SPREADS = (0.02, 0.04, 0.08, 0.2)

@@ -15,7 +15,8 @@ from rtgauge.analysis.sides import pairs, sides_of
 from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.alternation import FLATTEST, alternating_plan, first_sides, further_pairs
 from rtgauge.plan.plan import Overrides, Plan
-from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
+from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
+from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.runner.run import RunOptions, new_run, plan_of
 from rtgauge.runner.step_loop import pause_s

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.comparison_document import Finding, QuantileDifference
-from rtgauge.record.alternation import BLOCK, alternation_of
+from rtgauge.record.alternation import alternation_of
+from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.units import format_size, format_time, plural
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtgauge.errors import InputError
-from rtgauge.record.alternation import BLOCK
+from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS
 
 Doubles = npt.NDArray[np.float64]
 
@@ -37,13 +37,12 @@ spread, but the change is known only to this width.
 """
 LEAST_CHANGE = 2 * RESOLUTION
 """The smallest change of a quantile that a gate can show."""
-PASS_FROM = 2 * BLOCK
+PASS_FROM = DEFAULT_PAIRS
 """A gate that may measure this many pairs does not pass with fewer, because a few boots say little about how
 bad boots can be.
 """
 MISSED = 0.01
 """The chance that no boot of a side shows a state that is called shown."""
-MOST_PAIRS = 198
 MOST_LOG_RATIO = 100.0
 """The limit for the ratio of one pair: no clock can measure a ratio of e^100."""
 

@@ -47,7 +47,8 @@ def marks(incomplete: str) -> list[str]:
 
 def records(incomplete: str) -> list[str]:
     """Complete `latest`, a record in rtgauge-runs, or a folder."""
-    from rtgauge.record.reader import LATEST, RECORDS, record_folders
+    from rtgauge.record.reader import LATEST, record_folders
+    from rtgauge.record.records_folder import RECORDS
 
     known = [folder.name for folder in record_folders(RECORDS)] if RECORDS.is_dir() else []
     return _starting(incomplete, (LATEST, *sorted(known, reverse=True))) + _files(incomplete)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli.options import (
-    RUNS,
     Deciding,
     Json,
     Measured,
@@ -24,6 +23,7 @@ from rtgauge.cli.options import (
     wait_s,
 )
 from rtgauge.errors import InputError
+from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
@@ -96,7 +96,7 @@ def gate(
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Accepted changes and muted series (TOML).")
     ] = None,
-    out: Out = RUNS,
+    out: Out = RECORDS,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write Markdown for a pull request.")

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import RUNS, Details, Json, Out, Require, duration_option
+from rtgauge.cli.options import Details, Json, Out, Require, duration_option
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
+from rtgauge.record.records_folder import RECORDS
 
 HELP = """Import measurements of other tools as records.
 
@@ -56,7 +57,7 @@ def files(
             "--as", metavar="FORMAT", help="Their format, if it is not recognised; 'list' prints all."
         ),
     ] = None,
-    out: Out = RUNS,
+    out: Out = RECORDS,
     interval: Annotated[
         str | None,
         typer.Option(
@@ -178,7 +179,7 @@ def edges(
             help=("Accept either edge as the answer, for an answer line that is toggled."),
         ),
     ] = False,
-    out: Out = RUNS,
+    out: Out = RECORDS,
     require: Require = None,
     details: Details = False,
     json: Json = False,

@@ -17,6 +17,7 @@ import typer
 
 from rtgauge.cli import completion
 from rtgauge.errors import InputError
+from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percent
 
 if TYPE_CHECKING:
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
 
-Target = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Machine: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."),
-]
+MACHINE = "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."
+"""The help of `--target`."""
+Target = Annotated[str, typer.Option(metavar="NAME", help=MACHINE)]
 RecordArgument = Annotated[
     Path,
     typer.Argument(
@@ -81,8 +81,6 @@ Figures = Annotated[
     typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")]
-RUNS = Path("rtgauge-runs")
-"""The default of `--out`."""
 SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter in every step.")
 ]
@@ -202,7 +200,8 @@ class Deciding:
         int | None,
         typer.Option(
             metavar="N",
-            help="Maximum number of pairs, 6 to 198 (default 12); measuring ends earlier if they decide.",
+            help=f"Maximum number of pairs, {BLOCK} to {MOST_PAIRS} (default {DEFAULT_PAIRS}); measuring "
+            "ends earlier if they decide.",
         ),
     ] = None
     allow_mark: Annotated[

@@ -17,11 +17,12 @@ from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
 from rtgauge.cli.live import Live, listening
-from rtgauge.cli.options import Details, WaitForLock, wait_s
+from rtgauge.cli.options import Details, Target, WaitForLock, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import names as load_names
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
-from rtgauge.record.reader import RECORDS, Record
+from rtgauge.record.reader import Record
+from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import format_duration
 from rtgauge.validation import CpuList, DurationNs
 
@@ -35,7 +36,6 @@ SAMPLES = "samples"
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
 """Metavar -> type, for values that are not plain text or numbers. The type's validator identifies a field."""
 LOAD_HELP = f"Load during the measurement: {', '.join(load_names())}."
-TARGET_HELP = "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."
 SAMPLES_HELP = (
     "Write every sample to FILE, as CSV (.csv), Parquet (.parquet) or otherwise binary, with one file per "
     "series."
@@ -144,7 +144,7 @@ def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
         "out": (Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help=OUT_HELP)], RECORDS),
         "wait": (WaitForLock, "0"),
         "live": (Live, None),
-        "target": (Annotated[str, typer.Option("--target", metavar="NAME", help=TARGET_HELP)], "local"),
+        "target": (Target, "local"),
         "details": (Details, False),
         "json": (Annotated[bool, typer.Option("--json", help=JSON_HELP)], False),
     }

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.options import RUNS, Out, WaitForLock, grouped, wait_s
+from rtgauge.cli.options import Out, WaitForLock, grouped, wait_s
 from rtgauge.cli.run import Shown, hold_ns, resumed
 from rtgauge.errors import InputError
+from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
     from rtgauge.runner.run import RunOptions
@@ -74,7 +75,7 @@ def resume(
     ] = None,
     more: MoreTime,
     files: Files,
-    out: Out = RUNS,
+    out: Out = RECORDS,
     wait: WaitForLock = "0",
     shown: Shown,
 ) -> None:

@@ -15,7 +15,7 @@ from rtgauge.cli import completion
 from rtgauge.cli.live import Live, listening
 from rtgauge.cli.options import (
     LONGEST_WAIT_NS,
-    RUNS,
+    MACHINE,
     AllowLeftOut,
     Details,
     JsonAlone,
@@ -28,6 +28,7 @@ from rtgauge.cli.options import (
     wait_s,
 )
 from rtgauge.errors import InputError
+from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Overrides, Plan
@@ -52,10 +53,7 @@ class OverPlan:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help=(
-                "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE. "
-                "Repeatable; the machines are measured one after the other."
-            ),
+            help=f"{MACHINE} Repeatable; the machines are measured one after the other.",
         ),
     ] = None
     duration: Annotated[
@@ -215,7 +213,8 @@ class Alternating:
         """
         from rtgauge.plan.alternation import alternating_plan
         from rtgauge.plan.plan import load_plan
-        from rtgauge.record.alternation import BLOCK, Alternation
+        from rtgauge.record.alternation import Alternation
+        from rtgauge.record.pairs import BLOCK
 
         if self.alternate is None:
             for option in given_options(self):
@@ -306,7 +305,7 @@ def run(
     ] = DEFAULT_PLAN,
     over: OverPlan,
     turns: Alternating,
-    out: Out = RUNS,
+    out: Out = RECORDS,
     wait: WaitForLock = "0",
     hold: Annotated[
         str | None,

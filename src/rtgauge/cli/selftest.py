@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import RUNS, JsonAlone, Out, Target, WaitForLock, wait_s
+from rtgauge.cli.options import JsonAlone, Out, Target, WaitForLock, wait_s
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, MeasureError
+from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
     from rtgauge.record.model import Run
@@ -58,7 +59,7 @@ def selftest(
         ),
     ] = None,
     target: Target = "local",
-    out: Out = RUNS,
+    out: Out = RECORDS,
     wait: WaitForLock = "0",
     json: JsonAlone = False,
 ) -> None:

@@ -22,6 +22,7 @@ from rtgauge.cli.options import (
     grouped,
 )
 from rtgauge.errors import InputError, RecordError
+from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
     from rtgauge.analysis.frequency import Options
@@ -210,7 +211,7 @@ def _show_marks(record: Record, *, json: bool) -> None:
 
 
 def list_records(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of records.")] = Path("rtgauge-runs"),
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of records.")] = RECORDS,
     json: Json = False,
 ) -> None:
     """List the records in a folder, the oldest first.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.errors import InputError
+from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import format_duration
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ StorePath = Annotated[
     str,
     typer.Option("--store", metavar="STORE", help="An SQLite file, or postgresql://USER@HOST/DATABASE."),
 ]
-DEFAULT = "rtgauge-runs/store.sqlite"
+DEFAULT = str(RECORDS / "store.sqlite")
 Machine = Annotated[
     str | None,
     typer.Option(

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import Json, Target, WaitForLock, duration_option, wait_s
+from rtgauge.cli.options import Json, Out, Target, WaitForLock, duration_option, wait_s
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.record.records_folder import RECORDS
 from rtgauge.target.address import LAB, LOCAL
 from rtgauge.tune.candidates import Scope, read_offer
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_percent, plural
@@ -109,9 +110,7 @@ def tune(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")] = Path(
-        "rtgauge-runs"
-    ),
+    out: Out = RECORDS,
     wait: WaitForLock = "0",
     files: Annotated[
         Path | None,

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rtgauge.errors import InputError
 from rtgauge.fleet.archive import archive_of
 from rtgauge.input_file import read_toml
+from rtgauge.record.pairs import BLOCK, MOST_PAIRS
 from rtgauge.store.database import place_of
 from rtgauge.validation import explain
 
@@ -74,7 +75,7 @@ class Job(_Part):
     require: Word | None = None
     baseline: Word | None = None
     candidate: Word | None = None
-    max_pairs: int | None = Field(default=None, ge=6, le=198)
+    max_pairs: int | None = Field(default=None, ge=BLOCK, le=MOST_PAIRS)
     boot: Literal["each-run"] | None = None
     pause_between: Word | None = None
 

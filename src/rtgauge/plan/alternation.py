@@ -11,8 +11,9 @@ from itertools import product
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import MAX_STEPS, Overrides, Plan, load_plan, parse_setting
-from rtgauge.record.alternation import BLOCK, KEY, Alternation
+from rtgauge.record.alternation import KEY, Alternation
 from rtgauge.record.model import Run, StepKey
+from rtgauge.record.pairs import BLOCK
 from rtgauge.system.deployment.definition import CHECKS, NAMED, parse_deployment
 from rtgauge.target.address import LAB, LABGRID, LOCAL, SCHEME
 

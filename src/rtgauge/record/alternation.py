@@ -13,8 +13,6 @@ from rtgauge.record.strict_model import Model
 
 KEY = "alternate"
 """The key in the plan of run.json that holds the two sides."""
-BLOCK = 6
-"""In a block of this many consecutive pairs, each side comes first equally often."""
 
 
 class Alternation(Model):

@@ -19,6 +19,7 @@ from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, ModelT, Run, RunDocument, Step
 from rtgauge.record.parameters import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
+from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
@@ -303,8 +304,6 @@ def _check_counts(windows: Windows, step: Step) -> None:
             )
 
 
-RECORDS = Path("rtgauge-runs")
-"""The default folder for records."""
 LATEST = "latest"
 PARTIAL = ".partial"
 

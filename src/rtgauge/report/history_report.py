@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from rtgauge.analysis.change_points import LENGTHS
+from rtgauge.record.pairs import DEFAULT_PAIRS
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, texts
@@ -52,7 +53,11 @@ def spread(history: History) -> str | None:
     if not varies:
         return None
     gate = history.detectable
-    found = "" if gate is None else f"; a gate of 12 pairs would find a change of {format_change(gate)}"
+    found = (
+        ""
+        if gate is None
+        else f"; a gate of {DEFAULT_PAIRS} pairs would find a change of {format_change(gate)}"
+    )
     return f"{history.quantile} varies {', '.join(varies)}{found}"
 
 

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from rtgauge.probe import calibrate
 from rtgauge.record.model import Severity, VerdictWord
-from rtgauge.record.reader import PAGE, RECORDS, Record
+from rtgauge.record.reader import PAGE, Record
+from rtgauge.record.records_folder import RECORDS
 from rtgauge.report import method
 from rtgauge.report.brief_terminal import left_out_texts, mark_text, print_brief, unfinished
 from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines

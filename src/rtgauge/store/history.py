@@ -19,6 +19,7 @@ from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.errors import InputError
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Model
+from rtgauge.record.pairs import DEFAULT_PAIRS
 from rtgauge.record.quantiles import NAMES, field_of, times_longer
 from rtgauge.store import queries
 from rtgauge.store.database import clear_problems
@@ -35,8 +36,6 @@ QUANTILES = {name: f"filled_{field_of(name)}" for name in NAMES if name != "p95"
 """The quantile -> the field of a Point. Missed activations count."""
 GROUPS = ("kernel", "commit", "day", "boot", "machine")
 LABEL_OF, SETTING_OF = "label:", "setting:"
-PAIRS = 12
-"""How many pairs a gate is assumed to measure, for the smallest change that it detects."""
 MOST_NAMED = 5
 """The most changed settings that are named in one place. Otherwise they are only counted."""
 
@@ -97,7 +96,8 @@ class History(Model):
         "boots; null for one machine, or if each has one boot"
     )
     detectable: float | None = Field(
-        description="smallest change that a gate of 12 pairs detects, given the spread between boots"
+        description=f"smallest change that a gate of {DEFAULT_PAIRS} pairs detects, given the spread between "
+        "boots"
     )
     changes: list[SuspectedChange]
     enough: bool = Field(description="whether there are enough boots to look for changes")
@@ -263,7 +263,7 @@ def _history(
         ),
         machines=1,
         spread_between_machines=None,
-        detectable=None if between is None else gate.detectable(between, PAIRS),
+        detectable=None if between is None else gate.detectable(between, DEFAULT_PAIRS),
         changes=[
             _change(place, boots[place - 1][-1], boots[place][0], (part, following), known)
             for place, part, following in zip(places, parts, parts[1:], strict=False)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Engine, Table, delete, insert, select, update
 
 from rtgauge.errors import InputError
-from rtgauge.record.reader import RECORDS
+from rtgauge.record.records_folder import RECORDS
 from rtgauge.store.database import Place, clear_problems, damaged, open_database, place_of
 from rtgauge.store.postgresql import Server
 from rtgauge.store.tables import CONFIGURATION, LABEL, MACHINE, MARK, RECORD, RESULT, SERIES, STEP, VERDICT

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from rtgauge.analysis.gate import BLOCK, detectable
+from rtgauge.analysis.gate import detectable
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
     EXIT_CANNOT_TELL,
@@ -19,6 +19,7 @@ from rtgauge.errors import (
     EXIT_OK,
 )
 from rtgauge.record.model import Step, Verdict, VerdictWord
+from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.system.rules import tried_rules

@@ -16,15 +16,13 @@ from enum import StrEnum
 
 from rtgauge.analysis.gate import Decision, Outcome, decide
 from rtgauge.plan.alternation import first_sides
-from rtgauge.record.alternation import BLOCK
+from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, most_measured
 
 FALSE_KEEP = 0.01
 """The probability that a whole tuning keeps a setting that does not help."""
 OTHER_ERROR = 0.01
 """The error level of the tests that keep no setting: whether a setting hurts, and the confirmation."""
 MOST_REMEDIES = 3
-SPARE = 3
-"""A test may measure one extra pair for this many pairs, to replace a pair that does not count."""
 
 
 class Found(StrEnum):
@@ -115,7 +113,7 @@ class SearchWish:
     most_runs: int
     seed: int
     larger_than: float = 0.2
-    max_pairs: int = 2 * BLOCK
+    max_pairs: int = DEFAULT_PAIRS
     fewer: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     """Setting -> its variants that cost less and may be enough, the cheapest first."""
 
@@ -384,7 +382,7 @@ class Search:
                     break
             elif planned >= wish.max_pairs:
                 break
-            if planned >= wish.max_pairs + wish.max_pairs // SPARE:
+            if planned >= most_measured(wish.max_pairs):
                 break
         test = self._judged(purpose, baseline, candidate, gains, error, meets)
         self.result.tests.append(test)

@@ -12,10 +12,11 @@ from typing import NamedTuple
 from rtgauge.analysis.dependent_quantile import too_few_beyond
 from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.probe import registry as probes
-from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
+from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Run, Severity, Step, StepKey
+from rtgauge.record.pairs import BLOCK
 from rtgauge.record.quantiles import field_of, share_of
 from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judged_series

@@ -26,6 +26,7 @@ from rtgauge.errors import (
 )
 from rtgauge.record.alternation import Alternation, alternation_of
 from rtgauge.record.model import Exposure, Step, Verdict
+from rtgauge.record.pairs import most_measured
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.units import (
@@ -45,8 +46,6 @@ from rtgauge.verdict.gate_pairs import CannotGate, GatePair, GateSeries, gate_se
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import exposure_of
 
-SPARE = 3
-"""A gate may measure one extra pair for this many requested pairs, to replace a pair that does not count."""
 TRIED = 3
 """A gate stops if none of its first pairs counts, up to this many."""
 LONGER = 4
@@ -520,7 +519,7 @@ def _concluded(
         few = f"{seen}; too few to tell whether it is worse by {wanted}"
         return result.ending(GateOutcome.CANNOT_TELL, few, next=_larger_gate(record, series, result))
     planned = len(series.pairs)
-    limit = wish.max_pairs + wish.max_pairs // SPARE
+    limit = most_measured(wish.max_pairs)
     look = next(
         pairs for pairs in gate.looks(wish.max_pairs, wish.extended_from) if pairs > len(series.counted)
     )

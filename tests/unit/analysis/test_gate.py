@@ -27,7 +27,7 @@ from rtgauge.analysis.gate import (
 )
 from rtgauge.errors import InputError
 from rtgauge.plan.alternation import first_sides
-from rtgauge.record.alternation import BLOCK
+from rtgauge.record.pairs import BLOCK
 
 
 @pytest.mark.parametrize("error", [ALARM, OVERLOOK, 0.05])

@@ -10,7 +10,6 @@ import pytest
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.plan import Plan
-from rtgauge.record.alternation import BLOCK
 from rtgauge.record.model import (
     DeploymentReport,
     LoadPart,
@@ -21,6 +20,7 @@ from rtgauge.record.model import (
     Severity,
     Step,
 )
+from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 from rtgauge.system.rules import tried_rules
