@@ -105,7 +105,9 @@ static int write_timer(const char *name, const char *value)
 	if (!unit || (!stop && strcmp(value, "running")))
 		return EINVAL;
 	status = systemctl(stop ? "stop" : "start", unit);
-	return status < 0 ? errno : status ? EIO : 0;
+	if (status < 0)
+		return errno;
+	return status ? EIO : 0;
 }
 
 const struct setting_kind setting_timer = {is_timer, read_timer, write_timer};

@@ -341,7 +341,7 @@ void harness_drain(struct harness *h, bool (*drain)(struct harness *h, struct js
 	drain(h, &h->j);
 }
 
-int harness_series_of(const struct harness *h, const struct harness_thread *t)
+static int first_series_of(const struct harness *h, const struct harness_thread *t)
 {
 	for (unsigned int i = 0; h->measurers && i < h->series_count; i++) {
 		if (h->measurers[i] == t)
@@ -368,12 +368,14 @@ int harness_finish(struct harness *h, const char *reason)
 	struct json *j = &h->j;
 
 	thread_watch_end();
-	for (unsigned int i = 0; i < h->thread_count; i++)
+	for (unsigned int i = 0; i < h->thread_count; i++) {
 		pthread_join(h->threads[i]->thread, NULL);
+		h->threads[i]->series = first_series_of(h, h->threads[i]);
+	}
 	for (unsigned int i = 0; i < h->thread_count; i++) {
 		if (h->threads[i]->moved && !atomic_load(&h->threads[i]->given_up_ns))
 			stream_mark(
-				j, "cpu-lost", SEVERITY_INVALID, harness_series_of(h, h->threads[i]),
+				j, "cpu-lost", SEVERITY_INVALID, h->threads[i]->series,
 				"CPU %d was taken from its measuring thread, which continued on another CPU",
 				h->threads[i]->cpu);
 	}

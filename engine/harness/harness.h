@@ -90,9 +90,6 @@ void harness_end_by(struct harness *h, const char *reason);
 /* Calls drain until it returns false because all threads have ended, and then once more for the rest. */
 void harness_drain(struct harness *h, bool (*drain)(struct harness *h, struct json *j), int64_t pause_ns);
 
-/* Returns the first series that this thread measures; -1: none. */
-int harness_series_of(const struct harness *h, const struct harness_thread *t);
-
 /* Joins the threads. Writes the last windows, summaries, marks and `end` (reason: used if nothing else
  * ended the probe). Returns the exit status. */
 int harness_finish(struct harness *h, const char *reason);

@@ -32,6 +32,7 @@ struct harness_thread {
 	int schedstat, error;
 	struct usage before, after; /* the counts between these two are reported if usage_known */
 	bool usage_known, moved, policy_refused;
+	int series; /* the first series that it measures, set at the end; -1: none */
 	pthread_t thread;
 	pid_t tid;
 	clockid_t cpu_clock;

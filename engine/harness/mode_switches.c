@@ -21,7 +21,7 @@ void mode_switches_tell(const struct harness *h, struct json *j)
 		sum += count;
 		if (RUNTIME_COUNTS_SWITCHES && count)
 			stream_mark(
-				j, "mode-switches", SEVERITY_DOUBTFUL, harness_series_of(h, t),
+				j, "mode-switches", SEVERITY_DOUBTFUL, t->series,
 				"a thread on CPU %d was handed to Linux %lld times while it measured%s%s, so Linux caused some of these latencies",
 				t->cpu, (long long)count, cause ? ", the last time for " : "",
 				cause ? cause : "");

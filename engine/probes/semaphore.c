@@ -375,12 +375,16 @@ static int prepare_probe(struct burst *burst)
 	int cpu[2];
 	int status = placement_choose(burst->harness.cpus, (enum placement)placement, &cpu[0], &cpu[1]);
 
+	if (status)
+		return status;
+	if (!series)
+		return harness_no_memory();
 	sigemptyset(&means->wake_signal);
 	sigaddset(&means->wake_signal, SIGRTMIN);
 	pthread_mutex_init(&means->turn_lock, NULL);
 	for (unsigned int i = 0; i < 3; i++)
 		pthread_mutex_init(&means->mutexes[i], NULL);
-	for (unsigned int i = 0; i < 2 && !status; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		int error = open_method(means, i);
 
 		if (error)
@@ -392,10 +396,6 @@ static int prepare_probe(struct burst *burst)
 			return harness_no_memory();
 		state->tasks[i]->thread.prepare = block_signal;
 	}
-	if (status)
-		return status;
-	if (!series)
-		return harness_no_memory();
 	series->metric = "hand-over";
 	series->cpu = cpu[0];
 	series->labels[0] = (struct label){"method", method_names[method]};

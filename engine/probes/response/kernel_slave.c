@@ -9,15 +9,22 @@
 
 #define ENTRIES 65536
 
+/* Whether the interrupt goes to the slave's CPU. A co-kernel's wire has it on the CPU of the edge. The
+ * interrupts of many chips cannot be moved, so they stay unless a CPU was chosen. */
+static bool has_chosen_cpu(bool alone, bool from_wire)
+{
+	if (alone)
+		return true;
+	if (RUNTIME_IS_COKERNEL)
+		return false;
+	return from_wire || role_options.slave_cpu >= 0 || cpuset_count(&harness_options.cpus);
+}
+
 int kernel_slave_open(struct kernel_slave *slave, const struct path_kernel_end *end, int cpu, bool from_wire)
 {
 	enum rtgauge_context context = (enum rtgauge_context)role_options.context;
 	bool own_thread = context == RTGAUGE_CONTEXT_THREAD, alone = !end->in.chip[0];
-	/* The interrupts of many chips cannot be moved, so they stay unless a CPU was chosen. */
-	bool moves = alone ||
-		     !RUNTIME_IS_COKERNEL; /* a co-kernel's wire has the interrupt on the CPU of the edge */
-	bool chosen = moves && (from_wire || alone || role_options.slave_cpu >= 0 ||
-				cpuset_count(&harness_options.cpus));
+	bool chosen = has_chosen_cpu(alone, from_wire);
 	int status = kmod_open(&slave->device, RUNTIME_MODULE("rtgauge_response"));
 
 	if (status)

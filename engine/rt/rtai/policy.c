@@ -20,9 +20,15 @@ int policy_sched_setscheduler(pid_t tid, int kernel_policy, const struct sched_p
 /* Set for Linux, and kept for the thread's later task. */
 int policy_set(enum policy policy, int priority)
 {
-	static const int kernel_policy[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};
+	static const int kernel_policy[] = {
+		[POLICY_FIFO] = SCHED_FIFO,
+		[POLICY_RR] = SCHED_RR,
+		[POLICY_OTHER] = SCHED_OTHER,
+	};
 	struct sched_param param = {.sched_priority = policy == POLICY_OTHER ? 0 : priority};
 
+	if (policy == POLICY_DEADLINE)
+		return EINVAL;
 	lxrt_priority = param.sched_priority;
 	return sched_setscheduler(0, kernel_policy[policy], &param) ? errno : 0;
 }
