@@ -312,30 +312,12 @@ def judge_metric(
     above the allowed share; otherwise the verdict is "cannot tell". "Holds" becomes "marginal" if the
     requirement would not hold at `margin` of the bound.
     """
-
     facts, done = facts or Facts(), done or Done.of_step(step)
-    invalid = [mark for mark in step.marks if mark.severity == Severity.INVALID]
-    if invalid:
-        reason = f"the measurement is invalid: {invalid[0].name} ({invalid[0].detail})"
-        return cannot_tell(
-            requirement,
-            step,
-            reason,
-            next_for_mark(invalid[0]),
-            marks=[f"{mark.severity}: {mark.name}" for mark in step.marks],
-            invalid=True,
-        )
     series = judged_series(step, requirement.metric)
-    if not series:
-        reason = f"the step measured no {requirement.metric}"
-        return cannot_tell(
-            requirement,
-            step,
-            reason,
-            f"use a probe that measures {requirement.metric} (see rtgauge probe --help)",
-        )
-    loops = [] if requirement.metric == GAP else loops_of(step)
-    if loops:
+    refusal = _invalid(requirement, step) or _not_measured(requirement, step, series)
+    if refusal is not None:
+        return refusal
+    if requirement.metric != GAP and (loops := loops_of(step)):
 
         def judge_thread(loop: WatchedLoop) -> Verdict:
             own = [summary for summary in series if summary.series == loop.series.get(requirement.metric)]
@@ -343,15 +325,44 @@ def judge_metric(
             return _judge_series(requirement, step, own, count, facts, margin=margin, done=done)
 
         return judge_loops(requirement, step, loops, judge_thread)
-    resolution = step.parameters.get("resolution_ns")
-    numbers = [summary.series for summary in series if summary.series is not None]
     count = partial(
         count_violations,
         windows,
-        series=numbers,
-        resolution_ns=resolution if isinstance(resolution, int) and resolution > 0 else 1,
+        series=[summary.series for summary in series if summary.series is not None],
+        resolution_ns=_positive(step.parameters.get("resolution_ns")) or 1,
     )
     return _judge_series(requirement, step, series, count, facts, margin=margin, done=done)
+
+
+def _positive(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _invalid(requirement: Requirement, step: Step) -> Verdict | None:
+    """Return "cannot tell" if the step has an invalid mark."""
+    mark = next((mark for mark in step.marks if mark.severity == Severity.INVALID), None)
+    if mark is None:
+        return None
+    return cannot_tell(
+        requirement,
+        step,
+        f"the measurement is invalid: {mark.name} ({mark.detail})",
+        next_for_mark(mark),
+        marks=[f"{mark.severity}: {mark.name}" for mark in step.marks],
+        invalid=True,
+    )
+
+
+def _not_measured(requirement: Requirement, step: Step, series: Sequence[SeriesSummary]) -> Verdict | None:
+    """Return "cannot tell" if the step has no series of the requirement's metric."""
+    if series:
+        return None
+    return cannot_tell(
+        requirement,
+        step,
+        f"the step measured no {requirement.metric}",
+        f"use a probe that measures {requirement.metric} (see rtgauge probe --help)",
+    )
 
 
 def _judge_series(
@@ -365,59 +376,19 @@ def _judge_series(
     done: Done,
 ) -> Verdict:
     """Judge these series of a step. `count` returns the violations of a bound (ns)."""
-    if any(summary.lost for summary in series):
-        reason = (
-            f"{format_count(sum(summary.lost for summary in series))} samples were lost and may have "
-            "been late"
-        )
-        return cannot_tell(
-            requirement, step, reason, "measure again with a longer interval, or without raw samples"
-        )
-    interval = step.parameters.get("interval_ns")
-    largest = max(
-        (summary for summary in series if summary.max_ns is not None), key=_largest_of, default=None
-    )
-    cpu = largest.labels.get("cpu") if largest is not None else None
-    case = _Case(
-        requirement=requirement,
-        step=step,
-        violations=count(requirement.bound_ns),
-        close=count(int(requirement.bound_ns * margin)),
-        maximum_ns=None if largest is None else _largest_of(largest),
-        series=len(series),
-        interval_ns=interval if isinstance(interval, int) and interval > 0 else None,
-        margin=margin,
-        next=NextStep(done, step, requirement, facts),
-        cpu=cpu if isinstance(cpu, int) else None,
-    )
+    refusal = _lost(requirement, step, series)
+    if refusal is not None:
+        return refusal
+    case = _case(requirement, step, series, count, margin, NextStep(done, step, requirement, facts))
     if requirement.metric == GAP:
         verdict = judge_gaps(requirement, step, series, case.violations, case.close, case.next)
         if loops_of(step):
             verdict = gaps_of_pollers(verdict, step, facts)
         return _in_doubt(_only_if_whole(verdict, step, (), case.next), step.doubts_on(GAP))
-    judged = {summary.series for summary in series}
-    unknown = next(
-        (
-            mark
-            for mark in step.doubts_on(requirement.metric)
-            if mark.kind is MarkKind.ACTIVATIONS_UNKNOWN and mark.series in judged
-        ),
-        None,
-    )
-    if case.violations.activations == 0:
-        if unknown is not None:
-            reason = f"no {requirement.metric} was measured: {unknown.detail}"
-            return cannot_tell(requirement, step, reason, next_for_mark(unknown))
-        return cannot_tell(requirement, step, "the step has no activations", case.next.with_more(None))
-    if facts.machine.emulated or step.emulated:
-        reason = (
-            f"the machine's processor is emulated, so its times say nothing about a real one ({case.seen})"
-        )
-        return case.verdict(
-            VerdictWord.CANNOT_TELL,
-            reason,
-            "measure on the real machine, or in a virtual machine with hardware support (KVM)",
-        )
+    unknown = _activations_unknown(requirement, step, series)
+    refusal = _no_activations(case, unknown) or _emulated(case, facts)
+    if refusal is not None:
+        return refusal
     verdict = _for_every(case) if requirement.allowed == 0 else _for_a_share(case)
     verdict = _only_if_whole(verdict, step, series, case.next)
     if unknown is not None and verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
@@ -427,6 +398,83 @@ def _judge_series(
             update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_mark(unknown)}
         )
     return _in_doubt(verdict, step.doubts_on(requirement.metric))
+
+
+def _case(
+    requirement: Requirement,
+    step: Step,
+    series: Sequence[SeriesSummary],
+    count: Callable[[int], Violations],
+    margin: Fraction,
+    following: NextStep,
+) -> _Case:
+    largest = max(
+        (summary for summary in series if summary.max_ns is not None), key=_largest_of, default=None
+    )
+    cpu = None if largest is None else largest.labels.get("cpu")
+    return _Case(
+        requirement=requirement,
+        step=step,
+        violations=count(requirement.bound_ns),
+        close=count(int(requirement.bound_ns * margin)),
+        maximum_ns=None if largest is None else _largest_of(largest),
+        series=len(series),
+        interval_ns=_positive(step.parameters.get("interval_ns")),
+        margin=margin,
+        next=following,
+        cpu=cpu if isinstance(cpu, int) else None,
+    )
+
+
+def _lost(requirement: Requirement, step: Step, series: Sequence[SeriesSummary]) -> Verdict | None:
+    """Return "cannot tell" if samples were lost, because they may have been late."""
+    lost = sum(summary.lost for summary in series)
+    if not lost:
+        return None
+    return cannot_tell(
+        requirement,
+        step,
+        f"{format_count(lost)} samples were lost and may have been late",
+        "measure again with a longer interval, or without raw samples",
+    )
+
+
+def _activations_unknown(
+    requirement: Requirement, step: Step, series: Sequence[SeriesSummary]
+) -> Mark | None:
+    """Return the mark which says that the number of activations of a judged series is unknown."""
+    judged = {summary.series for summary in series}
+    return next(
+        (
+            mark
+            for mark in step.doubts_on(requirement.metric)
+            if mark.kind is MarkKind.ACTIVATIONS_UNKNOWN and mark.series in judged
+        ),
+        None,
+    )
+
+
+def _no_activations(case: _Case, unknown: Mark | None) -> Verdict | None:
+    """Return "cannot tell" if there are no activations. `unknown`: the mark that says why."""
+    if case.violations.activations:
+        return None
+    if unknown is None:
+        reason, following = "the step has no activations", case.next.with_more(None)
+    else:
+        reason = f"no {case.requirement.metric} was measured: {unknown.detail}"
+        following = next_for_mark(unknown)
+    return cannot_tell(case.requirement, case.step, reason, following)
+
+
+def _emulated(case: _Case, facts: Facts) -> Verdict | None:
+    """Return "cannot tell" if the machine's processor is emulated."""
+    if not (facts.machine.emulated or case.step.emulated):
+        return None
+    return case.verdict(
+        VerdictWord.CANNOT_TELL,
+        f"the machine's processor is emulated, so its times say nothing about a real one ({case.seen})",
+        "measure on the real machine, or in a virtual machine with hardware support (KVM)",
+    )
 
 
 def _in_doubt(verdict: Verdict, doubts: Sequence[Mark]) -> Verdict:
