@@ -76,20 +76,30 @@ def woken_ns(moment: Moment) -> list[int]:
     ]
 
 
+def missed_before(stream: Stream, moment: Moment) -> bool:
+    """Whether its thread missed an activation in the window of its release or in the one before."""
+    windows = [line for line in stream.all("window") if line["series"] == moment.series]
+    begun = [line["missed"] for line in windows if line["start_ns"] <= moment.release_ns]
+    return any(begun[-2:])
+
+
 def test_between_the_release_and_the_reading_of_the_clock_the_thread_was_woken(
     engine: Path, instance: str
 ) -> None:
     """The probe's clock and that of the events are one: nothing else orders these three."""
-    stream = wakeup(engine, f"--explain-instance={instance}", "--interval-ns=20000000", "--count=100")
+    options = ("--interval-ns=20000000", "--count=100", "--window-ns=100000000")
+    stream = wakeup(engine, f"--explain-instance={instance}", *options)
     assert stream.reason == "count"
     found = moments(stream)
-    assert found
     assert explained(stream)["buffer_kb"] == 512
-    late = any(line["missed"] for line in stream.all("window"))
-    for moment in found:
-        assert moment.end_ns - moment.release_ns == moment.latency_ns
-        # A thread that came too late to sleep until this release is not woken for it.
-        assert late or any(moment.release_ns <= time_ns <= moment.end_ns for time_ns in woken_ns(moment)), (
+    assert found
+    assert all(moment.end_ns - moment.release_ns == moment.latency_ns for moment in found)
+    # A thread that came too late to sleep until this release is not woken for it.
+    asleep = [moment for moment in found if not missed_before(stream, moment)]
+    if not asleep:
+        pytest.skip("this machine is so busy that activations were missed before every moment")
+    for moment in asleep:
+        assert any(moment.release_ns <= time_ns <= moment.end_ns for time_ns in woken_ns(moment)), (
             moment.number,
             moment.release_ns,
             moment.end_ns,

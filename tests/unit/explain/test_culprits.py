@@ -272,10 +272,6 @@ def test_the_advice_fits_the_cause() -> None:
     assert "preempt=full" in advice(Culprit(Kind.PREEMPTION_OFF, "cat", pid=7))
 
 
-def test_nothing_explained_is_nothing_ranked() -> None:
-    assert ranked_culprits([]) == []
-
-
 def test_spikes_of_all_cpus_that_overlap_are_one_event() -> None:
     spikes = [Spike(cpu, 1_000 + cpu, 900_000 + cpu) for cpu in range(16)] + [
         Spike(cpu, 5_000_000, 5_100_000) for cpu in range(3)
