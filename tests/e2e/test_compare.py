@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_document import Comparison
-from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.analysis.sides import sides_of
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record

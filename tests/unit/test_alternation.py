@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.comparison import Options, compare
-from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.alternation import FLATTEST, alternating_plan, first_sides, further_pairs
 from rtgauge.plan.plan import Overrides, Plan

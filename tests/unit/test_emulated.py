@@ -12,9 +12,10 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_document import Comparison
-from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts, Virtualization
 from rtgauge.record.reader import Record

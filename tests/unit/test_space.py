@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.frequency import Options, gather
-from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import TRACE_INSTANCE, normalise
 from rtgauge.probe.registry import PROBES

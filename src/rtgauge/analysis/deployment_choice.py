@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from rtgauge.analysis.baselines import UNIPROCESSOR, pairs
 from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_document import Comparison, Pair
-from rtgauge.analysis.sides import EMULATED, UNIPROCESSOR, Side, pairs, sides_of
+from rtgauge.analysis.side_labels import EMULATED
+from rtgauge.analysis.sides import Side, sides_of
 from rtgauge.errors import MeasureError
 from rtgauge.record.reader import Record
 

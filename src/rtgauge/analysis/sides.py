@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from rtgauge.analysis.dependent_quantile import WindowCounts, values_ns, window_counts
 from rtgauge.analysis.microbenchmarks import operation
 from rtgauge.analysis.record_names import record_names
+from rtgauge.analysis.side_labels import EMULATED, different_parameters, labels_of, traits_of
 from rtgauge.errors import InputError
 from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of
@@ -24,21 +24,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.watched_loop import definitions_of
 from rtgauge.record.windows import UNKNOWN, Histogram, Integers, Merged, Windows, add_bins, merge
-from rtgauge.suggest import nearest
 from rtgauge.units import format_duration
-
-EMULATED = "emulated"
-USER_SPACE = "user space"
-CONTEXT = ("context",)
-"""A parameter that exists only in kernel space."""
-RT = ("rt",)
-EXPLAIN, EXPLAIN_EVENTS = ("explain",), ("explain_events",)
-NO_DIFFERENCE = {("space",), ("window_ns",)}
-"""Parameters that do not distinguish sides. The space has its own trait, and how a record is split does not
-change what was measured.
-"""
-UNIPROCESSOR = "Single"
-"""The deployment that the papers use as the baseline."""
 
 
 @dataclass(frozen=True)
@@ -220,86 +206,11 @@ def _histogram(merged: Merged) -> Histogram:
     )
 
 
-def _leaves(parameters: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Return every parameter by its path of names; a list counts as one parameter."""
-    leaves: dict[tuple[str, ...], Any] = {}
-    for name, value in parameters.items():
-        if isinstance(value, Mapping):
-            nested = _leaves(cast("Mapping[str, Any]", value))
-            leaves |= {(name, *rest): leaf for rest, leaf in nested.items()}
-        else:
-            leaves[name,] = value
-    return leaves
-
-
-def _own_leaves(step: Step) -> dict[tuple[str, ...], Any]:
-    """Return the parameters that distinguish a step. Of the explain options, two count: the events, and
-    whether explaining was on.
-    """
-    leaves = _leaves(step.key.parameters.values)
-    explained = leaves.get(EXPLAIN) is True
-    known = {
-        path: value
-        for path, value in leaves.items()
-        if not path[0].startswith("explain") or (explained and path == EXPLAIN_EVENTS and value != "default")
-    }
-    return known | {EXPLAIN: explained, RT: step.key.rt}
-
-
-def _parameter(name: str, value: Any) -> str:
-    """Return a parameter in words: "interval 20us", "cpu 1-3", "default cpu"."""
-    words = name.removesuffix("_ns").replace("_", "-")
-    if value is None:
-        return f"default {words}"
-    if name.endswith("_ns") and isinstance(value, int):
-        return f"{words} {format_duration(value)}"
-    if isinstance(value, bool):
-        return words if value else f"no {words}"
-    if isinstance(value, (list, tuple)):
-        parts = cast("Sequence[object]", value)
-        nested = any(isinstance(part, (Mapping, list, tuple)) for part in parts)
-        return f"{words} {len(parts) if nested else '+'.join(map(str, parts))}"
-    return f"{words} {value}"
-
-
-def _traits(record: Record, step: Step, different: Collection[tuple[str, ...]]) -> dict[str, str]:
-    """Return the traits of a step. `different`: the paths of the parameters that differ between sides."""
-    target = next(iter(step.key.targets.values()), "local")
-    facts = record.system(target)
-    leaves = _own_leaves(step)
-    own = [path for path in sorted(different) if path != CONTEXT or leaves.get(path) is not None]
-    parameters = " ".join(_parameter(path[-1], leaves.get(path)) for path in own)
-    alternation = alternation_of(record.run)
-    return {
-        "side": "" if alternation is None else alternation.names[side_of(step.key.repeat)],
-        "host": facts.host or target,
-        "processor": EMULATED if facts.machine.emulated or step.emulated else "not emulated",
-        "kernel": facts.kernel.release or "kernel unknown",
-        "load": step.key.load,
-        "deployment": step.key.deployment,
-        "tool": step.key.tool,
-        "space": f"{step.key.space} space",
-        "parameters": parameters if different else "default parameters",
-    }
-
-
 def _identity(step: Step, alternation: Alternation | None) -> str:
     key = step.key.model_dump(exclude={"repeat"})
     if alternation is not None:
         key["side"] = side_of(step.key.repeat)
     return json.dumps(key, sort_keys=True)
-
-
-def _different(steps: Sequence[Step]) -> set[tuple[str, ...]]:
-    """Return the paths of the parameters that differ between steps. A missing context is not a difference."""
-    leaves = [_own_leaves(step) for step in steps]
-    contexts = {context for of_step in leaves if (context := of_step.get(CONTEXT)) is not None}
-    if len(contexts) == 1:
-        leaves = [{**of_step, CONTEXT: next(iter(contexts))} for of_step in leaves]
-    values: dict[tuple[str, ...], set[str]] = {}
-    for path in {path for of_step in leaves for path in of_step} - NO_DIFFERENCE:
-        values[path] = {json.dumps(of_step.get(path), sort_keys=True) for of_step in leaves}
-    return {path for path, texts in values.items() if len(texts) > 1}
 
 
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Windows, Integers, Integers]:
@@ -328,34 +239,6 @@ def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Window
 def _limits(step: Step) -> dict[int, int]:
     limits: Mapping[str, int | None] = step.parameters.get(LIMITS) or {}
     return {int(series): limit for series, limit in limits.items() if limit is not None}
-
-
-def _labels(traits: Sequence[Mapping[str, str]], records: Sequence[str], *, named: bool) -> list[str]:
-    """Return a label for each side: the traits that differ, after the record's name if needed or `named`."""
-
-    def differ(sides: Sequence[Mapping[str, str]]) -> set[str]:
-        return {name for name in traits[0] if len({side[name] for side in sides}) > 1}
-
-    def labels(names: set[str]) -> list[str]:
-        return [", ".join(side[name] for name in side if name in names and side[name]) for side in traits]
-
-    def with_record(names: set[str]) -> list[str]:
-        each = zip(records, labels(names), strict=True)
-        return [f"{record}, {label}" if label else record for record, label in each]
-
-    if named:  # the names of the records say how they differ
-        of_record: dict[str, list[Mapping[str, str]]] = {}
-        for side, record in zip(traits, records, strict=True):
-            of_record.setdefault(record, []).append(side)
-        different = set[str]().union(*map(differ, of_record.values()))
-        shorter = with_record(different - {"parameters"})
-        return shorter if len(set(shorter)) == len(shorter) else with_record(different)
-    different = differ(traits)
-    if all(side["side"] for side in traits):  # the names of the sides say how they differ
-        alike = [[of for of in traits if of["side"] == side["side"]] for side in traits]
-        different = {"side"}.union(*map(differ, alike))
-    short = labels(different)
-    return short if len(set(short)) == len(short) and all(short) else with_record(different)
 
 
 @dataclass(frozen=True)
@@ -409,10 +292,10 @@ def sides_of(
     if not conditions:
         return []
     steps = [condition.step for condition in conditions]
-    different = _different(steps)
-    traits = [_traits(condition.record, condition.step, different) for condition in conditions]
+    different = different_parameters(steps)
+    traits = [traits_of(condition.record, condition.step, different) for condition in conditions]
     names = [condition.name for condition in conditions]
-    labels = _labels(traits, names, named=any(record.label for record in records))
+    labels = labels_of(traits, names, named=any(record.label for record in records))
     if not force:
         _check_emulated(dict(zip(labels, traits, strict=True)))
     if alike and scope.operation is None:
@@ -477,81 +360,3 @@ def _measured(step: Step) -> dict[str, str]:
         "interval": format_duration(interval) if isinstance(interval, int) else "unknown",
         "version of what a release is": str(definitions_of(step)),
     }
-
-
-def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]]:
-    """Return (side, its baseline) for every side that is not itself a baseline.
-
-    `baseline`: a label, a record's folder or id, or a word of a label (a deployment, a load, a kernel). By
-    default, the baseline is the deployment Single; else the first of two sides that were measured
-    alternately; else the first record. Within one record it is the first machine; on one machine it is user
-    space, else the first side. If several sides are baselines, each other side is compared with the baseline
-    that has the same load, deployment and so on. Raises InputError if no side or every side is a baseline, or
-    if several baselines suit a side equally well.
-    """
-    if not sides:
-        raise InputError("no record has a finished step with latencies to compare")
-    if len(sides) < 2:
-        raise InputError(
-            f"there is only one side, '{sides[0].label}': name a second record, or a record with several "
-            f"loads or deployments"
-        )
-    chosen = _candidates(sides, baseline)
-    others = [side for side in sides if side not in chosen]
-    if not others:
-        raise InputError(
-            f"--baseline {baseline} matches every side; name one of {', '.join(side.label for side in sides)}"
-        )
-    return [(side, _partner(side, chosen)) for side in others]
-
-
-def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
-    if baseline is None:
-        single = [side for side in sides if side.traits["deployment"] == UNIPROCESSOR]
-        if single and len(single) < len(sides):
-            return single
-        alternating = [side for side in sides if side.is_first_alternating]
-        if alternating:
-            return alternating
-        first = [side for side in sides if side.record is sides[0].record]
-        if len(first) == len(sides):
-            # In one record of several machines, each load is compared with the same load on the first
-            # machine.
-            first = [side for side in sides if side.machine == sides[0].machine]
-        if len(first) == len(sides):
-            first = [side for side in sides if side.traits["space"] == USER_SPACE]
-        return first if 0 < len(first) < len(sides) else [sides[0]]
-    path = baseline.rstrip("/")
-    exact = [side for side in sides if side.label == baseline]
-    of_record = [side for side in sides if any(path in _record_words(record) for record in side.records)]
-    by_trait = [side for side in sides if baseline in side.traits.values()]
-    labels = [side.label for side in sides]
-    if not (exact or of_record or by_trait):
-        raise InputError(f"--baseline {baseline} is not one of the sides{nearest(baseline, labels)}")
-    return exact or of_record or by_trait
-
-
-def _record_words(record: Record) -> set[str | None]:
-    """Return the words that may name a record."""
-    return {record.label, record.run.id, str(record.path), record.path.resolve().name}
-
-
-def _parameter_words(side: Side) -> set[str]:
-    """Return the words of the side's parameters, also without the part after a colon, so that similar loops
-    match.
-    """
-    words = side.traits["parameters"].split()
-    return {*words, *(word.partition(":")[0] for word in words)}
-
-
-def _partner(side: Side, chosen: Sequence[Side]) -> Side:
-    alike = list(chosen)
-    for trait in ("load", "deployment", "space", "tool", "parameters", "kernel", "host"):
-        alike = [candidate for candidate in alike if candidate.traits[trait] == side.traits[trait]] or alike
-    words = _parameter_words(side)
-    shared = [len(words & _parameter_words(candidate)) for candidate in alike]
-    alike = [one for one, number in zip(alike, shared, strict=True) if number == max(shared)]
-    if len(alike) > 1:
-        labels = ", ".join(repr(candidate.label) for candidate in alike)
-        raise InputError(f"'{side.label}' could be compared with {labels}: choose one with --baseline")
-    return alike[0]

@@ -12,6 +12,7 @@ import typer
 from rich.progress import Progress
 from rich.text import Text
 
+from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.chi_square import Scale
 from rtgauge.analysis.comparison import Options
 from rtgauge.analysis.comparison import compare as compare_sides
@@ -21,7 +22,7 @@ from rtgauge.analysis.frequency import Options as FrequencyOptions
 from rtgauge.analysis.frequency import gather
 from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
 from rtgauge.analysis.record_names import record_names
-from rtgauge.analysis.sides import EVERYTHING, Scope, Side, pairs, sides_of
+from rtgauge.analysis.sides import EVERYTHING, Scope, Side, sides_of
 from rtgauge.cli.conclusion import print_head
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import ComparedSides, ComparisonStatistics, PrintedComparison, duration_option

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_conclusion import Conclusion, conclude
 from rtgauge.analysis.comparison_document import Comparison, Finding, QuantileDifference
 from rtgauge.analysis.record_names import record_names, system_name
-from rtgauge.analysis.sides import Scope, Side, pairs, sides_of
+from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.cli.main import main
 from rtgauge.cli.record_argument import open_records
 from rtgauge.errors import InputError

@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.comparison import Options, compare
-from rtgauge.analysis.sides import pairs, sides_of
+from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError
 from rtgauge.importers.foreign_file import MAX_LINE_BYTES
 from rtgauge.importers.imported_record import import_file

@@ -18,7 +18,7 @@ from rtgauge.analysis.comparison_document import (
     Test,
 )
 from rtgauge.analysis.quantile_difference import QUANTILES
-from rtgauge.analysis.sides import EMULATED
+from rtgauge.analysis.side_labels import EMULATED
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Distribution
