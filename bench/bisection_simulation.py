@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.unit.test_bisection import COMMITS, Halved, Runs, wished
+from tests.unit.study.test_bisection import COMMITS, Halved, Runs, wished
 
 from rtgauge.errors import RtgaugeError
 from rtgauge.study.bisection import Search

@@ -17,8 +17,7 @@ from rtgauge.record.facts import Facts
 from rtgauge.record.model import LeftOut, Result, Severity
 from rtgauge.verdict.next_step import Blame, Done, NextStep
 from rtgauge.verdict.requirement import parse_requirement
-
-from .records import mark, run, step
+from tests.unit.records import mark, run, step
 
 RT = Facts.model_validate({"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
 JUDGED = [probe.name for probe in PROBES.values() if probe.takes_requirement]

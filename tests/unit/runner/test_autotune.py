@@ -26,7 +26,7 @@ from rtgauge.runner.measurers import autotune
 from rtgauge.system import rt_core
 from rtgauge.target.file_batch import Files
 
-CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
+CAPTURED = Path(__file__).parents[2] / "data" / "cokernels"
 STREAMS = [CAPTURED / f"cobalt-{when}-autotune.ndjson" for when in ("before", "after")]
 PRINTED = (CAPTURED / "cobalt-autotune.txt").read_bytes()
 BEFORE = (CAPTURED / "cobalt-coreclk.txt").read_text()

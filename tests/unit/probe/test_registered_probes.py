@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROBE = """
 from rtgauge.probe.common_parameters import MeasuringParameters
 from rtgauge.probe.descriptor import Command, KeptFile, Metric, Motion, Search

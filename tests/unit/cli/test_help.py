@@ -44,7 +44,7 @@ def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
         "from click.testing import CliRunner\n"
-        "from tests.unit.test_help import ROOT, commands\n"
+        "from tests.unit.cli.test_help import ROOT, commands\n"
         "for words in commands(ROOT):\n"
         "    CliRunner().invoke(ROOT, [*words, '--help'])\n"
         "    print(*words, *sorted({'numpy', 'polars', 'scipy', 'sqlalchemy', 'jinja2'} & {*sys.modules}))\n"

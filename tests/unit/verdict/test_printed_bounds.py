@@ -28,10 +28,9 @@ from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
 from tests.support.repeated_runs import side_of, windows_of
+from tests.unit.records import run as empty_run
+from tests.unit.records import step as drawn_step
 from tests.unit.tire.synthetic import paced
-
-from .records import run as empty_run
-from .records import step as drawn_step
 
 CONFIDENCE = st.sampled_from([0.6, 0.9, 0.95, 0.999])
 BOUND_NS = 100_000

@@ -16,8 +16,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
-
-from .windows import info, row, windows_of
+from tests.unit.windows import info, row, windows_of
 
 US = 1000
 MS = 1_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = Path(__file__).parents[2] / "tools"
+TOOLS = Path(__file__).parents[3] / "tools"
 
 
 def checked(tool: str, file: str, text: str, folder: Path) -> subprocess.CompletedProcess[str]:

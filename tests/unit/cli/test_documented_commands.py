@@ -170,7 +170,7 @@ def test_a_command_within_a_sentence_has_the_options_that_it_names(page: str, co
         assert not re.match("No such command '[a-z]", message), f"{page}: {command}"
 
 
-SOURCES = Path(__file__).parents[2] / "src"
+SOURCES = Path(__file__).parents[3] / "src"
 ADVISED = [
     (path.name, command)
     for path in sorted(SOURCES.rglob("*.py"))

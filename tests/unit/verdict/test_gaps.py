@@ -15,8 +15,7 @@ from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from tests.unit.importers.foreign_files import FILES
-
-from .records import step
+from tests.unit.records import step
 
 NO_SAMPLE = (
     FILES["hwlatdetect.txt"].partition("test finished")[0]

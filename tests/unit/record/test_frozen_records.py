@@ -18,7 +18,7 @@ from tests.support.archives import own_archive
 if TYPE_CHECKING:
     from click.testing import Result
 
-FROZEN = Path(__file__).resolve().parents[1] / "data" / "frozen"
+FROZEN = Path(__file__).resolve().parents[2] / "data" / "frozen"
 PROBES = {
     *("inversion", "noise", "periodic", "preempt", "response"),
     *("semaphore", "switch", "taskset", "tire", "wakeup"),

@@ -25,7 +25,7 @@ from rtgauge.runner.measurers.other_tool import why_not
 from rtgauge.system.rtai import measuring_module, modules_of, program_folder, rtai_argv
 from tests.unit.system.test_rtai_modules import FILES, KERNEL, OPT, RtaiBoard
 
-CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
+CAPTURED = Path(__file__).parents[2] / "data" / "cokernels"
 PREFIX = "/opt/rtai"
 
 

@@ -18,7 +18,7 @@ import pytest
 from rtgauge.record.watched_loop import SAME_PERIOD
 from tests.support.loop_simulator import Late, Schedule, simulate
 
-ENGINE = Path(__file__).parents[2] / "engine"
+ENGINE = Path(__file__).parents[3] / "engine"
 SOURCES = ("waits", "cycles", "cycle_choice", "grid", "blocking_calls", "clock_offsets")
 SCHEDULES = 20_000
 BATCH = 500

@@ -17,7 +17,7 @@ from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.registry import PROBES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_each_probe_of_the_engine_has_its_descriptor():

@@ -16,13 +16,13 @@ from rtgauge.cli.main import app
 from rtgauge.tune.result import TuneResult
 from rtgauge.verdict.gate_result import GateResult
 from tests.support.archives import own_archive
-from tests.unit.test_gate_record import measured
 from tests.unit.tune.test_study import MINUTE_NS, planned, simulated
+from tests.unit.verdict.test_gate_record import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FROZEN = Path(__file__).resolve().parents[1] / "data" / "frozen" / "0.1.0.tar.xz"
+FROZEN = Path(__file__).resolve().parents[2] / "data" / "frozen" / "0.1.0.tar.xz"
 
 
 @pytest.fixture(scope="module", name="frozen")

@@ -13,7 +13,7 @@ import pytest
 from rtgauge.tune.installing import LINK, LINK_TO, PLACES
 from rtgauge.tune.keep_files import SYSCTL_FILE, UNIT_FILE, Value, files_with
 
-SCRIPTS = Path(__file__).parents[2] / "packaging/debian"
+SCRIPTS = Path(__file__).parents[3] / "packaging/debian"
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 KEPT = [
     Value("/proc/sys/kernel/timer_migration", "0", "1"),

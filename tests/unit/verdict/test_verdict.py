@@ -18,9 +18,8 @@ from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.violations import count_violations
 from rtgauge.verdict.worst import exit_status, worst
-
-from .records import mark, run, step
-from .windows import row, windows_of
+from tests.unit.records import mark, run, step
+from tests.unit.windows import row, windows_of
 
 HARD = "period=1ms latency<=200us hardness=100%"
 ENOUGH = LEAST_FOR_EVERY

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rtgauge.runner.context import StepContext
     from rtgauge.target.target import Target
 
-CAPTURED = Path(__file__).parents[1] / "data" / "cokernels"
+CAPTURED = Path(__file__).parents[2] / "data" / "cokernels"
 ON_COBALT = (
     "wakeup",
     "periodic",
