@@ -11,15 +11,15 @@ value, xi > 0 a heavy tail.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rtgauge.analysis import peaks_over_threshold
 from rtgauge.analysis.chi_square import critical_value
+from rtgauge.analysis.scipy_functions import kendall, kruskal_wallis, minimise, root, spearman
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
 
@@ -57,13 +57,6 @@ and its upper bound if it is below BOUND_ALPHA.
 """
 HEAVY = 1.0
 """From this shape up, the tail has no mean, and levels are meaningless."""
-
-
-class Minimum(NamedTuple):
-    """The place of a minimum, and the value there."""
-
-    at: FloatArray
-    value: float
 
 
 @dataclass(frozen=True)
@@ -115,16 +108,6 @@ def _negative_at(x: FloatArray, level: float, log_y: float, location: float, sha
     return _negative(x, location, math.log((level - location) / scales), shape)
 
 
-def _minimise(function: Callable[[FloatArray], float], start: Sequence[float], tolerance: float) -> Minimum:
-    """Return a minimum of a function that is infinite outside a region, with the value to `tolerance`."""
-    from scipy.optimize import minimize
-
-    options = {"xatol": 1e-6, "fatol": tolerance, "maxiter": 2000, "maxfev": 4000}
-    with np.errstate(invalid="ignore"):  # it subtracts infinite values
-        found = minimize(function, start, method="Nelder-Mead", options=options)
-    return Minimum(found.x, float(found.fun))
-
-
 def _moments(ordered: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return location, scale and shape by probability-weighted moments, each of shape (...). `ordered`, shape
     (..., n), ascends along its last axis.
@@ -163,7 +146,7 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     def negative(q: FloatArray) -> float:
         return _negative(scaled, *q.tolist())
 
-    minima = [_minimise(negative, start, 1e-9) for start in starts]
+    minima = [minimise(negative, start, tolerance=1e-9) for start in starts]
     (location, log_scale, shape), value = min(minima, key=lambda minimum: minimum.value)
     likelihood = -value - len(x) * math.log(spread)
     return Gev(centre + spread * float(location), spread * math.exp(log_scale), float(shape), likelihood)
@@ -198,7 +181,7 @@ def level_interval(
             start = min(starts, key=negative)
             if not math.isfinite(negative(start)):
                 return math.inf
-        minimum, value = _minimise(negative, start.tolist(), 1e-4)
+        minimum, value = minimise(negative, start.tolist(), tolerance=1e-4)
         previous[:] = minimum.tolist()
         return value - best - allowed
 
@@ -209,8 +192,6 @@ def level_interval(
         return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
 
     def bound(direction: int) -> float | None:
-        from scipy.optimize import brentq
-
         inside, step = 0.0, 0.25
         while step < FARTHEST_BOUND:
             outside = inside + direction * step
@@ -222,7 +203,7 @@ def level_interval(
                     return estimate + spread * inside
                 continue
             if value > 0:
-                return estimate + spread * brentq(root_loss, inside, outside, xtol=1e-4, rtol=1e-4)
+                return estimate + spread * root(root_loss, inside, outside, tolerance=1e-4)
             inside = outside
             # Go slightly beyond the place where a straight line would reach 0.
             step = abs(outside) * min(3.0, max(0.5, 1.05 / max(0.1, 1 + value) - 1))
@@ -270,27 +251,19 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> Tai
 
 def drift(x: FloatArray) -> TailAssumption:
     """Test Kendall's tau between `x`, shape (n,) in order of time, and time, two-sided."""
-    from scipy.stats import kendalltau
-
-    found = kendalltau(x, np.arange(len(x)), method="asymptotic")
-    return _assumption("no drift", float(found.statistic), float(found.pvalue))
+    return _assumption("no drift", *kendall(x, np.arange(len(x))))
 
 
 def serial_correlation(x: FloatArray) -> TailAssumption:
     """Test Spearman's rank correlation of each value with the next, two-sided."""
-    from scipy.stats import spearmanr
-
-    found = spearmanr(x[:-1], x[1:])
-    return _assumption("independent blocks", float(found.statistic), float(found.pvalue))
+    return _assumption("independent blocks", *spearman(x[:-1], x[1:]))
 
 
 def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> TailAssumption:
     """Test whether the maxima of all runs, at least two, have one distribution (Kruskal and Wallis)."""
-    from scipy.stats import kruskal
-
     maxima, run_of = np.asarray(maxima_ns), np.asarray(runs)
-    found = kruskal(*(maxima[run_of == run] for run in np.unique(run_of)))
-    return _assumption("runs alike", float(found.statistic), float(found.pvalue))
+    samples = [maxima[run_of == run] for run in np.unique(run_of)]
+    return _assumption("runs alike", *kruskal_wallis(samples))
 
 
 def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:

@@ -22,6 +22,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from rtgauge.analysis.scipy_functions import root
 from rtgauge.errors import InputError
 from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS
 
@@ -196,13 +197,12 @@ def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
     least LEAST_CHANGE. `spread`: the relative standard deviation of the runs of one side; `error`: as in
     `decide`.
     """
-    from scipy.optimize import brentq
 
     def short_of_power(ratio: float) -> float:
         return _power(ratio, pairs, error) - 0.9
 
     highest = 4 * _critical(pairs, error)[-1]
-    ratio = brentq(short_of_power, 0.0, highest, rtol=1e-6)
+    ratio = root(short_of_power, 0.0, highest, tolerance=1e-6)
     return max(math.expm1(ratio * math.sqrt(2 / pairs) * spread), LEAST_CHANGE)
 
 
@@ -285,7 +285,6 @@ def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
 
     They follow from the density of paths that exceeded no bound yet (Armitage, McPherson and Rowe 1969).
     """
-    from scipy.optimize import brentq
     from scipy.special import ndtr
 
     bounds: list[float] = []
@@ -302,7 +301,7 @@ def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
         ) -> float:
             return float(mass @ ndtr((points - bound) / step)) - chance
 
-        bound = brentq(left_over, 0.0, widest, rtol=1e-9)
+        bound = root(left_over, 0.0, widest, tolerance=1e-9)
         after = np.linspace(-widest, bound, GRID)
         kernel = np.exp(-0.5 * ((after[:, None] - points) / step) ** 2)
         density = kernel @ mass / (step * math.sqrt(2 * math.pi))

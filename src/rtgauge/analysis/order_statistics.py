@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from rtgauge.analysis.scipy_functions import binomial_quantile
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.summary import nearest_rank
 from rtgauge.record.windows import Merged, add_bins
@@ -36,9 +37,7 @@ def rank_above(share: float, count: int, confidence: float) -> int:
 
 def _first_reaching(share: float, count: int, probability: float) -> int:
     """Return the smallest k with P(Binomial(count, share) <= k) >= `probability`."""
-    from scipy.stats import binom
-
-    return int(binom.ppf(probability, count, share))
+    return binomial_quantile(probability, count, share)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LATENCY = "latency"
 
-EMPTY = Distribution(count=0, **dict.fromkeys(TITLES))
+EMPTY = Distribution.model_validate({"count": 0, **dict.fromkeys(TITLES)})
 
 
 def nearest_rank(share: Fraction, count: int) -> int:
