@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,40 +26,50 @@ class TestResult(NamedTuple):
     p_value: float
 
 
+def _optimize() -> Any:
+    from scipy import optimize
+
+    return cast("Any", optimize)
+
+
+def _stats() -> Any:
+    from scipy import stats
+
+    return cast("Any", stats)
+
+
 def root(function: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
     """Return a root between `low` and `high`, to `tolerance` (relative). The values there differ in sign."""
-    return float(import_module("scipy.optimize").brentq(function, low, high, rtol=tolerance))
+    return float(_optimize().brentq(function, low, high, rtol=tolerance))
 
 
 def minimise(function: Callable[[FloatArray], float], start: Sequence[float], *, tolerance: float) -> Minimum:
     """Return a minimum of a function that is infinite outside a region, with its value to `tolerance`."""
     options = {"xatol": 1e-6, "fatol": tolerance, "maxiter": 2000, "maxfev": 4000}
     with np.errstate(invalid="ignore"):  # it subtracts infinite values
-        found = import_module("scipy.optimize").minimize(
-            function, start, method="Nelder-Mead", options=options
-        )
+        found = _optimize().minimize(function, start, method="Nelder-Mead", options=options)
     return Minimum(np.asarray(found.x, dtype=np.float64), float(found.fun))
 
 
 def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> TestResult:
     """Return Kendall's tau, with the two-sided p-value of the normal approximation."""
-    return _result(import_module("scipy.stats").kendalltau(x, y, method="asymptotic"))
+    return _result(_stats().kendalltau(x, y, method="asymptotic"))
 
 
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> TestResult:
     """Return Spearman's rank correlation, two-sided."""
-    return _result(import_module("scipy.stats").spearmanr(x, y))
+    return _result(_stats().spearmanr(x, y))
 
 
 def kruskal_wallis(samples: Sequence[npt.ArrayLike]) -> TestResult:
     """Test whether samples have one distribution (Kruskal and Wallis)."""
-    return _result(import_module("scipy.stats").kruskal(*samples))
+    return _result(_stats().kruskal(*samples))
 
 
 def binomial_quantile(probability: float, count: int, share: float) -> int:
     """Return the smallest k with P(Binomial(count, share) <= k) >= `probability`."""
-    return int(import_module("scipy.stats").binom.ppf(probability, count, share))
+    return int(_stats().binom.ppf(probability, count, share))
 
 
-def _result(found: object) -> TestResult:
-    return TestResult(float(getattr(found, "statistic")), float(getattr(found, "pvalue")))  # noqa: B009 - untyped
+def _result(found: Any) -> TestResult:
+    return TestResult(float(found.statistic), float(found.pvalue))
