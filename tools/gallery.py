@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 GALLERY, DOCS = ROOT / "gallery", ROOT / "docs"
-WIDTH, HEIGHT = 1100, 1500
+WIDTH, HEIGHT = 1100, 1980
 """The size of a picture in px."""
 ANSWERS = {0, 1, 4}
 """Statuses of a command that measured: any verdict will do."""

@@ -222,6 +222,58 @@ def test_no_digit_of_the_first_table_is_cut_on_a_phone(chrome: Chrome, pages: di
     assert chrome.execute_script(cut) == []
 
 
+def test_tables_fit_a_phone_and_name_the_columns_that_they_leave_out(
+    chrome: Chrome, pages: dict[str, Path]
+) -> None:
+    visit(chrome, pages["plain"], 390)
+    unfold(chrome)
+    wider = (
+        "return [...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth)"
+        ".map((box) => box.getAttribute('aria-label'))"
+    )
+    WebDriverWait(chrome, 120).until(lambda c: c.execute_script(wider) == [])
+    note = chrome.find_element(By.CSS_SELECTOR, "#numbers .left-out").text
+    assert note.startswith("On a wider screen: ")
+    assert "max" not in note, "the maximum stays"
+    viewport(chrome, 1280)
+    WebDriverWait(chrome, 120).until(
+        lambda c: not c.find_elements(By.CSS_SELECTOR, "#numbers .left-out"), "all columns are back"
+    )
+
+
+def test_the_page_of_four_loads_is_short_before_a_section_is_opened(
+    chrome: Chrome, pages: dict[str, Path]
+) -> None:
+    for width in (1280, 768, 390):
+        visit(chrome, pages["plain"], width)
+        assert chrome.execute_script("return document.documentElement.scrollHeight") <= 5_000
+
+
+def test_the_forbidden_corner_is_shaded_only_with_a_requirement(
+    chrome: Chrome, pages: dict[str, Path]
+) -> None:
+    corner = '[data-figure="exceedance"] path[aria-roledescription="rect mark"]'
+    visit(chrome, pages["short"])
+    assert chrome.find_elements(By.CSS_SELECTOR, corner) == []
+    visit(chrome, pages["plain"])
+    (shaded,) = chrome.find_elements(By.CSS_SELECTOR, corner)
+    figure = chrome.find_element(By.CSS_SELECTOR, '[data-figure="exceedance"]')
+    assert shaded.rect["x"] > figure.rect["x"] + 50
+    assert shaded.rect["width"] > 50
+    assert "later than 200 us" in (figure.get_attribute("aria-label") or "")
+
+
+def test_no_legend_is_cut_on_a_phone(chrome: Chrome, pages: dict[str, Path]) -> None:
+    visit(chrome, pages["plain"], 390)
+    cut = (
+        "return [...document.querySelectorAll('#figures > figure .role-legend')].filter((legend) => {"
+        "  const svg = legend.closest('svg').getBoundingClientRect(), own = legend.getBoundingClientRect();"
+        "  return own.width && (own.right > svg.right + 1 || own.left < svg.left - 1); }).length"
+    )
+    assert chrome.find_elements(By.CSS_SELECTOR, "#figures > figure .role-legend")
+    assert chrome.execute_script(cut) == 0
+
+
 def test_many_cpus_are_chosen_from_a_list(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["many"])
     assert len(chrome.execute_script(LINES.format("histogram"))) == 32

@@ -154,7 +154,7 @@ def _setting(setting: SettingMade) -> list[str]:
 
 
 SETTING_COLUMNS = (
-    *(Column("setting", "path"), Column("before", "value"), Column("wanted", "value")),
+    *(Column("setting", "path"), Column("before", "value", spare=1), Column("wanted", "value", spare=2)),
     *(Column("result", "prose"), Column("put back")),
 )
 

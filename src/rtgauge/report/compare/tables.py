@@ -493,7 +493,9 @@ def quantile_grid(result: Comparison) -> Table:
         notes.append("≥: the sample overflows its histogram, so the value is at least this.")
     figures = numbers("side", "baseline", "difference", confidence, "p")
     columns = [*texts("", "quantile"), *figures, *texts("what it shows")]
-    columns = ranked(columns, "p", confidence, "difference", "baseline")
+    one = len({(row.side, row.baseline) for row in result.quantiles}) == 1
+    name = [columns[0].title] if one else []  # the title of the page names it
+    columns = ranked(columns, "p", confidence, "difference", *name, "baseline")
     return Table("Differences of quantiles", columns, rows, notes)
 
 
