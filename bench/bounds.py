@@ -32,7 +32,6 @@ from rtgauge.analysis.comparison import Options as ComparisonOptions
 from rtgauge.analysis.comparison import quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
-from rtgauge.analysis.effect_size import wasserstein_interval
 from rtgauge.analysis.frequency import Options as FrequencyOptions
 from rtgauge.analysis.frequency import line_of
 from rtgauge.plan.alternation import first_sides
@@ -171,17 +170,12 @@ def comparison(runs: int) -> Draw:
             side_of(name, [latencies(machine, generator) for _ in range(runs)]) for name in ("one", "two")
         ]
         rows = quantile_differences([(sides[0], sides[1])], ComparisonOptions())
-        found = {
+        return {
             f"compare, {row.quantile}, {runs} : {runs}": (row.low_ns is None or row.low_ns <= 0)
             and (row.high_ns is None or row.high_ns >= 0)
             for row in rows
             if row.p_different is not None and row.quantile in {"p50", "p99"}
         }
-        if runs > 1:
-            parts = [[(each.values_ns(run.bins), run.counts) for run in each.runs] for each in sides]
-            low, _ = wasserstein_interval(parts[0], parts[1], alpha=0.05)
-            found[f"compare, distance, {runs} : {runs}"] = low == 0
-        return found
 
     return draw
 

@@ -26,7 +26,6 @@ from tests.support.repeated_runs import System, side
 
 from rtgauge.analysis.comparison import Options, quantile_differences
 from rtgauge.analysis.comparison_conclusion import Finding, finding, worse
-from rtgauge.analysis.effect_size import wasserstein_interval
 
 ALPHA = 0.05
 SYSTEMS = {
@@ -76,9 +75,6 @@ def measure(system: System, runs: tuple[int, int], trials: int, seed: int) -> Co
             finding(row, alpha=ALPHA) in {Finding.WORSE, Finding.BETTER} for row in rows
         )
         found["worse"] += bool(worse(rows, alpha=ALPHA))
-        if min(runs) > 1:
-            parts = [[(each.values_ns(run.bins), run.counts) for run in each.runs] for each in (one, other)]
-            found["distance"] += wasserstein_interval(*parts, alpha=ALPHA)[0] == 0
     return found
 
 
@@ -89,7 +85,6 @@ def line(name: str, runs: tuple[int, int], shift: float, found: Counter[str], tr
         of = found[f"{quantile} of"]
         ended = f" ({found[f'{quantile} open'] / of:.0%} no limit)" if found[f"{quantile} open"] else ""
         cells.append(f"{found[quantile] / of:.1%}{ended}" if of else "no interval")
-    cells.append(f"{found['distance'] / trials:.1%}" if min(runs) > 1 else "no interval")
     cells += [f"{found['different'] / trials:.1%}", f"{found['worse'] / trials:.1%}"]
     return f"| {' | '.join(cell.replace('%', ' %') for cell in cells)} |"
 
@@ -111,9 +106,9 @@ def main() -> None:
     ]
     print(
         f"| {chosen.trials} pairs each | runs | shift | p50 covered | p99 covered | p99.9 covered | "
-        "distance covered | different, or higher | worse |"
+        "different, or higher | worse |"
     )
-    print("|---" * 9 + "|")
+    print("|---" * 8 + "|")
     for number, (name, runs, shift, system) in enumerate(cases):
         text = f"{name} {runs[0]}:{runs[1]} {shift}"
         if chosen.only in text:

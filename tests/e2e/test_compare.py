@@ -96,14 +96,6 @@ def test_two_records_are_paired_by_load_and_labelled_by_what_differs(old, new):
 
 def test_a_shift_is_found_with_its_size_and_what_is_equal_is_called_so(old, new):
     result = compared(old, new)
-    shifted, same = result.pairs[0], result.pairs[1]
-    assert shifted.wasserstein_us == pytest.approx(6.3, abs=0.5)  # the medians are 6 us apart, the means 6.4
-    assert same.wasserstein_us == pytest.approx(0, abs=0.3)
-    assert shifted.cramers_v is not None
-    assert same.cramers_v is not None
-    assert shifted.cramers_v > 0.6
-    assert same.cramers_v < 0.1
-    assert shifted.textbook.rejected
     medians = {row.side: row for row in result.quantiles if row.quantile == "p50"}
     assert medians["6.12.0-rt, idle"].difference_ns == pytest.approx(6_000, abs=200)
     assert medians["6.12.0-rt, idle"].says == "differs by more than 2 us at p50 in these runs"
@@ -235,9 +227,6 @@ def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monke
         "std",
         "Settings that differ",
         "chi-square",
-        "Wasserstein (us)",
-        "Cramer's V",
-        "95 % interval",
     ):
         assert heading in out
     assert {file.name for file in figures.iterdir()} == {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares sides by figures, settings, chi-square tests, effect sizes, quantile differences and tails."""
+"""Compares sides by figures, settings, chi-square tests, quantile differences and tails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from rtgauge.analysis.comparison_document import (
 )
 from rtgauge.analysis.dependent_quantile import too_few_beyond, why_no_interval
 from rtgauge.analysis.differing_settings import differences
-from rtgauge.analysis.effect_size import cramers_v, wasserstein, wasserstein_interval
 from rtgauge.analysis.quantile_difference import (
     QUANTILES,
     Interval,
@@ -50,30 +49,13 @@ class Options:
 
 
 def _pair(side: Side, baseline: Side, options: Options) -> Pair:
-    both = (side, baseline)
-    side_us, baseline_us = (chi_square.microseconds(*each.histogram) for each in both)
-    pair = Pair(
+    side_us, baseline_us = (chi_square.microseconds(*each.histogram) for each in (side, baseline))
+    return Pair(
         side=side.label,
         baseline=baseline.label,
         paper=chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale),
         textbook=chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha),
-        wasserstein_us=None,
-        cramers_v=None,
     )
-    if not len(side_us.bins) or not len(baseline_us.bins):
-        return pair
-    (bins, counts), (base_bins, base_counts) = side.histogram, baseline.histogram
-    if not any(each.filled.lower_bounds or each.merged.unplaced for each in both):  # all distances are known
-        distance = wasserstein(side.values_ns(bins), counts, baseline.values_ns(base_bins), base_counts)
-        pair.wasserstein_us = distance / 1_000
-        if options.intervals and min(len(side.runs), len(baseline.runs)) > 1:
-            runs = [[(each.values_ns(run.bins), run.counts) for run in each.runs] for each in both]
-            ends = wasserstein_interval(*runs, alpha=options.alpha)
-            pair.wasserstein_low_us, pair.wasserstein_high_us = (ns / 1_000 for ns in ends)
-    if pair.textbook.statistic is not None and pair.textbook.bins is not None:
-        total = int(counts.sum() + base_counts.sum())
-        pair.cramers_v = cramers_v(pair.textbook.statistic, total, 2, pair.textbook.bins)
-    return pair
 
 
 def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> list[Selection]:

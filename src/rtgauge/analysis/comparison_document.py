@@ -58,14 +58,6 @@ class Pair(Model):
     baseline: str
     paper: Test
     textbook: Test
-    wasserstein_us: float | None = Field(
-        description="None if a side is empty, or if only bounds of some of its values are known"
-    )
-    wasserstein_low_us: float | None = Field(
-        default=None, description="lower end of the interval over the runs; None if a side has a single run"
-    )
-    wasserstein_high_us: float | None = None
-    cramers_v: float | None
 
     def test(self, convention: chi_square.Convention) -> Test:
         """Return the test that uses this convention."""

@@ -14,7 +14,6 @@ from scipy.stats import t, ttest_ind
 from rtgauge.analysis.comparison import Options, quantile_differences
 from rtgauge.analysis.comparison_conclusion import finding, worse
 from rtgauge.analysis.comparison_document import Finding
-from rtgauge.analysis.effect_size import wasserstein_interval
 from rtgauge.analysis.quantile_difference import Difference, RunFigures, between_runs, holm
 from tests.support.repeated_runs import System, side
 
@@ -118,25 +117,6 @@ def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values):
     corrected = holm(p_values)
     assert all(p <= c <= 1 for p, c in zip(p_values, corrected, strict=True))
     assert [c for _, c in sorted(zip(p_values, corrected, strict=True))] == sorted(corrected)
-
-
-# --- the distance
-
-
-def test_the_distance_of_runs_that_differ_by_shifts_has_welchs_interval():
-    base = np.arange(1_000, dtype=np.int64)
-    one, other = (
-        [(base + shift, np.ones(1_000, dtype=np.int64)) for shift in shifts]
-        for shifts in ((90_000, 93_000), (10_000, 14_000))
-    )
-    low, high = wasserstein_interval(one, other, alpha=0.05)
-    welch = ttest_ind([90_000, 93_000], [10_000, 14_000], equal_var=False).confidence_interval(0.95)
-    assert (low, high) == (pytest.approx(welch.low), pytest.approx(welch.high))
-
-
-def test_the_distance_of_equal_runs_has_no_width():
-    run = (np.array([1, 2], dtype=np.int64), np.array([5, 5], dtype=np.int64))
-    assert wasserstein_interval([run, run], [run, run], alpha=0.05) == (0, 0)
 
 
 # --- like with like: a short form of bench/compare_coverage.py, whose table is in docs/benchmarks.md

@@ -76,8 +76,6 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
             baseline="idle, Single",
             paper=test(Convention.PAPER, value),
             textbook=test(Convention.TEXTBOOK, value),
-            wasserstein_us=None,
-            cramers_v=None,
         )
         for name, value in statistics.items()
     ]

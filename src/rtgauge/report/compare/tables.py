@@ -105,9 +105,8 @@ FIGURES = ("average", "maximum", "minimum", "std")
 MACHINES = "Machines and kernels"
 SETTINGS = "Settings that differ"
 SELECTION = "Selection (chi-square)"
-EFFECT = "Size of the difference"
-OF_PAPER = (EFFECT, SELECTION)
-"""The tables that only the study of Delgado & Choi (2020) decides by: on its page, and with --details."""
+OF_PAPER = (SELECTION,)
+"""The table that only the study of Delgado & Choi (2020) decides by: on its page, and with --details."""
 MOST_SETTINGS = 24
 LONGEST = 100
 """The most lines of settings in a terminal, and the most characters of a value."""
@@ -368,37 +367,6 @@ def folded_notes(result: Comparison) -> list[str]:
     return [settings, f"{SELECTION}: by the paper's convention {share}{whose}."]
 
 
-def _distance_interval(pair: Pair) -> str:
-    low, high = pair.wasserstein_low_us, pair.wasserstein_high_us
-    return NONE if low is None or high is None else f"{low:.3f} … {high:.3f}"
-
-
-def effect_grid(result: Comparison) -> Table:
-    """Return the table of effect sizes."""
-    intervals = any(pair.wasserstein_low_us is not None for pair in result.pairs)
-    rows: list[list[str]] = []
-    for pair in result.pairs:
-        distance = NONE if pair.wasserstein_us is None else f"{pair.wasserstein_us:.3f}"
-        cells = [distance, _distance_interval(pair)] if intervals else [distance]
-        association = NONE if pair.cramers_v is None else f"{pair.cramers_v:.4f}"
-        rows.append([pair.side, pair.baseline, *cells, association])
-    distance = "how far, on average, a value of one side is from its counterpart on the other."
-    over = "The interval is over the runs. Cramer's V has no interval"
-    notes = applying(
-        (
-            True,
-            (
-                f"Wasserstein: {distance} Cramer's V: from 0 (no association between side and value) to 1 "
-                f"(complete association)."
-            ),
-        ),
-        (intervals, f"{over}, because it also counts differences between runs of one system."),
-    )
-    interval = [f"{(1 - result.alpha) * 100:g} % interval"] if intervals else []
-    columns = [*texts("", "against"), *numbers("Wasserstein (us)", *interval, "Cramer's V")]
-    return Table(EFFECT, columns, rows, notes, folded=True)
-
-
 def _interval(row: QuantileDifference) -> str:
     if row.p_different is None:
         return NONE
@@ -562,4 +530,4 @@ def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
         tables.append(tail_grid(result))
     if note is not None:
         tables[0].notes.append(note)
-    return [*tables, settings_grid(result), effect_grid(result), selection_grid(result)]
+    return [*tables, settings_grid(result), selection_grid(result)]
