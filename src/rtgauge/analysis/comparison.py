@@ -204,8 +204,8 @@ def quantile_differences(
 
 def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
     """Return the extreme-value estimate of one side, or why there is none."""
-    tail = extreme_value.estimate(*side.maxima, histogram=side.magnitudes, confidence=confidence)
-    fitted, peaks = tail.fitted, tail.peaks
+    tail = extreme_value.estimate(*side.maxima, confidence=confidence)
+    fitted = tail.fitted
     document = TailEstimate(
         side=side.label,
         cannot=tail.cannot,
@@ -214,17 +214,9 @@ def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
         assumptions=tail.assumptions,
         levels=tail.levels,
         not_estimated=tail.not_estimated,
-        peak_levels=tail.peak_levels,
-        disagree=tail.disagree,
     )
     if fitted is not None:
         document.location_ns, document.scale_ns, document.shape = fitted.location, fitted.scale, fitted.shape
-    if peaks is not None:
-        document.threshold_ns, document.peaks, document.peaks_shape = (
-            peaks.threshold,
-            peaks.peaks,
-            peaks.shape,
-        )
     return document
 
 

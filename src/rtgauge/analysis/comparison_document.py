@@ -143,19 +143,6 @@ class TailEstimate(Model):
     not_estimated: list[int] = Field(
         description="numbers of activations without an estimate: too far beyond the sample, or within a block"
     )
-    threshold_ns: float | None = Field(
-        default=None,
-        description="threshold of the second opinion (peaks over a threshold); None if there is none",
-    )
-    peaks: int = 0
-    peaks_shape: float | None = None
-    peak_levels: list[TailLevel] = Field(
-        default_factory=list[TailLevel], description="the same levels from the second opinion"
-    )
-    disagree: list[int] = Field(
-        default_factory=list[int],
-        description="numbers of activations for which one estimate lies outside the other's interval",
-    )
 
 
 class Comparison(Model):

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis import peaks_over_threshold
 from rtgauge.analysis.chi_square import critical_value
 from rtgauge.analysis.scipy_functions import kendall, kruskal_wallis, minimise, root, spearman
 from rtgauge.record.strict_model import Model
@@ -291,9 +290,7 @@ class TailLevel(Model):
 class Tail:
     """The estimate, or the reason why there is none (`cannot`).
 
-    `not_estimated`: numbers of activations that are too far beyond the sample, or within a block. `peaks` and
-    `peak_levels`: the second opinion, or None and empty if the sample does not give one. `disagree`: numbers
-    of activations for which one estimate lies outside the other's interval.
+    `not_estimated`: numbers of activations that are too far beyond the sample, or within a block.
     """
 
     cannot: str | None
@@ -303,9 +300,6 @@ class Tail:
     assumptions: list[TailAssumption] = field(default_factory=list[TailAssumption])
     levels: list[TailLevel] = field(default_factory=list[TailLevel])
     not_estimated: list[int] = field(default_factory=list[int])
-    peaks: peaks_over_threshold.Pareto | None = None
-    peak_levels: list[TailLevel] = field(default_factory=list[TailLevel])
-    disagree: list[int] = field(default_factory=list[int])
 
 
 def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -345,32 +339,8 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLev
     return None
 
 
-def _with_second_opinion(
-    tail: Tail, histogram: tuple[npt.ArrayLike, npt.ArrayLike], confidence: float
-) -> Tail:
-    """Add the peaks over a threshold, their levels, and the numbers of activations at which the two estimates
-    disagree.
-    """
-    peaks = peaks_over_threshold.estimate(*histogram)
-    if peaks is None:
-        return tail
-    others: list[TailLevel] = []
-    disagree: list[int] = []
-    for level in tail.levels:
-        n = level.activations
-        other = _level(n, peaks.level(n), peaks.interval(n, confidence))
-        others.append(other)
-        if not (_inside(level.ns, other) and _inside(other.ns, level)):
-            disagree.append(level.activations)
-    return replace(tail, peaks=peaks, peak_levels=others, disagree=disagree)
-
-
 def _level(activations: int, ns: float, interval: tuple[float | None, float | None]) -> TailLevel:
     return TailLevel(activations=activations, ns=ns, low_ns=interval[0], high_ns=interval[1])
-
-
-def _inside(ns: float, level: TailLevel) -> bool:
-    return (level.low_ns is None or level.low_ns <= ns) and (level.high_ns is None or ns <= level.high_ns)
 
 
 def estimate(
@@ -378,7 +348,6 @@ def estimate(
     counts: Sequence[int],
     runs: Sequence[int] | None = None,
     *,
-    histogram: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     activations: Sequence[int] = ACTIVATIONS,
     confidence: float = 0.95,
 ) -> Tail:
@@ -387,8 +356,7 @@ def estimate(
 
     A burst of late activations counts once. There is no estimate if an assumption does not hold, or if the
     sample is too small or contradicts the extrapolation; `cannot` says why. `runs`: the run of each stretch;
-    several runs must be alike, because a pooled level says nothing about another run. `histogram`: values
-    (ns, ascending) and counts of all activations, for the second opinion.
+    several runs must be alike, because a pooled level says nothing about another run.
     """
     maxima, sizes = blocks_of(maxima_ns, counts)
     total = sum(counts)
@@ -428,5 +396,4 @@ def estimate(
     contradicted = contradiction(maxima_ns, total, levels)
     if contradicted is not None:
         return cannot(contradicted, tests, fitted)
-    tail = Tail(None, len(maxima), size, fitted, tests, levels, [n for n in activations if n not in within])
-    return tail if histogram is None else _with_second_opinion(tail, histogram, confidence)
+    return Tail(None, len(maxima), size, fitted, tests, levels, [n for n in activations if n not in within])

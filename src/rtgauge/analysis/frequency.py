@@ -84,11 +84,6 @@ class Extreme(Model):
     low_ns: float | None
     high_ns: float | None
     hz: float | None
-    peaks_ns: float | None = Field(
-        default=None, description="the second opinion, from peaks over a threshold; None if there is none"
-    )
-    peaks_hz: float | None = None
-    disagree: bool = Field(default=False, description="one estimate lies outside the other's interval")
 
 
 class Line(Model):
@@ -159,19 +154,10 @@ def _interval(side: Side) -> int | None:
 def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
     if not options.tails:
         return [], None
-    tail = extreme_value.estimate(*side.maxima, histogram=side.magnitudes, confidence=options.confidence)
-    peaks = {level.activations: level.ns for level in tail.peak_levels}
-    extremes: list[Extreme] = []
-    for level in tail.levels:
-        extreme = Extreme(
-            **level.model_dump(),
-            hz=highest_hz(level.ns, options.fraction),
-            peaks_ns=peaks.get(level.activations),
-            disagree=level.activations in tail.disagree,
-        )
-        if extreme.peaks_ns is not None:
-            extreme.peaks_hz = highest_hz(extreme.peaks_ns, options.fraction)
-        extremes.append(extreme)
+    tail = extreme_value.estimate(*side.maxima, confidence=options.confidence)
+    extremes = [
+        Extreme(**level.model_dump(), hz=highest_hz(level.ns, options.fraction)) for level in tail.levels
+    ]
     return extremes, tail.cannot
 
 

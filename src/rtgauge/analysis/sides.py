@@ -173,13 +173,6 @@ class Side:
         return window_counts(self.windows, self.stretch, self.resolution_ns, self.filled)
 
     @cached_property
-    def magnitudes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Values (ns, unsigned, ascending) and counts of all activations, missed ones included."""
-        bins, counts = self.histogram
-        values, where = np.unique(np.abs(self.values_ns(bins)), return_inverse=True)
-        return values, np.bincount(where, weights=counts, minlength=len(values)).astype(np.int64)
-
-    @cached_property
     def maxima(self) -> tuple[list[int], list[int], list[int]]:
         """For each stretch of time, the largest latency (ns, unsigned), the number of activations, and the
         run.

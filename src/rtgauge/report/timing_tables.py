@@ -135,15 +135,6 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         (supposed, f"{few}, but samples in bursts are not independent."),
         (rare and first, rarely_noted),
     )
-    for line in table.lines:
-        of_rare = (extreme for extreme in line.extremes if extreme.activations == rare)
-        doubtful = next((extreme for extreme in of_rare if extreme.disagree), None)
-        if doubtful is not None:
-            notes.append(
-                f"{line.label}: a second estimate (peaks over a threshold) gives "
-                f"{format_hz(doubtful.peaks_hz)} once in {rare:.0e}; rely on neither, or take the lower "
-                f"one, and measure for longer.".replace("e+0", "e")
-            )
     reasons: dict[str, list[str]] = {}
     for line in table.lines:
         if line.no_extremes:

@@ -488,21 +488,12 @@ def tail_grid(result: Comparison) -> Table:
         if columns:
             shape = NONE if tail.shape is None or tail.cannot is not None else f"{tail.shape:+.2f}"
             rows.append([tail.side, shape, *_tail_cells(tail.levels, columns)])
-        if tail.peak_levels and tail.peaks_shape is not None:
-            levels = _tail_cells(tail.peak_levels, columns)
-            rows.append(["  peaks over a threshold", f"{tail.peaks_shape:+.2f}", *levels])
         if tail.cannot is not None:
             cannot.setdefault(tail.cannot, []).append(tail.side)
         else:
             tests = ", ".join(f"{test.name} p = {test.p_value:.2f}" for test in tail.assumptions)
             size = format_count(round(tail.activations_a_block))
             notes.append(f"{tail.side}: {tail.blocks} blocks of about {size} activations; {tests}.")
-        if tail.disagree:
-            at = ", ".join(f"10^{len(str(n)) - 1}" for n in tail.disagree)
-            notes.append(
-                f"{tail.side}: the two estimates disagree at {at}; rely on neither, or take the larger one, "
-                f"and measure for longer."
-            )
     for why, labels in cannot.items():
         whose = "" if len(labels) == len(result.tails) > 1 else f"{'; '.join(labels)}: "
         samples = "this sample" if len(labels) == 1 else "these samples"
@@ -511,8 +502,7 @@ def tail_grid(result: Comparison) -> Table:
     if columns:
         notes.append(
             f"In us, with {confidence} profile-likelihood intervals. This is an extrapolation, which "
-            f"assumes that nothing changes. A burst of late activations counts once; in the second opinion "
-            f"(peaks over a threshold) each activation counts."
+            f"assumes that nothing changes. A burst of late activations counts once."
         )
     heads = [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))]
     return Table(f"{capital(result.quantity)} exceeded once in", heads, rows, notes)
