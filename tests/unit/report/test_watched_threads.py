@@ -7,10 +7,12 @@ from rtgauge.record.model import Result
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.conclusion import conclude
+from rtgauge.report.figures.course import named_course
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.tables import heard_series, series_table
 from rtgauge.report.watched_threads import WATCHED_THREADS
 from tests.unit.records import run, step
+from tests.unit.windows import row, windows_of
 
 
 def lines(*results: Result) -> list[str]:
@@ -182,3 +184,9 @@ def test_what_watching_costs_is_not_a_number_where_the_program_differs_by_more()
         for number in range(16)
     ]
     assert lines(THREAD, *costs)[-1].startswith("watching has an unknown cost: -")
+
+
+def test_a_thread_without_a_value_is_left_out_of_the_course() -> None:
+    chart = named_course(windows_of(row([5_000, 9_000], series=1)), {1: "loop", 2: "idler"}, "latency")
+    assert chart is not None
+    assert chart["description"] == "Largest latency over time. loop: up to 9.00 us"

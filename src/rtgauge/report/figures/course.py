@@ -123,7 +123,9 @@ def named_course(
         vega.layer(data, vega.mark("point", filled=True, size=20, opacity=1), tooltip=tooltip, **encoding),
         *vega.bound_layers(bound, vertical=False),
     ]
-    most = {name: max(us for other, _, us in rows if other == name) for name in dict.fromkeys(names.values())}
+    most: dict[str, float] = {}
+    for name, _, us in rows:
+        most[name] = max(us, most.get(name, 0.0))
     each = "; ".join(f"{name}: up to {format_time(us * 1_000)}" for name, us in most.items())
     return vega.layered(layers, height=150, description=f"Largest {quantity} over time. {each}")
 
