@@ -20,15 +20,15 @@ import numpy as np
 
 from rtgauge.analysis.gate import Outcome, decide
 from rtgauge.plan.alternation import first_sides
-from rtgauge.record.alternation import BLOCK
+from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, most_measured
 from rtgauge.record.reader import Record
-from rtgauge.verdict.gate_result import SPARE, TRIED
+from rtgauge.verdict.gate_result import TRIED
 from rtgauge.verdict.steal import stolen_ns, taken_alike
 
 DATA = Path(__file__).with_suffix(".csv")
 COLUMNS = ("start", "load", "p50_ns", "p95_ns", "p99_ns", "stolen_ns")
-PAIRS = 12
-MOST = PAIRS + PAIRS // SPARE
+PAIRS = DEFAULT_PAIRS
+MOST = most_measured(PAIRS)
 RULES = ("nothing taken", "alike")
 NOT_MEASURED = "not measured"
 
