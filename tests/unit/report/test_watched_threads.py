@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 from rtgauge.record.model import Result
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.conclusion import conclude
 from rtgauge.report.figures.course import named_course
-from rtgauge.report.record_view import RecordView
+from rtgauge.report.record_view import Bound, RecordView
 from rtgauge.report.tables import heard_series, series_table
-from rtgauge.report.watched_threads import WATCHED_THREADS
+from rtgauge.report.watched_threads import FIGURES, WATCHED_THREADS
 from tests.unit.records import run, step
 from tests.unit.windows import row, windows_of
 
@@ -190,3 +193,26 @@ def test_a_thread_without_a_value_is_left_out_of_the_course() -> None:
     chart = named_course(windows_of(row([5_000, 9_000], series=1)), {1: "loop", 2: "idler"}, "latency")
     assert chart is not None
     assert chart["description"] == "Largest latency over time. loop: up to 9.00 us"
+
+
+def test_the_distribution_and_the_course_of_each_thread_are_drawn_with_the_bound():
+    measured, windows = step([[100_000] * 98 + [400_000] * 2, [9_000_000]])
+    own = [
+        summary.model_copy(update={"metric": "latency", "labels": {"task": "control"}})
+        for summary in measured.series
+        if summary.series is not None
+    ]
+    watched = measured.model_copy(update={"series": own})
+    view = SimpleNamespace(
+        record=SimpleNamespace(windows=lambda _: windows),
+        bounds={"latency": Bound(300.0, 0.01)},
+        labels={watched.id: "idle"},
+    )
+    distribution, course = WATCHED_THREADS.figures(cast("RecordView", view), [watched])
+    assert (distribution.name, course.name) == FIGURES
+    assert "control: of 101, 2.97 % later than 300 us, none later than 9.00 ms" in distribution.description
+    assert "1 % allowed" in distribution.description
+    assert "more than 1 % are later than 300 us" in distribution.notes[0]
+    assert "control: up to 9.00 ms" in course.description
+    for figure in (distribution, course):
+        assert "bound 300 us" in str(figure.specs)
