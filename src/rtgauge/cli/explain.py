@@ -18,15 +18,14 @@ def show_explained(record: Record, step: str | None, *, json: bool) -> None:
 
     Raises InputError if the record has no such step, or none is explained.
     """
-    from rich.text import Text
 
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import with_one_step
     from rtgauge.explain.analysis.culprits import explained_steps
     from rtgauge.explain.page.document import explained_document
     from rtgauge.explain.page.presenter import print_latencies
+    from rtgauge.report.prose import print_labelled
     from rtgauge.report.record_view import RecordView
-    from rtgauge.report.text import printable
 
     explained = explained_steps(record, with_one_step(record, step).steps)
     if not explained:
@@ -38,4 +37,4 @@ def show_explained(record: Record, step: str | None, *, json: bool) -> None:
     print_latencies(RecordView(record), explained, console)
     overall = next((verdict for verdict in record.run.verdicts if verdict.step is None), None)
     if overall is not None:
-        console.print(Text(f"next  {printable(overall.next)}"), soft_wrap=True)
+        print_labelled("next", overall.next, console)

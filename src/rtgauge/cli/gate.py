@@ -137,6 +137,7 @@ def gate(
       130  interrupted; rtgauge resume continues
     """
     from rtgauge.record.alternation import Alternation
+    from rtgauge.record.files import check_file
     from rtgauge.runner.run import RunOptions, start_run
     from rtgauge.study.gate import gate_plan, next_pairs
 
@@ -153,6 +154,9 @@ def gate(
         pause_between_ns=duration_option("--pause-between", pause_between),
     )
     chosen = gate_plan(plan, measured.overrides(), sides, wish)
+    for option, file in (("--junit", junit), ("--markdown", markdown)):
+        if file is not None:
+            check_file(file, option)
     record = measured_record(partial(start_run, chosen, options, more=next_pairs))
     raise typer.Exit(conclude(record, changes, (junit, markdown), details=details, json=json))
 

@@ -138,16 +138,16 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
     from rich.text import Text
 
     from rtgauge.report import history_report
-    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.report.terminal_table import print_tables, print_text
     from rtgauge.report.text import printable
 
     place = history_report.place_of(history, parameters)
     console.print(Text(printable(f"{history.series} on {place}"), style="bold"))
     for line in history_report.changes(history):
-        console.print(Text(printable(line), style="yellow" if history.changes else ""))
+        print_text(console, line, style="yellow" if history.changes else "")
     spread = history_report.spread(history)
     if spread is not None:
-        console.print(Text(spread))
+        print_text(console, spread)
     print_tables([history_report.table(history, by)], console)
 
 

@@ -42,10 +42,13 @@ def marks(
 
 def explain_mark(name: str) -> None:
     """Print what a mark means, and what to do about it. A mark of another version has only its name."""
-    kind = KIND_OF_NAME.get(name)
+    from rtgauge.cli.console import Console
+    from rtgauge.report.terminal_table import print_text
+
+    console, kind = Console(), KIND_OF_NAME.get(name)
     if kind is None:
-        typer.echo(f"{name}: this mark comes from another version of rtgauge")
+        print_text(console, f"{name}: this mark comes from another version of rtgauge")
         return
-    typer.echo(f"{name} ({' or '.join(kind.value.severities)}): {kind.value.meaning}")
+    print_text(console, f"{name} ({' or '.join(kind.value.severities)}): {kind.value.meaning}")
     if kind.value.remedy:
-        typer.echo(f"    {kind.value.remedy}")
+        print_text(console, kind.value.remedy, 4)

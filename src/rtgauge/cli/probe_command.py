@@ -313,10 +313,10 @@ def _check_files(files: Mapping[str, Path]) -> None:
     """Raise InputError if a file that the user asks for could not be written after the measurement."""
     if not files:
         return
-    from rtgauge.exporters.samples_export import check_samples_path
+    from rtgauge.record.files import check_file
 
     for name, path in files.items():
-        check_samples_path(path, f"--{name}")
+        check_file(path, f"--{name}")
 
 
 def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str], None]) -> None:

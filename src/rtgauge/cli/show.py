@@ -195,8 +195,11 @@ def _written(record: Record, files: Files, options: Options) -> Sequence[str]:
 def _show_marks(record: Record, *, json: bool) -> None:
     from json import dumps
 
+    from rtgauge.cli.console import Console
     from rtgauge.cli.marks import explain_mark
+    from rtgauge.report.terminal_table import print_text
 
+    console = Console()
     marks = [(step.id, mark) for step in record.steps for mark in step.marks]
     if json:
         typer.echo(dumps([{"step": step, **mark.model_dump(mode="json")} for step, mark in marks], indent=1))
@@ -207,7 +210,7 @@ def _show_marks(record: Record, *, json: bool) -> None:
         explain_mark(name)
         for step, mark in marks:
             if mark.name == name:
-                typer.echo(f"    {step}: {mark.detail}")
+                print_text(console, f"{step}: {mark.detail}", 4)
 
 
 def list_records(

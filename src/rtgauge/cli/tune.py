@@ -222,6 +222,10 @@ def tune(
         )
         if target == LOCAL:
             _check_root()
+        if files is not None:
+            from rtgauge.record.files import check_folder
+
+            check_folder(files, "--files")
         record = _begun(plan, duration_option("--duration", duration), out, wait_s(wait))
     finish_tuning(record, files, json=json)
 

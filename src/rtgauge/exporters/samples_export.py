@@ -3,38 +3,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, for_polars, whole_file
 from rtgauge.record.record_folder import Source, open_source
 from rtgauge.record.samples import SamplesHeader, read_samples, read_times
 
 TABLES = (".csv", ".parquet")
-
-
-def check_samples_path(path: Path, option: str = "--samples") -> None:
-    """Check before measuring that `path` can be written; if not, raise InputError with the option's name."""
-    if path.is_dir():
-        raise InputError(f"{option} {path} is a folder; name a file")
-    if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {path.parent}")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"{option} {path}: the folder {path.parent} cannot be written to ({error.strerror})"
-        ) from None
-    if path.exists() and not os.access(path, os.W_OK):
-        raise InputError(f"{option} {path} cannot be written; name another file")
 
 
 def samples_table(source: Source) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -267,3 +268,30 @@ def clear_errors(
 def clean_name(text: str) -> str:
     """Make a valid file name from a host's or plan's name: letters, digits, `.`, `_` and `-`, at most 40."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:40].strip("-.") or "unnamed"
+
+
+def check_file(path: Path, option: str) -> None:
+    """Check before measuring that the file `path` can be written; if not, raise InputError with the option's
+    name.
+    """
+    if path.is_dir():
+        raise InputError(f"{option} {path} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {path.parent}")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"{option} {path}: the folder {path.parent} cannot be written to ({error.strerror})"
+        ) from None
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InputError(f"{option} {path} cannot be written; name another file")
+
+
+def check_folder(path: Path, option: str = "--out") -> None:
+    """Check before measuring that the folder `path` can be written, or made. Raises as `clear_errors`."""
+    with clear_errors(path, option=option):
+        there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+        with tempfile.TemporaryFile(dir=there):
+            pass

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from rtgauge.errors import InputError, RecordError
 from rtgauge.input_file import real_path
 from rtgauge.record.facts import Facts
-from rtgauge.record.files import check_name, check_own, clean_name, clear_errors, sync_folder
+from rtgauge.record.files import check_folder, check_name, check_own, clean_name, clear_errors, sync_folder
 from rtgauge.record.model import Run, Step
 from rtgauge.record.reader import (
     BLOCKS,
@@ -98,6 +98,17 @@ class RecordWriter:
         """The folder of the results so far, which errors show; None if an error removes the record."""
         return None if self._at_once else self.path
 
+    @staticmethod
+    def check_out(out: Path) -> None:
+        """Check that a record can be created in `out`. Raises as `create` does."""
+        check_name(out.absolute())
+        if (out / RUN).exists():
+            raise InputError(
+                f"{out} is already a record; choose another folder with --out, or continue the record with "
+                f"rtgauge resume"
+            )
+        check_folder(out)
+
     @classmethod
     def create(
         cls, out: Path, *, host: str, name: str, now: datetime | None = None, with_windows: bool = True
@@ -107,12 +118,7 @@ class RecordWriter:
         Raises InputError if `out` is a record, is not a folder or is not writable, and MeasureError if the
         disk is full.
         """
-        check_name(out.absolute())
-        if (out / RUN).exists():
-            raise InputError(
-                f"{out} is already a record; choose another folder with --out, or continue the record with "
-                f"rtgauge resume"
-            )
+        cls.check_out(out)
         record = record_id(host, name, now or datetime.now(UTC))
         path = out / (record + PARTIAL)
         with clear_errors(out):

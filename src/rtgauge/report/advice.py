@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from rtgauge.report.prose import print_labelled
 from rtgauge.report.terminal_table import print_text
 from rtgauge.report.text import printable
 from rtgauge.units import format_multiple, plural
@@ -107,4 +108,4 @@ def print_advice(advice: Advice, console: Console) -> None:
     if len(advice.aside) > MOST_EVIDENCE:
         print_text(console, f"and {len(advice.aside) - MOST_EVIDENCE} more; --json lists all of them")
     console.print()
-    print_text(console, Text.assemble(("next     ", "bold"), (printable(advice.next), "bold cyan")))
+    print_labelled("next", advice.next, console, width=9, style="bold cyan")

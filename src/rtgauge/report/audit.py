@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rtgauge.report.table import Cell, Column, Table, Tone, texts
-from rtgauge.report.terminal_table import print_pairs, rich_table
+from rtgauge.report.terminal_table import print_pairs, print_text, rich_table
 from rtgauge.report.text import printable
 from rtgauge.system.audit import AuditDocument, Finding
 
@@ -86,7 +86,7 @@ def _print_short(document: AuditDocument, console: Console) -> None:
             "see why, and what to do, with: rtgauge audit --details; get commands with: rtgauge audit "
             "--script"
         )
-        console.print(Text(hint, style="dim"))
+        print_text(console, hint, style="dim")
 
 
 def print_audit(
@@ -105,8 +105,8 @@ def print_audit(
     guest = "not a virtual machine" if document.guest is False else guest
     console.print(_conclusion(document))
     machine = f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"
-    console.print(Text(printable(machine), style="dim"))
-    console.print(Text(f"audit for {document.purpose} ({chosen})", style="dim"))
+    print_text(console, machine, style="dim")
+    print_text(console, f"audit for {document.purpose} ({chosen})", style="dim")
     if not details and not everything:
         _print_short(document, console)
         return

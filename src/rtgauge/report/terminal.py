@@ -23,7 +23,7 @@ from rtgauge.report.prose import LABEL, print_labelled, prose_width
 from rtgauge.report.record_view import RecordView, example_requirement
 from rtgauge.report.table import Column, Table, pairs, texts
 from rtgauge.report.tables import FILLED_WORDS, detail_table, is_filled, thread_table
-from rtgauge.report.terminal_table import print_tables, rich_table
+from rtgauge.report.terminal_table import print_tables, print_text, rich_table
 from rtgauge.report.text import day_and_time, printable, us
 
 LIST_WIDTH = 120
@@ -98,23 +98,23 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
         print_brief(view, console, ends)
         return
     for line in [*system_lines(record), *method.cokernel_lines(view)]:
-        console.print(Text(printable(line), style="dim"))
+        print_text(console, line, style="dim")
     tables = [detail_table(view.singly, quantity) for quantity in view.singly.quantities]
     for table in tables:
         console.print()
         console.print(rich_table(table, console.width))
     if any(map(is_filled, tables)):
-        console.print(Text(FILLED_WORDS, style="dim"))
+        print_text(console, FILLED_WORDS, style="dim")
     for line in [*repeat_lines(view.singly), *cross_check_lines(view.singly)]:
-        console.print(Text(printable(line)))
+        print_text(console, line)
     for line in step_lines(view.steps, view.labels):
-        console.print(Text(printable(line), style="dim"))
+        print_text(console, line, style="dim")
     console.print()
     for presenter, steps in presenters(view.steps):
         presenter.print_tables(view, steps, console)
     _print_measuring(view, console)
     for mark in gathered_marks(view):
-        console.print(Text.assemble("* ", mark_text(mark, MARK_STYLE[mark.severity])))
+        print_text(console, Text.assemble("* ", mark_text(mark, MARK_STYLE[mark.severity])))
     for text in left_out_texts(view):
         print_labelled("missing", text, console)
     for line in unfinished(view):

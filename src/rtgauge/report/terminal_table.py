@@ -145,9 +145,9 @@ def drawing_width(console: Console) -> int:
 
 
 def print_text(console: Console, text: str | Text, indent: int = 0, style: str = "") -> None:
-    """Print a text with an indentation that its continued lines share."""
+    """Print a text as wide as a sentence may be, with an indentation that its continued lines share."""
     shown = text if isinstance(text, Text) else Text(printable(text), style=style)
-    console.print(Padding(shown, (0, 0, 0, indent), expand=False))
+    console.print(Padding(shown, (0, 0, 0, indent), expand=False), width=prose_width(console))
 
 
 def print_pairs(
@@ -162,7 +162,7 @@ def print_pairs(
             Text(printable(name), style="dim") if isinstance(name, str) else name,
             Text(printable(text), style="dim italic" if text == UNKNOWN else ""),
         )
-    console.print(Padding(grid, (0, 0, 0, indent), expand=False))
+    console.print(Padding(grid, (0, 0, 0, indent), expand=False), width=prose_width(console))
 
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:

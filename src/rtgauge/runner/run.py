@@ -88,6 +88,8 @@ def start_run(
     `watch`, starts the watched program and returns its PID; entered when the target is ready. Raises
     InputError or MeasureError; results up to then are in the `.partial` folder.
     """
+    if options.kept and into is None:
+        RecordWriter.check_out(options.out)
     identity, label = f"{plan.name}-{secrets.token_hex(4)}", shlex.join(options.command)
     lease_ns = lease_of(plan.steps, plan.load_warm_up_ns, options)
     unmeasured = partial(new_run, plan, options) if options.kept else None

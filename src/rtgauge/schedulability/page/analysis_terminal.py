@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rtgauge.report.table import Cell, Column, Table, Tone, numbers
-from rtgauge.report.terminal_table import drawing_width, rich_table
+from rtgauge.report.terminal_table import drawing_width, print_text, rich_table
 from rtgauge.report.text import printable
 from rtgauge.schedulability.analysis.analyse import (
     Answer,
@@ -142,7 +142,7 @@ def print_set(result: SetResult, console: Console) -> None:
     for cpu in result.cpus:
         _print_cpu(cpu, console)
     for note in result.notes:
-        console.print(Text(f"note: {note}"))
+        print_text(console, f"note: {note}")
 
 
 def _conclusion(result: SetResult) -> str:
@@ -178,18 +178,18 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
             answer = (task.answer.value, STYLE[task.answer])
             console.print(Text.assemble(answer, f": {task.name}: {_why(task)}"))
     for bound in cpu.bounds:
-        console.print(Text(_bound(bound)))
-    console.print(Text(_growth(cpu.growth)))
+        print_text(console, _bound(bound))
+    print_text(console, _growth(cpu.growth))
     console.print()
     if cpu.timeline is None:
-        console.print(Text(f"no timeline: {cpu.no_timeline}"))
+        print_text(console, f"no timeline: {cpu.no_timeline}")
     else:
         plain = "utf" not in (console.encoding or "").lower()
         names = [task.name for task in cpu.tasks]
         for line in timeline_lines(cpu.timeline, names, drawing_width(console), plain=plain):
             console.print(Text(line), soft_wrap=True)
         if any(task.jitter_ns or task.blocking_ns for task in cpu.tasks):
-            console.print(Text("The timeline leaves out jitter and blocking."))
+            print_text(console, "The timeline leaves out jitter and blocking.")
     console.print()
 
 

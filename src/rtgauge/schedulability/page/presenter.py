@@ -14,7 +14,7 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Cell, Table, numbers, texts
-from rtgauge.report.terminal_table import drawing_width, print_tables
+from rtgauge.report.terminal_table import drawing_width, print_tables, print_text
 from rtgauge.report.text import NONE, printable, whole
 from rtgauge.schedulability.analysis.measured_set import (
     MeasuredSet,
@@ -199,8 +199,8 @@ def print_taskset(step: Step, console: Console) -> None:
         for line in _schedules(measured, cpu.cpu, [task.name for task in cpu.tasks], console):
             console.print(Text(line), soft_wrap=True)
     for remark in above_the_bound(measured):
-        console.print(Text(printable(remark), style="yellow"))
-    console.print(Text(words(measured), style="dim"))
+        print_text(console, remark, style="yellow")
+    print_text(console, words(measured), style="dim")
 
 
 @dataclass(frozen=True)
