@@ -278,7 +278,9 @@ def measure_probe(
             folder,
             ["rtgauge", *sys.argv[1:]],
             kept=kept,
-            with_windows=kept or require is not None or probe.shown.needs_windows,
+            # Writing windows imports polars, which takes longer than everything else.
+            with_windows=not as_json or kept or require is not None or probe.shown.needs_windows,
+            judged=kept or require is not None or probe.shown.needs_windows,
             wait_s=wait_s(given["wait"]),
         )
         with (

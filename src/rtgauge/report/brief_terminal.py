@@ -196,7 +196,7 @@ def _quantity(view: RecordView, name: str, rows: Sequence[Row], console: Console
     damaged: list[str] = []
     for at, row in enumerate(rows):
         metric = probe_of(row.step).metric(row.summary.metric)
-        # A probe without --save keeps no windows.
+        # Imported records may have no windows.
         kept = any(view.record.has(row.step, file) for file in (WINDOWS, BLOCKS))
         if metric is not None and metric.bound is not None and row.word is None and kept:
             try:

@@ -62,7 +62,10 @@ class RunOptions:
     command: Sequence[str]
     kept: bool = True
     with_windows: bool = True
-    """Whether the record needs its windows, to be judged, drawn or compared."""
+    """Whether the record needs its windows, to be judged, drawn or compared, or for the shares within bounds.
+    """
+    judged: bool = True
+    """Whether the record is kept or judged, so that its facts include an audit of the settings."""
     hold_ns: int | None = None
     """After a broken connection, how long (ns) another machine waits to be resumed, beyond its longest step.
 
@@ -100,9 +103,7 @@ def start_run(
         with stopped_while_it_waits(interrupt):
             hold_places(all_targets(plan), options.wait_s)
             targets = {name: new.open(name, identity, label, lease_ns) for name in all_targets(plan)}
-        audited = (
-            options.kept or options.with_windows or any(is_explained(step.parameters) for step in plan.steps)
-        )
+        audited = options.judged or any(is_explained(step.parameters) for step in plan.steps)
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, new.stack, kept=options.kept, audited=audited)
         tries = "never" if program is not None else "always" if options.kept else "unless-alone"

@@ -77,7 +77,7 @@ def path(tmp_path: Path) -> Path:
 LOADS = (("idle", "1 latency"), ("cpu", "3 latencies"))
 
 
-def shown(record: Record, width: int = 140) -> str:
+def shown(record: Record, width: int = 1000) -> str:
     console = Console(file=io.StringIO(), width=width)
     print_summary(record, console, details=True)
     text = console.file
