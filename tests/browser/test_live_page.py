@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from rtgauge.target.engine_path import engine_path
 from tests.browser.driver import browser, console, viewport
+from tests.support.cli import COMMAND
 from tests.support.generated_engine import write_engine
 from tests.support.patience import PATIENCE_S
 
@@ -39,16 +39,7 @@ REQUIRED = "latency<=1ns hardness=99%"
 @contextmanager
 def running(env: dict[str, str], *words: str) -> Iterator[subprocess.Popen[str]]:
     """A command with a live page, which goes on until it is stopped."""
-    command = [
-        sys.executable,
-        "-c",
-        "from rtgauge.cli.main import main; main()",
-        *words,
-        "--wait",
-        "5min",
-        "--live",
-        "127.0.0.1:0",
-    ]
+    command = [*COMMAND, *words, "--wait", "5min", "--live", "127.0.0.1:0"]
     with subprocess.Popen(
         command, env=os.environ | env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as run:

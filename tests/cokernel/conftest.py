@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rtgauge.units import parse_cpu_list
-from tests.e2e.cli import good, rtgauge
+from tests.support.cli import good, rtgauge
 
 ADD = "rtgauge lab add {name} --kernel bzImage --overlay DIR"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge, start, wait_until
+from tests.support.cli import error_line, good, rtgauge, start, wait_until
 
 SHORT = ("--duration", "500ms")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import end, good, rtgauge, start, wait_until
+from tests.support.cli import end, good, rtgauge, start, wait_until
 
 if TYPE_CHECKING:
     import subprocess

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cokernel.conftest import guest
-from tests.e2e.cli import error_line, good, rtgauge
+from tests.support.cli import error_line, good, rtgauge
 
 # Dropbear's sessions start in its group, as a container's processes do in the container's.
 JOIN = (

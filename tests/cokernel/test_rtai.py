@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, good, rtgauge, start, wait_until
 from tests.e2e.test_interrupt import measured_lines
+from tests.support.cli import end, good, rtgauge, start, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import SHORT, good, invoke
+from tests.support.cli import SHORT, good, invoke
 from tests.support.made_once import made_once
 
 

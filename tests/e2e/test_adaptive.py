@@ -15,7 +15,7 @@ from rtgauge.record.reader import Record
 from rtgauge.runner.context import Interrupt
 from rtgauge.runner.run import RunOptions, resume_run, start_run
 from rtgauge.study.adaptive import AdaptiveStudy
-from tests.e2e.cli import PATIENCE_S
+from tests.support.cli import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

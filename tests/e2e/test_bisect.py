@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.record.marks import KIND_OF_NAME
-from tests.e2e.cli import COMMAND, environment, error_line, good, invoke, rtgauge, wait_until
+from tests.support.cli import COMMAND, environment, error_line, good, invoke, rtgauge, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import error_line, good, invoke
+from tests.support.cli import error_line, good, invoke
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtgauge.target.serial_console import Console, Login, wait_for_end
-from tests.e2e.cli import wait_until
+from tests.support.cli import wait_until
 from tests.support.console import SerialConsole
 from tests.support.machine import Machine, client, free_port
 

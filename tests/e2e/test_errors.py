@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import error_line, invoke, rtgauge
+from tests.support.cli import error_line, invoke, rtgauge
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 

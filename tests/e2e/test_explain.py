@@ -18,9 +18,9 @@ import pytest
 
 from rtgauge.probe.descriptor import TRACE_INSTANCE
 from rtgauge.probe.explain_parameters import EXPLAIN_INSTANCE
-from tests.e2e.cli import PATIENCE_S, good, invoke, rtgauge, start, wait_until
 from tests.e2e.test_permissions import ORDINARY
 from tests.e2e.test_signal import engines, instance_of, instances, wait_until_removed
+from tests.support.cli import PATIENCE_S, good, invoke, rtgauge, start, wait_until
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 HOG = """

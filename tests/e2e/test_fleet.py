@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import COMMAND, PATIENCE_S, end, environment, good, rtgauge, wait_until
 from tests.e2e.processes import alive, family
+from tests.support.cli import COMMAND, PATIENCE_S, end, environment, good, rtgauge, wait_until
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 

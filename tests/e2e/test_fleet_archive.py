@@ -20,7 +20,7 @@ from rtgauge.errors import InputError, MeasureError, RecordError, RtgaugeError
 from rtgauge.fleet.archive import PUT, Parcel, Sent, archive_of, send
 from rtgauge.record.reader import read_run
 from rtgauge.record.writer import RecordWriter
-from tests.e2e.cli import wait_until
+from tests.support.cli import wait_until
 from tests.support.machine import Machine, free_port
 from tests.support.records import Shape, write_record
 from tests.unit.store.stored import run

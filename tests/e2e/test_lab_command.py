@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.lab import paths
-from tests.e2e.cli import COMMAND, PATIENCE_S, environment, error_line, good, invoke, wait_until
+from tests.support.cli import COMMAND, PATIENCE_S, environment, error_line, good, invoke, wait_until
 from tests.support.lab import fake_lab
 
 if TYPE_CHECKING:

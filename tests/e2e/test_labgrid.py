@@ -15,9 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import COMMAND, PATIENCE_S, Done, end, environment, error_line, good, rtgauge, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import find
+from tests.support.cli import (
+    COMMAND,
+    PATIENCE_S,
+    Done,
+    end,
+    environment,
+    error_line,
+    good,
+    rtgauge,
+    wait_until,
+)
 from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import Machine, client, free_port
 

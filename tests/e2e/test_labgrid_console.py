@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cli import COMMAND, Done, environment, error_line, good, rtgauge, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.processes import all_pids, command_line
+from tests.support.cli import COMMAND, Done, environment, error_line, good, rtgauge, wait_until
 from tests.support.console import SerialConsole
 from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import Machine

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rtgauge.record.reader import Record
-from tests.e2e.cli import error_line, good, invoke
+from tests.support.cli import error_line, good, invoke
 from tests.support.machine import free_port
 from tests.unit.instrument.latmon_stand_in import latmon
 

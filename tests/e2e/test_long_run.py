@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from rtgauge.target.engine_path import engine_path
-from tests.e2e.cli import PATIENCE_S, end, good, invoke, rtgauge, start, wait_until
+from tests.support.cli import PATIENCE_S, end, good, invoke, rtgauge, start, wait_until
 from tests.support.generated_engine import write_engine
 
 if TYPE_CHECKING:

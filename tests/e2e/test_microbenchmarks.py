@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import error_line, good, invoke, rtgauge
+from tests.support.cli import error_line, good, invoke, rtgauge
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rtgauge.record.reader import Record
-from tests.e2e.cli import PATIENCE_S, Done, environment, good, rtgauge
+from tests.support.cli import PATIENCE_S, Done, environment, good, rtgauge
 
 ROOT = Path(__file__).parents[2]
 TOY = ROOT / "tests" / "toy_probe"

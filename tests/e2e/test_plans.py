@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import MAX_STEPS, Overrides, load_plan, make_plan, presets
-from tests.e2e.cli import error_line, invoke
+from tests.support.cli import error_line, invoke
 
 WRONG = [
     ("", "no step"),

@@ -7,9 +7,8 @@ import json
 
 import pytest
 
+from tests.support.cli import invoke
 from tests.support.published import check_published
-
-from .cli import invoke
 
 TABLE_6 = """
 [[task]]

@@ -14,7 +14,7 @@ import pytest
 
 from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.record.reader import Record
-from tests.e2e.cli import good, invoke, rtgauge
+from tests.support.cli import good, invoke, rtgauge
 from tests.support.published import check_published
 from tests.unit.exporters.test_traces import lines_of, slices
 

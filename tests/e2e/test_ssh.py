@@ -17,8 +17,8 @@ from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.open_target import open_target
 from rtgauge.target.ssh import SshTarget
-from tests.e2e.cli import PATIENCE_S, Done, end, error_line, good, invoke, start, wait_until
 from tests.e2e.conftest import document
+from tests.support.cli import PATIENCE_S, Done, end, error_line, good, invoke, start, wait_until
 from tests.support.machine import Machine, client
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]

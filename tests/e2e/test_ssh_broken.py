@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, end, error_line, good, invoke, only_error, start, wait_until
 from tests.e2e.conftest import document
 from tests.e2e.test_ssh import left_on
+from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, only_error, start, wait_until
 from tests.support.machine import Machine
 
 pytestmark = [pytest.mark.engine, pytest.mark.root, pytest.mark.slow]

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from .cli import error_line, good, invoke
+from tests.support.cli import error_line, good, invoke
 
 SET = """
 [[task]]

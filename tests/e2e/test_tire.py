@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 from tests.engine.stream import POLICY
+from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
+from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.cli import COMMAND, Done, environment, good, rtgauge, wait_until
 from tests.e2e.processes import alive, family
+from tests.support.cli import COMMAND, Done, environment, good, rtgauge, wait_until
 from tests.support.lab import stock_kernel
 from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import free_port

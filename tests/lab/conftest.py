@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.e2e.cli import Done, good, invoke, rtgauge
+from tests.support.cli import Done, good, invoke, rtgauge
 from tests.support.made_once import made_once
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from rtgauge.lab.kernel_image import bootable
 from rtgauge.lab.modules import WANTED, find_modules, with_needs
 from rtgauge.lab.packages import DEBIAN
 from rtgauge.lab.paths import cache
-from tests.e2e.cli import good, rtgauge
+from tests.support.cli import good, rtgauge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import good, rtgauge
+from tests.support.cli import good, rtgauge
 
 if TYPE_CHECKING:
     from collections.abc import Callable

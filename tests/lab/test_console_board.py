@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tests.e2e.cli import good, rtgauge, wait_until
+from tests.support.cli import good, rtgauge, wait_until
 from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import free_port
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, good, invoke, start, wait_until
+from tests.support.cli import end, good, invoke, start, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,8 @@ import pytest
 from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.lab.headers import headers_tree
 from rtgauge.record.reader import Record
-from tests.e2e.cli import good, invoke, rtgauge
 from tests.lab.kmod_guests import KMOD
+from tests.support.cli import good, invoke, rtgauge
 
 if TYPE_CHECKING:
     from tests.lab.conftest import Lab

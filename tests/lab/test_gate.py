@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import good, rtgauge
+from tests.support.cli import good, rtgauge
 from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:

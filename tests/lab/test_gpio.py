@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, error_line, good, rtgauge, start, wait_until
+from tests.support.cli import end, error_line, good, rtgauge, start, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

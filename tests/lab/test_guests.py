@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import PATIENCE_S, end, error_line, good, invoke, rtgauge, start, wait_until
+from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, rtgauge, start, wait_until
 from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.cli import error_line, good, rtgauge
 from tests.lab.kmod_guests import KERNELS, OwnKernel
+from tests.support.cli import error_line, good, rtgauge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.e2e.cli import Done
     from tests.lab.conftest import Lab
     from tests.lab.kmod_guests import Kernel
+    from tests.support.cli import Done
 
 STOCK, RT = (
     next(kernel for kernel in KERNELS if str(kernel) == name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.e2e.cli import good, rtgauge
+from tests.support.cli import good, rtgauge
 
 if TYPE_CHECKING:
     from pathlib import Path

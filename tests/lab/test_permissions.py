@@ -11,7 +11,7 @@ import pytest
 from rtgauge.record.stream import ErrorLine
 from rtgauge.system.refusal import explain
 from rtgauge.target.file_batch import Files
-from tests.e2e.cli import good, rtgauge
+from tests.support.cli import good, rtgauge
 
 if TYPE_CHECKING:
     from pathlib import Path

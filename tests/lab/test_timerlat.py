@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, error_line, good, invoke, rtgauge, start, wait_until
 from tests.lab.kmod_guests import KERNELS
+from tests.support.cli import end, error_line, good, invoke, rtgauge, start, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.cli import end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.lab.conftest import BUILD_S
+from tests.support.cli import end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:

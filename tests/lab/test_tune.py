@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.cli import end, good, only_error, rtgauge, start, wait_until
+from tests.support.cli import end, good, only_error, rtgauge, start, wait_until
 from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tests.e2e.cli import wait_until
+from tests.support.cli import wait_until
 from tests.support.machine import free_port
 
 if TYPE_CHECKING:
