@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How often each chi-square test of `rtgauge compare` rejects one of two samples of one and the same
-distribution: the table in docs/compare.md.
+"""How often the chi-square test of `rtgauge compare` rejects one of two samples of one and the same
+distribution: the figure in docs/compare.md.
 
 PYTHONPATH=src python bench/compare_same.py [--trials 200] [--seed 1]
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.analysis.chi_square import Scale, microseconds, paper_test, textbook_test
+from rtgauge.analysis.chi_square import Scale, microseconds, paper_test
 from rtgauge.record.histogram import bin_of
 
 if TYPE_CHECKING:
@@ -39,12 +39,11 @@ def sample(
 
 
 def trial(rng: np.random.Generator, windows: int, bursty: float) -> dict[str, bool]:
-    """Which tests reject one of two samples of the same distribution."""
+    """In which scales the test rejects one of two samples of the same distribution."""
     left, right = (microseconds(*sample(rng, windows, bursty)) for _ in range(2))
     return {
         "paper, counts": paper_test(left, right, scale=Scale.COUNTS, alpha=ALPHA).rejected,
         "paper, percent": paper_test(left, right, scale=Scale.PERCENT, alpha=ALPHA).rejected,
-        "textbook": textbook_test(left, right, alpha=ALPHA).rejected,
     }
 
 

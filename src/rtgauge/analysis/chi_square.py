@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compares distributions with a baseline by two chi-square tests: Delgado and Choi's, and the textbook's.
+"""Compares distributions with a baseline by the chi-square test of Delgado and Choi.
 
 Delgado and Choi, New Insights Into the Real-Time Performance of a Multicore Processor, IEEE Access 8 (2020),
 sec. IV.
@@ -19,10 +19,6 @@ from rtgauge.record.windows import Histogram, Integers, add_bins
 
 BIN_NS = 1_000
 """The bin width of the papers."""
-LEAST_EXPECTED = 5.0
-"""The textbook test merges cells until each expects this many samples (Cochran, Some methods for
-strengthening the common chi-square tests, 1954).
-"""
 
 
 class Scale(StrEnum):
@@ -32,17 +28,9 @@ class Scale(StrEnum):
     PERCENT = "percent"
 
 
-class Convention(StrEnum):
-    """The way in which the degrees of freedom are counted."""
-
-    PAPER = "paper"
-    TEXTBOOK = "textbook"
-
-
 class Test(Model):
     """One chi-square test. If it cannot be computed, `cannot` says why and the other fields are None."""
 
-    convention: Convention
     scale: Scale
     cannot: str | None = None
     statistic: float | None = None
@@ -97,24 +85,6 @@ def reshape(side: Histogram, baseline: Histogram) -> Integers:
     return observed
 
 
-def _tested(
-    convention: Convention, scale: Scale, statistic: float, freedom: int, alpha: float, bins: int, empty: int
-) -> Test:
-    critical = critical_value(freedom, alpha)
-    has_p = scale is Scale.COUNTS
-    return Test(
-        convention=convention,
-        scale=scale,
-        statistic=statistic,
-        degrees_of_freedom=freedom,
-        critical=critical,
-        p_value=exceedance_probability(statistic, freedom) if has_p else None,
-        rejected=statistic > critical,
-        bins=bins,
-        empty_bins_merged=empty,
-    )
-
-
 def _empty(side: Histogram, baseline: Histogram) -> str | None:
     if not len(baseline.bins):
         return "the baseline is empty"
@@ -137,51 +107,20 @@ def paper_test(
             f"equal it, so there is nothing to test"
         )
     if cannot is not None:
-        return Test(convention=Convention.PAPER, scale=scale, cannot=cannot)
+        return Test(scale=scale, cannot=cannot)
     observed, expected, bins = reshape(side, baseline), baseline.counts, len(baseline.bins)
     total = 100.0 if scale is Scale.PERCENT else float(observed.sum())
     observed_share, expected_share = observed / observed.sum() * total, expected / expected.sum() * total
     statistic = float(((observed_share - expected_share) ** 2 / expected_share).sum())
     empty = int(baseline.bins[-1] - baseline.bins[0]) + 1 - bins
-    return _tested(Convention.PAPER, scale, statistic, bins, alpha, bins, empty)
-
-
-def merge_sparse(side: Integers, baseline: Integers) -> Integers:
-    """Return both rows of counts, shape (2, cells), with neighbouring bins merged until each cell expects at
-    least LEAST_EXPECTED samples in each row. `side`, `baseline`: counts in the same bins, shape (bins,).
-    """
-    share = min(int(side.sum()), int(baseline.sum())) / max(1, int(side.sum()) + int(baseline.sum()))
-    cells: list[tuple[int, int]] = []
-    first = second = 0
-    for a, b in zip(side.tolist(), baseline.tolist(), strict=True):
-        first, second = first + a, second + b
-        if (first + second) * share >= LEAST_EXPECTED:
-            cells.append((first, second))
-            first = second = 0
-    if first + second and cells:
-        cells[-1] = (cells[-1][0] + first, cells[-1][1] + second)
-    return np.array(cells, dtype=np.int64).reshape(-1, 2).T
-
-
-def textbook_test(side: Histogram, baseline: Histogram, *, alpha: float = 0.05) -> Test:
-    """Return the test of homogeneity over all bins of both samples, with sparse cells merged and one degree
-    of freedom fewer than cells.
-
-    It assumes independent samples, which latencies are not. It cannot be computed if a side is empty or only
-    one cell remains. chi2_contingency of scipy.stats gives the same value, but takes 0.5 s longer to import.
-    """
-    convention, scale, cannot = Convention.TEXTBOOK, Scale.COUNTS, _empty(side, baseline)
-    if cannot is not None:
-        return Test(convention=convention, scale=scale, cannot=cannot)
-    bins_us = np.union1d(side.bins, baseline.bins)
-    rows = np.zeros((2, len(bins_us)), dtype=np.int64)
-    for row, (row_us, counts) in zip(rows, (side, baseline), strict=True):
-        row[np.searchsorted(bins_us, row_us)] = counts
-    table = merge_sparse(rows[0], rows[1])
-    cells = table.shape[1]
-    if cells < 2:
-        cannot = "all samples of both sides fall into one cell, so there is nothing to test"
-        return Test(convention=convention, scale=scale, cannot=cannot)
-    expected = np.outer(table.sum(axis=1) / table.sum(), table.sum(axis=0))
-    statistic = float(((table - expected) ** 2 / expected).sum())
-    return _tested(convention, scale, statistic, cells - 1, alpha, cells, 0)
+    critical = critical_value(bins, alpha)
+    return Test(
+        scale=scale,
+        statistic=statistic,
+        degrees_of_freedom=bins,
+        critical=critical,
+        p_value=exceedance_probability(statistic, bins) if scale is Scale.COUNTS else None,
+        rejected=statistic > critical,
+        bins=bins,
+        empty_bins_merged=empty,
+    )

@@ -54,26 +54,22 @@ def _pair(side: Side, baseline: Side, options: Options) -> Pair:
         side=side.label,
         baseline=baseline.label,
         paper=chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale),
-        textbook=chi_square.textbook_test(side_us, baseline_us, alpha=options.alpha),
     )
 
 
 def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> list[Selection]:
     selections: list[Selection] = []
     for baseline in dict.fromkeys(pair.baseline for pair in pairs):
-        for convention in chi_square.Convention:
-            tests = {pair.side: pair.test(convention) for pair in pairs if pair.baseline == baseline}
-            rejected = [side for side, test in tests.items() if test.rejected]
-            kept = {
-                side: test.statistic
-                for side, test in tests.items()
-                if test.statistic is not None and side not in rejected
-            }
-            best = min(kept, key=lambda label: kept[label], default=None)
-            lower = [side for side in rejected if _is_lower(sides[side], sides[best or baseline])]
-            selections.append(
-                Selection(baseline=baseline, convention=convention, best=best, rejected_but_lower=lower)
-            )
+        tests = {pair.side: pair.paper for pair in pairs if pair.baseline == baseline}
+        rejected = [side for side, test in tests.items() if test.rejected]
+        kept = {
+            side: test.statistic
+            for side, test in tests.items()
+            if test.statistic is not None and side not in rejected
+        }
+        best = min(kept, key=lambda label: kept[label], default=None)
+        lower = [side for side in rejected if _is_lower(sides[side], sides[best or baseline])]
+        selections.append(Selection(baseline=baseline, best=best, rejected_but_lower=lower))
     return selections
 
 

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from pydantic import BaseModel, Field, RootModel
 
-from rtgauge.analysis import chi_square
 from rtgauge.analysis.chi_square import Test
 from rtgauge.analysis.extreme_value import TailAssumption, TailLevel
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
@@ -57,20 +56,14 @@ class Pair(Model):
     side: str
     baseline: str
     paper: Test
-    textbook: Test
-
-    def test(self, convention: chi_square.Convention) -> Test:
-        """Return the test that uses this convention."""
-        return self.paper if convention is chi_square.Convention.PAPER else self.textbook
 
 
 class Selection(Model):
-    """The side nearest to a baseline by one of the two tests; `best` is None if every side was rejected or
+    """The side nearest to a baseline by the paper's test; `best` is None if every side was rejected or
     could not be tested.
     """
 
     baseline: str
-    convention: chi_square.Convention
     best: str | None
     rejected_but_lower: list[str] = Field(
         default_factory=list[str],

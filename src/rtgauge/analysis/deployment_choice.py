@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rtgauge.analysis.baselines import UNIPROCESSOR, pairs
-from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison import Options, compare
 from rtgauge.analysis.comparison_document import Comparison, Pair
 from rtgauge.analysis.side_labels import EMULATED
@@ -52,7 +51,7 @@ def choose(comparison: Comparison) -> Choice:
     MeasureError if no deployment could be tested.
     """
     deployments = {side.label: side.traits["deployment"] for side in comparison.sides}
-    paper = next(selection for selection in comparison.selections if selection.convention is Convention.PAPER)
+    (paper,) = comparison.selections
     if paper.best is not None:
         return Choice(
             deployments[paper.best],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.analysis.chi_square import Convention, Scale
+from rtgauge.analysis.chi_square import Scale
 from rtgauge.analysis.comparison_document import Comparison, Pair, Selection, SideFigures
 from rtgauge.analysis.comparison_document import Test as Outcome
 from rtgauge.analysis.deployment_choice import Choice, ComparedDeployments, choose, choose_deployment
@@ -59,10 +59,9 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
             filled=NOTHING,
         )
 
-    def test(convention: Convention, value: float | None) -> Outcome:
+    def test(value: float | None) -> Outcome:
         rejected = value is not None and value > critical
         return Outcome(
-            convention=convention,
             scale=Scale.PERCENT,
             statistic=value,
             critical=critical,
@@ -74,8 +73,7 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
         Pair(
             side=f"idle, {name}",
             baseline="idle, Single",
-            paper=test(Convention.PAPER, value),
-            textbook=test(Convention.TEXTBOOK, value),
+            paper=test(value),
         )
         for name, value in statistics.items()
     ]
@@ -91,9 +89,7 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
         sides=[side(name) for name in [*statistics, "Single"]],
         settings={},
         pairs=pairs,
-        selections=[
-            Selection(baseline="idle, Single", convention=convention, best=best) for convention in Convention
-        ],
+        selections=[Selection(baseline="idle, Single", best=best)],
         quantiles=[],
         tails=[],
     )

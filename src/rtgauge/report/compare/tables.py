@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rtgauge.analysis.chi_square import Convention
 from rtgauge.analysis.comparison_conclusion import finding, word
 from rtgauge.analysis.comparison_document import (
     Comparison,
@@ -272,22 +271,19 @@ def _where(result: Comparison, values: Sequence[str]) -> list[str]:
 
 
 def _test(test: Test) -> list[str]:
-    names = [test.convention.value, test.scale.value]
+    scale = test.scale.value
     if test.cannot is not None:
-        return [*names, NONE, NONE, NONE, NONE, "cannot be tested"]
+        return [scale, NONE, NONE, NONE, NONE, "cannot be tested"]
     assert test.statistic is not None and test.critical is not None  # noqa: S101 - set together
     figures = [f"{test.statistic:.2f}", whole(test.degrees_of_freedom), f"{test.critical:.3f}"]
-    return [*names, *figures, _probability(test.p_value), "rejected" if test.rejected else "not rejected"]
+    return [scale, *figures, _probability(test.p_value), "rejected" if test.rejected else "not rejected"]
 
 
 def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> list[str]:
     """Return a sentence for each selection with what it chose."""
     notes: list[str] = []
     for chosen in selections:
-        by = chosen.convention.value
-        tests: dict[str, Test] = {
-            pair.side: getattr(pair, by) for pair in pairs if pair.baseline == chosen.baseline
-        }
+        tests = {pair.side: pair.paper for pair in pairs if pair.baseline == chosen.baseline}
         statistics = {side: test.statistic for side, test in tests.items() if test.statistic is not None}
         least, several = min(statistics, key=lambda side: statistics[side], default=None), len(statistics) > 1
         if least is None:
@@ -300,7 +296,7 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
             nearest = nearest if several else f"{chosen.best} is not rejected against {chosen.baseline}"
         lower = ", ".join(chosen.rejected_but_lower)
         lower = f"; rejected, but lower at every quantile: {lower}" if lower else ""
-        notes.append(f"By the {by}'s convention {nearest}{lower}.")
+        notes.append(f"By the paper's convention {nearest}{lower}.")
     return notes
 
 
@@ -310,11 +306,11 @@ def selection_grid(result: Comparison) -> Table:
     rows: list[list[str]] = []
     for pair in result.pairs:
         name = f"{pair.side} : {pair.baseline}" if several else pair.side
-        rows += [[name, *_test(pair.paper)], ["", *_test(pair.textbook)]]
+        rows.append([name, *_test(pair.paper)])
     notes: list[str] = []
     for pair in result.pairs:
-        cannot = [test for test in (pair.paper, pair.textbook) if test.cannot is not None]
-        notes += [f"{pair.side}: {test.convention.value}: {test.cannot}." for test in cannot]
+        if pair.paper.cannot is not None:
+            notes.append(f"{pair.side}: {pair.paper.cannot}.")
         if pair.paper.empty_bins_merged:
             bins = plural(pair.paper.empty_bins_merged, "empty bin")
             notes.append(
@@ -322,21 +318,15 @@ def selection_grid(result: Comparison) -> Table:
                 f"{'was' if pair.paper.empty_bins_merged == 1 else 'were'} merged with the filled bin below."
             )
     percent = any(pair.paper.scale.value == "percent" for pair in result.pairs)
-    paper = "paper: bins of 1 us, reshaped to the baseline's range; one degree of freedom per bin."
+    paper = "Bins of 1 us, reshaped to the baseline's range; one degree of freedom per bin."
     threshold = "a fixed threshold for the size of a difference, not a test at a level."
     notes += selection_notes(result.selections, result.pairs)
     notes += applying(
-        (
-            True,
-            (
-                f"{paper} textbook: homogeneity of two samples, sparse bins merged; one degree of freedom "
-                "fewer than bins."
-            ),
-        ),
+        (True, paper),
         (percent, f"If the input is percentages, the critical value is {threshold}"),
     )
     figures = numbers("chi-square", "DOF", f"critical ({result.alpha:g})", "p")
-    columns = [*texts("", "convention", "scale"), *figures, *texts("result")]
+    columns = [*texts("", "scale"), *figures, *texts("result")]
     return Table(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
 
 
@@ -356,9 +346,8 @@ def folded_notes(result: Comparison) -> list[str]:
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
     settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
     settings = settings if names else "Only the settings that name the sides differ."
-    chosen = [selection for selection in result.selections if selection.convention is Convention.PAPER]
-    if len(chosen) == 1:
-        notes = selection_notes(chosen, result.pairs)
+    if len(result.selections) == 1:
+        notes = selection_notes(result.selections, result.pairs)
         return [settings, *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in notes)]
     rejected = [pair.side for pair in result.pairs if pair.paper.rejected]
     tested = sum(pair.paper.cannot is None for pair in result.pairs)
