@@ -288,7 +288,9 @@ def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
     from scipy.special import ndtr
 
     bounds: list[float] = []
-    points, mass, before = np.zeros(1), np.ones(1), 0.0
+    points: Doubles = np.zeros(1)
+    mass: Doubles = np.ones(1)
+    before = 0.0
     for time, chance in zip(fractions.tolist(), spent.tolist(), strict=True):
         step, widest = math.sqrt(time - before), 9 * math.sqrt(time)
 
@@ -301,7 +303,7 @@ def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
         ) -> float:
             return float(mass @ ndtr((points - bound) / step)) - chance
 
-        bound = root(left_over, 0.0, widest, tolerance=1e-9)
+        bound: float = root(left_over, 0.0, widest, tolerance=1e-9)
         after = np.linspace(-widest, bound, GRID)
         kernel = np.exp(-0.5 * ((after[:, None] - points) / step) ** 2)
         density = kernel @ mass / (step * math.sqrt(2 * math.pi))

@@ -16,7 +16,7 @@ from rtgauge.errors import RtgaugeError
 from rtgauge.units import format_time
 from tests.support.archives import own_archive
 
-ARCHIVES = sorted((Path(__file__).resolve().parents[1] / "data" / "kinds").glob("*.tar.xz"))
+ARCHIVES = sorted((Path(__file__).resolve().parents[2] / "data" / "kinds").glob("*.tar.xz"))
 
 
 def kinds(archive: Path) -> list[str]:
