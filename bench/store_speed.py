@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.support.records import Shape, write_record
 
 from rtgauge.record.reader import Record
-from rtgauge.store.digest import Digest, Machine, checksum_of, digest_of
+from rtgauge.store.digest import Digest, MachineDigest, checksum_of, digest_of
 from rtgauge.store.store import Store, _insert
 
 TIMES = 5
@@ -40,7 +40,7 @@ SERIES = "wakeup/latency/idle/as-is"
 def another(digest: Digest, number: int) -> Digest:
     """The same record from another day, of one of 20 machines with one of 50 kernels."""
     day = f"{FIRST + timedelta(hours=number):%Y-%m-%dT%H:%M:%SZ}"
-    machine = Machine(f"dmi:{number % 20}", "dmi", shared=False, host=f"board-{number % 20}")
+    machine = MachineDigest(f"dmi:{number % 20}", "dmi", shared=False, host=f"board-{number % 20}")
     kernel = f"6.{number * 50 // 10_000}.0"
     steps = [
         replace(

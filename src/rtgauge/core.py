@@ -113,9 +113,9 @@ EXTENSION = Extension(
         "tire-search": "rtgauge.tire.study:STUDY",
     },
     loads={
-        "idle": "rtgauge.load.idle:Idle",
+        "idle": "rtgauge.load.idle:IdleLoad",
         "cpu": "rtgauge.load.cpu:Cpu",
-        "memory": "rtgauge.load.memory:Memory",
+        "memory": "rtgauge.load.memory:MemoryLoad",
         "network": "rtgauge.load.network:Network",
         "scheduler": "rtgauge.load.scheduler:Scheduler",
         "copy": "rtgauge.load.copy:Copy",
@@ -123,6 +123,6 @@ EXTENSION = Extension(
         "swarm": "rtgauge.load.swarm:Swarm",
         "papers": "rtgauge.load.papers:Papers",
         "brown2010": "rtgauge.load.brown2010:Brown2010",
-        "stall": "rtgauge.load.stall:Stall",
+        "stall": "rtgauge.load.stall:StallLoad",
     },
 )

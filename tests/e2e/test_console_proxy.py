@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.target.serial_console import Console, Login, wait_for_end
+from rtgauge.target.serial_console import BoardConsole, Login, wait_for_end
 from tests.support.cli import wait_until
 from tests.support.console import SerialConsole
 from tests.support.machine import Machine, client, free_port
@@ -37,7 +37,7 @@ def test_a_console_is_reached_through_a_proxy(
             )
             where = board.port if protocol == "raw" else port
             (line / "0").mkdir()
-            login = Login(line / "0", Console("127.0.0.1", where, 115200, protocol, "bastion"))
+            login = Login(line / "0", BoardConsole("127.0.0.1", where, 115200, protocol, "bastion"))
             try:
                 assert login.begin() is None
                 assert not board.is_usable(), "it is the connection now"

@@ -10,7 +10,15 @@ import pytest
 
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.edges import DistanceFollower, ResponseFollower
-from rtgauge.instrument.messages import Configuration, Edges, Events, Mode, RunState, State, Timing
+from rtgauge.instrument.messages import (
+    Edges,
+    Events,
+    InstrumentConfiguration,
+    InstrumentState,
+    Mode,
+    RunState,
+    Timing,
+)
 from rtgauge.instrument.session import Session, self_test
 from tests.firmware.bridge import emulated_instrument
 
@@ -27,7 +35,7 @@ def test_responses_from_the_instrument_to_arrays_in_ns():
         assert session.identity.unique_id == "E6605838831F2B27"
         assert session.identity.tick_ns == 8
         session.configure(
-            Configuration(
+            InstrumentConfiguration(
                 Mode.RESPONSE, period_min_ns=50_000, period_max_ns=200_000, limit_ns=5_000_000, count=500
             )
         )
@@ -42,7 +50,7 @@ def test_responses_from_the_instrument_to_arrays_in_ns():
         stimulus_ns = np.concatenate([block.stimulus_ns for block in responses])
         assert (np.diff(stimulus_ns) >= 50_000).all()
         last = arrivals[-1]
-        assert isinstance(last, State)
+        assert isinstance(last, InstrumentState)
         assert (last.run, last.stimuli, last.answers, last.missed) == (RunState.FINISHED, 500, 500, 0)
         histogram = session.histogram()
         assert (histogram.count, histogram.minimum, histogram.maximum) == (500, 0, 12_345)
@@ -57,7 +65,7 @@ def test_responses_from_the_instrument_to_arrays_in_ns():
 def test_missed_stimuli_and_a_fixed_period():
     with emulated_instrument(delays=[500, 500, None, 500, 500, 500, 500]) as path, _session(path) as session:
         session.configure(
-            Configuration(
+            InstrumentConfiguration(
                 Mode.RESPONSE,
                 edges=Edges.RISING,
                 timing=Timing.FIXED,
@@ -84,7 +92,7 @@ def test_missed_stimuli_and_a_fixed_period():
 def test_periodic_distances():
     distances = [125_000, 125_100, 124_900]
     with emulated_instrument(distances=distances) as path, _session(path) as session:
-        session.configure(Configuration(Mode.PERIODIC, nominal_ns=1_000_000, count=90))
+        session.configure(InstrumentConfiguration(Mode.PERIODIC, nominal_ns=1_000_000, count=90))
         session.start()
         follower = DistanceFollower(session.identity.tick_ns)
         blocks = [follower.add(arrival)[1] for arrival in session.arrivals() if isinstance(arrival, Events)]
@@ -112,12 +120,12 @@ def test_without_a_wire_there_is_no_offset():
 def test_a_run_left_behind_is_stopped_by_the_next_session():
     with emulated_instrument(delays=[700]) as path:
         first = _session(path)
-        first.configure(Configuration(Mode.RESPONSE))
+        first.configure(InstrumentConfiguration(Mode.RESPONSE))
         first.start()
         first._link.close()
         with _session(path) as session:
             assert session.current_state().run is RunState.IDLE
-            session.configure(Configuration(Mode.RESPONSE, count=20, period_max_ns=100_000))
+            session.configure(InstrumentConfiguration(Mode.RESPONSE, count=20, period_max_ns=100_000))
             session.start()
             blocks = [arrival for arrival in session.arrivals() if isinstance(arrival, Events)]
             assert sum(len(block) for block in blocks) == 40
@@ -127,9 +135,9 @@ def test_a_run_left_behind_is_stopped_by_the_next_session():
 def test_what_the_instrument_refuses_is_said():
     with emulated_instrument() as path, _session(path) as session:
         with pytest.raises(MeasureError, match="two pins"):
-            session.configure(Configuration(Mode.RESPONSE, answer_pin=2))
+            session.configure(InstrumentConfiguration(Mode.RESPONSE, answer_pin=2))
         with pytest.raises(MeasureError, match="outside the instrument's range"):
-            session.configure(Configuration(Mode.RESPONSE, limit_ns=10**12))
+            session.configure(InstrumentConfiguration(Mode.RESPONSE, limit_ns=10**12))
 
 
 def test_a_port_that_is_in_use_and_one_that_is_not_there():

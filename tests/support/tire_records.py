@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import normalise
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Severity, Step, StepKey
-from rtgauge.tire.analysis.frontier_search import Outcome, Search, state_of
+from rtgauge.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -221,14 +221,16 @@ def _search_runs(folder: Path, machine: Machine, number: int) -> list[Step]:
     steps: list[Step] = []
     assert all(state.wanted for _, state in states(record, record.steps, aims, ("fifo",)))
     for wanted in searches(record, record.steps, aims, ("fifo",)):
-        trials: dict[Trial, Outcome] = {}
-        search: Search = wanted.search
+        trials: dict[Trial, DeadlineCounts] = {}
+        search: FrontierSearch = wanted.search
         while todo := state_of(search, trials).wanted:
             for nodes, repeat in todo:
                 step = paced_step(
                     machine, number + len(steps), wanted.solver, nodes, search.threads, repeat=repeat
                 )
-                trials[nodes, repeat] = Outcome(200, int(step.results[0].values["deadline_missed"] or 0))
+                trials[nodes, repeat] = DeadlineCounts(
+                    200, int(step.results[0].values["deadline_missed"] or 0)
+                )
                 steps.append(step)
     return steps
 

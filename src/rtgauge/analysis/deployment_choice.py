@@ -17,7 +17,7 @@ IDLE = "idle"
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenDeployment:
     """The chosen deployment and the reason."""
 
     deployment: str
@@ -31,7 +31,7 @@ class ComparedDeployments:
     sides: list[Side]
     pairs: list[tuple[Side, Side]]
     comparison: Comparison | None
-    choice: Choice
+    choice: ChosenDeployment
 
 
 def _least(tested: list[Pair]) -> Pair | None:
@@ -43,7 +43,7 @@ def _least(tested: list[Pair]) -> Pair | None:
     )
 
 
-def choose(comparison: Comparison) -> Choice:
+def choose(comparison: Comparison) -> ChosenDeployment:
     """Choose the deployment with the smallest statistic among the deployments that the test against Single
     does not reject (sec. IV).
 
@@ -53,7 +53,7 @@ def choose(comparison: Comparison) -> Choice:
     deployments = {side.label: side.traits["deployment"] for side in comparison.sides}
     (paper,) = comparison.selections
     if paper.best is not None:
-        return Choice(
+        return ChosenDeployment(
             deployments[paper.best],
             "it has the smallest chi-square statistic of all deployments that are not rejected against "
             "Single",
@@ -67,7 +67,7 @@ def choose(comparison: Comparison) -> Choice:
         f"this one has the smallest statistic, {least.paper.statistic:.1f} "
         f"(critical value: {least.paper.critical:.1f})"
     )
-    return Choice(deployments[least.side], reason)
+    return ChosenDeployment(deployments[least.side], reason)
 
 
 def choose_deployment(record: Record) -> ComparedDeployments:
@@ -81,7 +81,7 @@ def choose_deployment(record: Record) -> ComparedDeployments:
     sides = sides_of([idle])
     if len(sides) == 1:
         return ComparedDeployments(
-            sides, [], None, Choice(UNIPROCESSOR, "this machine supports no other deployment")
+            sides, [], None, ChosenDeployment(UNIPROCESSOR, "this machine supports no other deployment")
         )
     compared = pairs(sides, UNIPROCESSOR)
     comparison = compare(sides, compared, Options())

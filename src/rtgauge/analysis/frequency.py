@@ -19,7 +19,7 @@ from rtgauge.analysis import extreme_value
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge.analysis.sides import Scope, Side, sides_of
-from rtgauge.analysis.sustained import Curve, without_searches
+from rtgauge.analysis.sustained import SustainedCurve, without_searches
 from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import SEGMENT, Model, Severity
@@ -317,4 +317,4 @@ class FrequencyDocument(Model):
     """The tables of latency, response and jitter, and the searches over the period."""
 
     tables: list[Table] = Field(default_factory=list[Table])
-    sustained: list[Curve] = Field(default_factory=list[Curve])
+    sustained: list[SustainedCurve] = Field(default_factory=list[SustainedCurve])

@@ -32,7 +32,7 @@ SEARCH_PERIODS = 6
 """Steps with at least this many different periods are a search."""
 
 
-class Point(Model):
+class SustainedPoint(Model):
     """One period, measured once."""
 
     step: str
@@ -77,7 +77,7 @@ class RepeatResult(Model):
         return self.sustained_ns <= self.failing_ns * RESOLUTION
 
 
-class Curve(Model):
+class SustainedCurve(Model):
     """The results of one probe at several periods, with everything else equal."""
 
     label: str
@@ -85,7 +85,7 @@ class Curve(Model):
     probe: str
     load: str
     cycles: int = Field(description="the smallest number of cycles of any point")
-    points: list[Point] = Field(description="the points, with the longest period first")
+    points: list[SustainedPoint] = Field(description="the points, with the longest period first")
     found: list[RepeatResult]
     sustained_ns: int | None = Field(
         description="the shortest period that every repeat sustained; None if a repeat found none"
@@ -130,7 +130,7 @@ def not_made(step: Step) -> int:
     return sum(count for count in counts if isinstance(count, int))
 
 
-def point_of(record: Record, step: Step) -> Point | None:
+def point_of(record: Record, step: Step) -> SustainedPoint | None:
     """Return the point of one step; None if the step has no period, has no samples, or is invalid."""
     period = period_of(step)
     if period is None or step.total is None or step.worst is Severity.INVALID:
@@ -140,7 +140,7 @@ def point_of(record: Record, step: Step) -> Point | None:
     values = ranked(merged, absolute=True)
     if not values.count:
         return None
-    return Point(
+    return SustainedPoint(
         step=step.id,
         repeat=step.key.repeat,
         period_ns=period,
@@ -155,7 +155,7 @@ def point_of(record: Record, step: Step) -> Point | None:
     )
 
 
-def repeat_result(points: Sequence[Point], repeat: int) -> RepeatResult:
+def repeat_result(points: Sequence[SustainedPoint], repeat: int) -> RepeatResult:
     """Return the result of a repeat, down from the longest period until a stimulus or answer is missing."""
     own = [point for point in points if point.repeat == repeat]
     result = RepeatResult(repeat=repeat, sustained_ns=None, failing_ns=None)
@@ -217,7 +217,7 @@ def _lost(record: Record, step: Step) -> Counted:
     return Counted.of_windows(lost[every > 0], every[every > 0])
 
 
-def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
+def curve_of(record: Record, steps: Sequence[Step], label: str) -> SustainedCurve | None:
     """Return the curve of steps that differ only in period and repeat; None if no step has a point."""
     points = [point for point in (point_of(record, step) for step in steps) if point is not None]
     if not points:
@@ -231,7 +231,7 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
     bursts = next((point.period_ns for point in points if point.lost), None) if cycles else None
     showing = {point.step for point in points if point.period_ns == bursts}
     effect = design_effect([[_lost(record, step) for step in steps if step.id in showing]])
-    return Curve(
+    return SustainedCurve(
         label=label,
         record=str(record.path),
         probe=steps[0].key.probe,
@@ -248,7 +248,7 @@ def curve_of(record: Record, steps: Sequence[Step], label: str) -> Curve | None:
     )
 
 
-def curves(records: Sequence[Record]) -> list[Curve]:
+def curves(records: Sequence[Record]) -> list[SustainedCurve]:
     """Return all curves of these records. Raises RecordError for a damaged record."""
     series = [(record, steps) for record in records for steps in period_series(record)]
     several_paths = len({_path(steps[0]) for _, steps in series}) > 1

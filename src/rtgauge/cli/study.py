@@ -11,7 +11,7 @@ import typer
 from pydantic import BaseModel
 
 from rtgauge.analysis.comparison_document import Comparison
-from rtgauge.analysis.deployment_choice import IDLE, Choice, ComparedDeployments, choose_deployment
+from rtgauge.analysis.deployment_choice import IDLE, ChosenDeployment, ComparedDeployments, choose_deployment
 from rtgauge.cli.conclusion import document_of, print_head, settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.live import listening
@@ -37,7 +37,7 @@ class StudyDocument(BaseModel):
     study: str
     runs: list[RunDocument] = []
     comparison: Comparison | None = None
-    choice: Choice | None = None
+    choice: ChosenDeployment | None = None
 
 
 def _is_chosen(run: Run) -> bool:

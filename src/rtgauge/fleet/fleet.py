@@ -36,7 +36,7 @@ from rtgauge.errors import (
     RtgaugeError,
 )
 from rtgauge.fleet.archive import archive_of, send
-from rtgauge.fleet.plan import ASIDE, Board, FleetPlan, Image, Job, Task
+from rtgauge.fleet.plan import ASIDE, Board, BoardImage, BoardTask, FleetPlan, Job
 from rtgauge.input_file import MIB
 from rtgauge.record.model import Severity, VerdictWord
 from rtgauge.record.own_folder import OwnFolder
@@ -65,7 +65,7 @@ RETRY_S = 0.2
 """How often to ask whether a process that outlived its fleet has ended."""
 
 
-class State(BaseModel):
+class JobState(BaseModel):
     """The content of `state.json`: the exit status of a job that has measured, and the text to show."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
@@ -99,7 +99,7 @@ class Fleet:
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set[subprocess.Popen[bytes]])
 
     @cached_property
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[BoardTask]:
         """All jobs of all boards."""
         return [task for board in self.plan.boards for task in self.plan.tasks(board)]
 
@@ -177,7 +177,7 @@ class Fleet:
                 if failures >= self.plan.tries:
                     folder.write(ASIDE, f"{task.name}: {reason}\n".encode(errors="replace"))
 
-    def _say(self, task: Task, what: str) -> None:
+    def _say(self, task: BoardTask, what: str) -> None:
         with self._lock:
             done = len(self.statuses)
             self.say(f"[{done}/{len(self.tasks)}] {task.board.name} {task.name}: {what}{self._left()}")
@@ -191,7 +191,7 @@ class Fleet:
         seconds = left * sum(self._measured_s) / len(self._measured_s) / at_once
         return f" (about {format_span(seconds)} left)"
 
-    def _job(self, folder: OwnFolder, task: Task) -> tuple[int, str]:
+    def _job(self, folder: OwnFolder, task: BoardTask) -> tuple[int, str]:
         """Run one job to its end and store its record. Return the exit status and the text to show. Raises
         OSError.
         """
@@ -201,7 +201,7 @@ class Fleet:
                 return EXIT_INTERRUPTED, ""
             try:
                 state = self._state(folder, task) or self._measure(folder, task, lock)
-                if isinstance(state, State):
+                if isinstance(state, JobState):
                     self._keep(folder, task, state)
                     return state.status, state.said
                 status, reason = state
@@ -210,7 +210,7 @@ class Fleet:
             _put_away(folder)
             return status, reason
 
-    def _hold(self, folder: OwnFolder, task: Task, stack: ExitStack) -> int | None:
+    def _hold(self, folder: OwnFolder, task: BoardTask, stack: ExitStack) -> int | None:
         """Hold the lock of a job's folder; return its descriptor, or None if the fleet was stopped."""
         waits = False
         while not self._stopped.is_set():
@@ -223,18 +223,18 @@ class Fleet:
                 self._stopped.wait(RETRY_S)
         return None
 
-    def _state(self, folder: OwnFolder, task: Task) -> State | None:
+    def _state(self, folder: OwnFolder, task: BoardTask) -> JobState | None:
         """Return how the job ended; None if it has to run, or if only its record can say it."""
         if not folder.has(STATE):
             return None
         with suppress(ValidationError):
-            state = State.model_validate_json(folder.read_own(STATE, MIB), strict=True)
+            state = JobState.model_validate_json(folder.read_own(STATE, MIB), strict=True)
             if state.status in WORDS:
                 return state
         self._say(task, f"{folder.path / STATE} is damaged; the result is read from the record")
         return None
 
-    def _measure(self, folder: OwnFolder, task: Task, lock: int) -> State | tuple[int, str]:
+    def _measure(self, folder: OwnFolder, task: BoardTask, lock: int) -> JobState | tuple[int, str]:
         """Run a job; return its state, or the exit status and the reason of a failure. Raises OSError,
         RecordError.
         """
@@ -248,11 +248,13 @@ class Fleet:
         wrong = _wrong_kernel(folder, task.image)
         if wrong is not None:
             return EXIT_CANNOT_MEASURE, wrong
-        state = State(status=status, said=GATE_WORDS[status] if task.job.is_gate else _said(folder, status))
+        state = JobState(
+            status=status, said=GATE_WORDS[status] if task.job.is_gate else _said(folder, status)
+        )
         folder.write(STATE, state.model_dump_json().encode())
         return state
 
-    def _keep(self, folder: OwnFolder, task: Task, state: State) -> None:
+    def _keep(self, folder: OwnFolder, task: BoardTask, state: JobState) -> None:
         """Put a job's records into the store and the archive. If that fails, `state.said` says so."""
         for keep, where in ((self._store, "store"), (self._archive, "archive")):
             try:
@@ -274,7 +276,7 @@ class Fleet:
         return EXIT_OK if word is None else STATUS_OF_WORD.get(word, EXIT_CANNOT_TELL)
 
     @staticmethod
-    def _words(task: Task, folder: OwnFolder) -> list[str]:
+    def _words(task: BoardTask, folder: OwnFolder) -> list[str]:
         """Return the job's command. It resumes an existing record; a complete gate shows its result."""
         records = _records(folder)
         begun = [record for record in records if record.suffix == PARTIAL]
@@ -303,7 +305,7 @@ class Fleet:
                 self._running.discard(process)
         return status
 
-    def _store(self, task: Task, folder: OwnFolder) -> None:
+    def _store(self, task: BoardTask, folder: OwnFolder) -> None:
         if self.plan.store is None:
             return
         labels = {} if task.image is None else {"image": task.image.name}
@@ -318,7 +320,7 @@ class Fleet:
                     one_of_many=True,
                 )
 
-    def _archive(self, _task: Task, folder: OwnFolder) -> None:
+    def _archive(self, _task: BoardTask, folder: OwnFolder) -> None:
         if self.plan.archive is None:
             return
         for record in _complete(folder):
@@ -340,7 +342,7 @@ def _complete(folder: OwnFolder) -> list[Path]:
     return [record for record in _records(folder) if record.suffix != PARTIAL]
 
 
-def _wrong_kernel(folder: OwnFolder, image: Image | None) -> str | None:
+def _wrong_kernel(folder: OwnFolder, image: BoardImage | None) -> str | None:
     """Return why the records in a job's folder do not belong to this image; None if they do."""
     if image is None or image.kernel is None:
         return None

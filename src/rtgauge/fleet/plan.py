@@ -34,7 +34,7 @@ IMAGE = "{image}"
 """The placeholder of the image's name in a board's target."""
 
 
-class Image(_Part):
+class BoardImage(_Part):
     """The software of a board. `kernel`: a pattern for the kernel's release. Another kernel is a failure."""
 
     name: Name
@@ -96,12 +96,12 @@ class Job(_Part):
 
 
 @dataclass(frozen=True)
-class Task:
+class BoardTask:
     """A job of a board, with an image if the plan has images."""
 
     board: Board
     job: Job
-    image: Image | None
+    image: BoardImage | None
 
     @property
     def name(self) -> str:
@@ -125,18 +125,18 @@ class FleetPlan(_Part):
 
     boards: list[Board] = Field(min_length=1, max_length=10_000)
     jobs: list[Job] = Field(min_length=1, max_length=1000)
-    images: list[Image] = Field(default_factory=list[Image], max_length=1000)
+    images: list[BoardImage] = Field(default_factory=list[BoardImage], max_length=1000)
     store: str | None = None
     archive: str | None = None
     site: str | None = None
     at_once: int = Field(default=4, ge=1, le=256)
     tries: int = Field(default=3, ge=1, le=100)
 
-    def tasks(self, board: Board) -> list[Task]:
+    def tasks(self, board: Board) -> list[BoardTask]:
         """Return the board's tasks in order: one job after the other, each with all its images."""
         images = [each for each in self.images if board.has_every_image or each.name == board.image]
         return [
-            Task(board, job, image)
+            BoardTask(board, job, image)
             for job in self.jobs
             if set(job.tags) <= set(board.tags)
             for image in images or [None]

@@ -14,7 +14,7 @@ from rtgauge.errors import InputError
 from rtgauge.importers.imported_record import TIME_UNKNOWN, modification_time, write_imported
 from rtgauge.importers.imported_step import StepAndWindows
 from rtgauge.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
-from rtgauge.instrument.messages import Answer, Edges
+from rtgauge.instrument.messages import AnswerEdges, Edges
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
@@ -72,7 +72,7 @@ class _Measured:
 
     def __init__(self, options: EdgeOptions) -> None:
         self._options = options
-        answer = Answer.ANY_EDGE if options.any_edge_answers else Answer.FOLLOWS
+        answer = AnswerEdges.ANY_EDGE if options.any_edge_answers else AnswerEdges.FOLLOWS
         self._pairing = Pairing(options.edges, answer)
         self._distances = Distances(options.edges)
         self._builder: WindowBuilder | None = None

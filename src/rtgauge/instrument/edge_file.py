@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rtgauge.errors import InputError
 from rtgauge.instrument.csv_levels import BLOCK_BYTES, read_levels, read_names
 from rtgauge.instrument.edges import Responses, TimedDistances, open_edges
-from rtgauge.instrument.messages import Answer, Edges
+from rtgauge.instrument.messages import AnswerEdges, Edges
 from rtgauge.instrument.vcd import VcdHeader, read_changes, read_header
 
 HEAD_BYTES = 4096
@@ -151,7 +151,7 @@ class Pairing:
     """
 
     stimuli: Edges = Edges.BOTH
-    answer: Answer = Answer.FOLLOWS
+    answer: AnswerEdges = AnswerEdges.FOLLOWS
     missed: int = 0
     extra: int = 0
     opposite: int = 0
@@ -178,11 +178,11 @@ class Pairing:
                 self._time_ns, self._high = time_ns, high
             elif (
                 self.stimuli is not Edges.BOTH
-                and self.answer is Answer.FOLLOWS
+                and self.answer is AnswerEdges.FOLLOWS
                 and high != (self.stimuli is Edges.RISING)
             ):
                 continue  # it answers the return of the stimulus line to its old level
-            elif self._time_ns is None or (self.answer is Answer.FOLLOWS and high != self._high):
+            elif self._time_ns is None or (self.answer is AnswerEdges.FOLLOWS and high != self._high):
                 self.extra += 1
                 self.opposite += self._time_ns is not None
             else:

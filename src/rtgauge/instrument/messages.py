@@ -21,7 +21,7 @@ MAX_ENCODED = 255
 
 
 @dataclass(frozen=True)
-class Frame:
+class InstrumentFrame:
     """A frame. `token`: the token of the command that it answers, 0 if unsolicited. `sequence`: counts mod
     2^16.
     """
@@ -56,13 +56,13 @@ def cobs_decode(encoded: bytes) -> bytes | None:
     return b"\0".join(parts)
 
 
-def encode(frame: Frame) -> bytes:
+def encode(frame: InstrumentFrame) -> bytes:
     """Encode a frame for the line, including the final zero."""
     raw = HEADER.pack(frame.kind, frame.token, frame.sequence) + frame.body
     return cobs_encode(raw + CRC.pack(zlib.crc32(raw))) + b"\0"
 
 
-def decode(encoded: bytes) -> Frame | None:
+def decode(encoded: bytes) -> InstrumentFrame | None:
     """Decode a frame without the final zero. Return None if it is damaged."""
     raw = cobs_decode(encoded)
     if raw is None or len(raw) < HEADER.size + CRC.size:
@@ -71,7 +71,7 @@ def decode(encoded: bytes) -> Frame | None:
     if CRC.unpack(checksum)[0] != zlib.crc32(content):
         return None
     kind, token, sequence = HEADER.unpack_from(content)
-    return Frame(kind, token, sequence, content[HEADER.size :])
+    return InstrumentFrame(kind, token, sequence, content[HEADER.size :])
 
 
 class FrameParser:
@@ -88,9 +88,9 @@ class FrameParser:
         self._overlong = False
         self._next_sequence: int | None = None
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[InstrumentFrame]:
         """Return the frames that these bytes complete, in order."""
-        frames: list[Frame] = []
+        frames: list[InstrumentFrame] = []
         *ends, rest = data.split(b"\0")
         for part in ends:
             self._append(part)
@@ -112,7 +112,7 @@ class FrameParser:
         else:
             self._partial += part
 
-    def _count(self, frame: Frame) -> None:
+    def _count(self, frame: InstrumentFrame) -> None:
         if self._next_sequence is not None:
             self.missing += (frame.sequence - self._next_sequence) % 2**16
         self._next_sequence = (frame.sequence + 1) % 2**16
@@ -147,7 +147,7 @@ class Edges(IntEnum):
     FALLING = 2
 
 
-class Answer(IntEnum):
+class AnswerEdges(IntEnum):
     """The edges that answer a stimulus: edges to the same level, or any edge."""
 
     FOLLOWS = 0
@@ -174,7 +174,7 @@ MAX_TICKS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Configuration:
+class InstrumentConfiguration:
     """The configuration of a measurement. Times are in ns, and pins are the board's GP numbers.
 
     RESPONSE and LOOPBACK: `period_min_ns` and `period_max_ns` bound the random time from an answer to the
@@ -185,7 +185,7 @@ class Configuration:
 
     mode: Mode
     edges: Edges = Edges.BOTH
-    answer: Answer = Answer.FOLLOWS
+    answer: AnswerEdges = AnswerEdges.FOLLOWS
     timing: Timing = Timing.RANDOM
     stimulus_pin: int = 2
     answer_pin: int = 3
@@ -236,7 +236,7 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class Identity:
+class InstrumentIdentity:
     """The instrument's identity: a text with the firmware version, and the flash chip's unique id in hex."""
 
     protocol: int
@@ -250,7 +250,7 @@ class Identity:
         return 1e9 / self.ticks_per_second
 
     @classmethod
-    def decode(cls, body: bytes) -> Identity:
+    def decode(cls, body: bytes) -> InstrumentIdentity:
         """Decode an identity. Raises MeasureError if the instrument is unknown."""
         if len(body) < 16:
             raise MeasureError("the device at this port is not an rtgauge instrument")
@@ -274,7 +274,7 @@ _STATE = struct.Struct("<BBH11QII")
 
 
 @dataclass(frozen=True)
-class State:
+class InstrumentState:
     """The counters since the start. `now` is in ticks.
 
     `late`: answers after the limit (their stimuli are in `missed`). `extra`: edges of the answer line that
@@ -301,7 +301,7 @@ class State:
     frames_damaged: int
 
     @classmethod
-    def decode(cls, body: bytes) -> State:
+    def decode(cls, body: bytes) -> InstrumentState:
         """Decode counters. Raises MeasureError if the body is damaged."""
         if len(body) != _STATE.size:
             raise MeasureError(
@@ -363,7 +363,7 @@ def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
 
 
 @dataclass(frozen=True)
-class Outlier:
+class InstrumentOutlier:
     """One of the largest values: `value` and `time` in ticks, and its index among all values, from 0."""
 
     value: int
@@ -377,7 +377,7 @@ _BIN = np.dtype([("bin", "<u2"), ("count", "<u8")])
 
 
 @dataclass
-class Histogram:
+class InstrumentHistogram:
     """All measured values, in ticks: latencies or, in PERIODIC, deviations from the nominal distance.
 
     `bins` maps the index of a bin to its count; a value below 0 has the index `~index`. `minimum` and
@@ -390,7 +390,7 @@ class Histogram:
     total: int = 0
     squares: int = 0
     bins: dict[int, int] = field(default_factory=dict[int, int])
-    outliers: list[Outlier] = field(default_factory=list[Outlier])
+    outliers: list[InstrumentOutlier] = field(default_factory=list[InstrumentOutlier])
 
     @property
     def mean(self) -> float | None:
@@ -415,6 +415,6 @@ class Histogram:
             for index, count in np.frombuffer(body, dtype=_BIN).tolist():
                 self.bins[~(index & 0x7FFF) if index & 0x8000 else index] = count
         elif kind == OUTLIERS and len(body) % _OUTLIER.size == 0:
-            self.outliers += [Outlier(*fields) for fields in _OUTLIER.iter_unpack(body)]
+            self.outliers += [InstrumentOutlier(*fields) for fields in _OUTLIER.iter_unpack(body)]
         else:
             raise MeasureError("the instrument sent a part of its histogram with an impossible length")

@@ -14,15 +14,15 @@ from rtgauge.instrument import messages
 from rtgauge.instrument.clock import ClockComparison
 from rtgauge.instrument.link import SerialLink, resolve
 from rtgauge.instrument.messages import (
-    Configuration,
     Events,
-    Frame,
     FrameParser,
-    Histogram,
-    Identity,
+    InstrumentConfiguration,
+    InstrumentFrame,
+    InstrumentHistogram,
+    InstrumentIdentity,
+    InstrumentState,
     Mode,
     RunState,
-    State,
     decode_events,
     encode,
 )
@@ -58,13 +58,13 @@ class Session:
         self._token = 0
         self._sequence = 0
         self._next_event = 0
-        self._arrived: deque[Events | State] = deque()
-        self._pending: deque[Frame] = deque()
-        self.state: State | None = None
+        self._arrived: deque[Events | InstrumentState] = deque()
+        self._pending: deque[InstrumentFrame] = deque()
+        self.state: InstrumentState | None = None
         self.clock = ClockComparison(TICKS_PER_SECOND)
         # An earlier host may have left a run that keeps sending until it is stopped.
         self._command(messages.STOP, fresh=True)
-        self.identity = Identity.decode(self._command(messages.IDENTIFY).body)
+        self.identity = InstrumentIdentity.decode(self._command(messages.IDENTIFY).body)
         self.clock = ClockComparison(self.identity.ticks_per_second)
 
     @classmethod
@@ -103,7 +103,7 @@ class Session:
         """The number of frames that the instrument sent but that did not arrive."""
         return self._parser.missing
 
-    def configure(self, configuration: Configuration) -> None:
+    def configure(self, configuration: InstrumentConfiguration) -> None:
         """Set the configuration of the next `start`."""
         self._command(messages.CONFIGURE, configuration.encode(self.identity.ticks_per_second))
 
@@ -112,7 +112,7 @@ class Session:
         self._command(messages.START, fresh=True)
         self.current_state()
 
-    def arrivals(self, seconds: float | None = None) -> Iterator[Events | State]:
+    def arrivals(self, seconds: float | None = None) -> Iterator[Events | InstrumentState]:
         """Yield events and states as they arrive, until the instrument finishes or `seconds` have passed.
 
         Events and states that arrive during a command are kept.
@@ -136,20 +136,20 @@ class Session:
                     f"again"
                 )
 
-    def stop(self) -> State:
+    def stop(self) -> InstrumentState:
         """Stop measuring. `arrivals` has the last events; the histogram remains available."""
         self._command(messages.STOP)
         return self.current_state()
 
-    def current_state(self) -> State:
+    def current_state(self) -> InstrumentState:
         """Request the current counters."""
-        state = State.decode(self._command(messages.GET_STATE).body)
+        state = InstrumentState.decode(self._command(messages.GET_STATE).body)
         self.state = state
         return state
 
-    def histogram(self) -> Histogram:
+    def histogram(self) -> InstrumentHistogram:
         """Request all values measured since the last start, even while the instrument runs."""
-        histogram = Histogram()
+        histogram = InstrumentHistogram()
         self._command(messages.DUMP, parts=histogram)
         return histogram
 
@@ -161,13 +161,13 @@ class Session:
     def _send(self, kind: int, body: bytes) -> int:
         self._token = self._token % 255 + 1
         # A leading zero separates this frame from bytes that another program left on the line.
-        self._link.write(b"\0" + encode(Frame(kind, self._token, self._sequence, body)))
+        self._link.write(b"\0" + encode(InstrumentFrame(kind, self._token, self._sequence, body)))
         self._sequence = (self._sequence + 1) % 2**16
         return self._token
 
     def _command(
-        self, kind: int, body: bytes = b"", *, parts: Histogram | None = None, fresh: bool = False
-    ) -> Frame:
+        self, kind: int, body: bytes = b"", *, parts: InstrumentHistogram | None = None, fresh: bool = False
+    ) -> InstrumentFrame:
         """Send a command and return its answer.
 
         `fresh`: whether events and states before the answer belong to an old run.
@@ -216,14 +216,14 @@ class Session:
             self._take(self._pending.popleft())
         return heard
 
-    def _take(self, frame: Frame) -> None:
+    def _take(self, frame: InstrumentFrame) -> None:
         if frame.token != 0:
             return
         if frame.kind == messages.EVENTS:
             events, self._next_event = decode_events(frame.body, self._next_event)
             self._arrived.append(events)
         elif frame.kind == messages.STATE:
-            state = State.decode(frame.body)
+            state = InstrumentState.decode(frame.body)
             self.state = state
             if state.run is RunState.RUNNING:
                 self.clock.add(state.now, time.monotonic_ns())
@@ -242,8 +242,8 @@ class Loopback:
 
     resolution_ns: float
     offset_ns: tuple[float, float] | None
-    state: State
-    histogram: Histogram
+    state: InstrumentState
+    histogram: InstrumentHistogram
 
 
 def self_test(session: Session, *, inside: bool, count: int = COUNT) -> Loopback:
@@ -253,7 +253,7 @@ def self_test(session: Session, *, inside: bool, count: int = COUNT) -> Loopback
     MeasureError if edges were lost.
     """
     session.configure(
-        Configuration(
+        InstrumentConfiguration(
             Mode.LOOPBACK,
             period_min_ns=20_000,
             period_max_ns=40_000,

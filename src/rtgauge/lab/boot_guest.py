@@ -22,8 +22,8 @@ from rtgauge.lab.image import Image, image_of, write_initrd_with
 from rtgauge.lab.paths import INITRD, console_end, folder_of, open_lock
 from rtgauge.lab.qemu import Accelerator, BootOptions, command, cpus, with_engines
 from rtgauge.lab.running_guests import (
+    BootedGuest,
     BootError,
-    Running,
     console_of,
     end_of_console,
     find_running,
@@ -55,7 +55,7 @@ class QemuEndedError(BootError):
 
 def boot(
     guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False
-) -> Running:
+) -> BootedGuest:
     """Boot a guest and wait until its SSH server answers.
 
     `or_running`: accept a running guest instead of raising InputError. Raises MeasureError if the guest does
@@ -77,7 +77,7 @@ def boot(
         return _boot(guest, image, options, say)
 
 
-def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
+def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> BootedGuest:
     name, folder = guest.name, folder_of(guest.name)
     _check_memory(name, options.memory_mib)
     smp = cpus(guest, options)
@@ -95,7 +95,7 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
     start = time.monotonic()
     port, key = _start_and_wait(guest, image, options, accelerator, say)
     trust(folder, key)
-    running = Running(
+    running = BootedGuest(
         name=name,
         pid=process_of(name) or 0,
         port=port,
@@ -115,7 +115,7 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
     return running
 
 
-def _open_line(running: Running) -> None:
+def _open_line(running: BootedGuest) -> None:
     """Open the connection that all others share (`ssh_options`). A Ctrl-C in the terminal does not end it.
 
     Raises BootError if the guest does not answer.
@@ -133,7 +133,7 @@ def _open_line(running: Running) -> None:
         raise error
 
 
-def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> Running:
+def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> BootedGuest:
     """Shut the guest down if it runs, and boot it with other options. Raises MeasureError as `boot` does."""
     stop(guest.name)
     return boot(guest, image, options, say)
@@ -248,7 +248,7 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         time.sleep(0.05)
 
 
-def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> Running:
+def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> BootedGuest:
     """Return the running guest; boot it first if necessary.
 
     `engines` returns `BootOptions.engines`, and is called only for a boot. Raises InputError if there is no

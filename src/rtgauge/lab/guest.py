@@ -49,7 +49,7 @@ class Guest(BaseModel):
 
 
 @dataclass(frozen=True)
-class Running:
+class BootedGuest:
     """A booted guest: QEMU's process, the loopback port of its ssh server, and its boot options."""
 
     name: str

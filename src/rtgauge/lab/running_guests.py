@@ -18,7 +18,7 @@ from typing import Self
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.lab import paths
-from rtgauge.lab.guest import Guest, Running, find_guest, forget
+from rtgauge.lab.guest import BootedGuest, Guest, find_guest, forget
 from rtgauge.lab.paths import CONSOLE, console_end, folder_of
 from rtgauge.lab.ssh import SSH_S, ssh_command
 from rtgauge.record.files import write_whole
@@ -43,22 +43,22 @@ def process_of(name: str) -> int | None:
     return None
 
 
-def find_running(name: str) -> Running | None:
+def find_running(name: str) -> BootedGuest | None:
     """Return the running guest; None if it does not run."""
     pid = process_of(name)
     try:
-        running = Running(**json.loads((folder_of(name) / "running.json").read_text()))
+        running = BootedGuest(**json.loads((folder_of(name) / "running.json").read_text()))
     except (OSError, ValueError, TypeError):
         return None
     return running if pid is not None and running.pid == pid else None
 
 
-def keep(running: Running) -> None:
+def keep(running: BootedGuest) -> None:
     """Save `running` for `find_running`."""
     write_whole(folder_of(running.name) / "running.json", (json.dumps(asdict(running)) + "\n").encode())
 
 
-def all_running() -> Iterator[Running]:
+def all_running() -> Iterator[BootedGuest]:
     """Yield every running guest."""
     parent = paths.home() / "machines"
     for folder in sorted(parent.iterdir()) if parent.is_dir() else []:
@@ -68,7 +68,7 @@ def all_running() -> Iterator[Running]:
 
 
 def run_in(
-    running: Running, script: str, timeout_s: float = SSH_S
+    running: BootedGuest, script: str, timeout_s: float = SSH_S
 ) -> subprocess.CompletedProcess[str] | None:
     """Run a script in the guest's shell. Return None on a timeout. Raises MeasureError if ssh is missing."""
     try:
@@ -125,7 +125,7 @@ def kill(name: str) -> None:
     raise MeasureError(f"QEMU (process {process_of(name)}) does not end; kill it by hand")
 
 
-def cut_power(running: Running) -> None:
+def cut_power(running: BootedGuest) -> None:
     """Reset the guest as in a power cut, which loses unwritten data. The guest reboots by itself."""
     run_in(running, "echo b >/proc/sysrq-trigger", 2.0)
     if running.serial:  # later commands share the connection and would wait for the earlier boot
@@ -154,7 +154,7 @@ def last_console_lines(name: str) -> str:
     return " | ".join([line[:160] for line in plain if line][-5:]) or "nothing"
 
 
-def running_guest(name: str) -> Running:
+def running_guest(name: str) -> BootedGuest:
     """Return the running guest. Raises InputError if it does not run."""
     running = find_running(find_guest(name).name)
     if running is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rtgauge.errors import MeasureError
 from rtgauge.lab import paths
-from rtgauge.lab.guest import Running
+from rtgauge.lab.guest import BootedGuest
 from rtgauge.record.files import write_whole
 from rtgauge.user_cache import private_folder
 
@@ -48,7 +48,7 @@ def public_key() -> str:
     return private_key().with_suffix(".pub").read_text()
 
 
-def ssh_options(running: Running) -> dict[str, str]:
+def ssh_options(running: BootedGuest) -> dict[str, str]:
     """Return ssh options that trust only this guest and ignore the user's configuration.
 
     Over a serial line, all commands of all processes share one connection. Raises MeasureError if the path of
@@ -94,7 +94,7 @@ def _over_serial_line(folder: Path) -> dict[str, str]:
     }
 
 
-def ssh_command(running: Running) -> list[str]:
+def ssh_command(running: BootedGuest) -> list[str]:
     """Return ssh's command line for a running guest, without a remote command."""
     options = {**ssh_options(running), "LogLevel": "ERROR", "ConnectTimeout": str(round(SSH_S))}
     return [

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.guest import Running
+from rtgauge.lab.guest import BootedGuest
 from rtgauge.lab.running_guests import find_running
 from rtgauge.lab.ssh import ssh_command
 from rtgauge.units import NS_PER_S
@@ -35,7 +35,7 @@ print(start_ns, end_ns)
 """This program runs in a separate process, so that the guest continues even if rtgauge is killed."""
 
 
-def clock_offset_ns(running: Running) -> int:
+def clock_offset_ns(running: BootedGuest) -> int:
     """Return how far (ns) the guest's CLOCK_MONOTONIC is ahead of this machine's, to about 10 ms
     (/proc/uptime).
 

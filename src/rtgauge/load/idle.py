@@ -8,7 +8,7 @@ from typing import ClassVar
 from rtgauge.load.load import Load, LoadContext, PartSpec
 
 
-class Idle(Load):
+class IdleLoad(Load):
     """Starts nothing."""
 
     name = "idle"

@@ -30,7 +30,7 @@ def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None
     )
 
 
-class Memory(Load):
+class MemoryLoad(Load):
     """Runs stress-ng with five workers that map, write, check and unmap memory, with all methods in turn."""
 
     name = "memory"

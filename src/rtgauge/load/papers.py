@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rtgauge.load.cpu import Cpu
 from rtgauge.load.load import Load, LoadContext, PartSpec
-from rtgauge.load.memory import Memory
+from rtgauge.load.memory import MemoryLoad
 from rtgauge.load.network import Network
 
 
@@ -16,10 +16,10 @@ class Papers(Load):
 
     name = "papers"
     programs: ClassVar[tuple[str, ...]] = ("stress-ng", "iperf3")
-    packages: ClassVar[dict[str, str]] = Cpu.packages | Memory.packages | Network.packages
+    packages: ClassVar[dict[str, str]] = Cpu.packages | MemoryLoad.packages | Network.packages
 
     def parts(self, context: LoadContext) -> list[PartSpec]:
         """Return the parts of all loads. The network comes first, because its set-up is slow while the other
         loads run.
         """
-        return [part for load in (Network(), Cpu(), Memory()) for part in load.parts(context)]
+        return [part for load in (Network(), Cpu(), MemoryLoad()) for part in load.parts(context)]

@@ -56,7 +56,7 @@ instructions, the program sleeps by the host's clock.
 """
 
 
-class Stall(Load):
+class StallLoad(Load):
     """Makes stalls of one kind."""
 
     name = "stall"

@@ -21,7 +21,7 @@ from rtgauge.probe.signal_parameters import (
 from rtgauge.validation import DurationNs, between
 
 if TYPE_CHECKING:
-    from rtgauge.instrument.messages import Configuration
+    from rtgauge.instrument.messages import InstrumentConfiguration
 
 KERNEL_PERIODS_NS = (20_000, 20_000_000_000)
 """The shortest and longest period that the kernel module accepts."""
@@ -70,11 +70,11 @@ class PeriodicParameters(SignalParameters):
 class Periodic(SignalProbe[PeriodicParameters]):
     """Toggles a line at each half-period."""
 
-    def instrument_configuration(self, parameters: PeriodicParameters) -> Configuration:
+    def instrument_configuration(self, parameters: PeriodicParameters) -> InstrumentConfiguration:
         """Return how an instrument measures the time between edges, and compares it with a half-period."""
-        from rtgauge.instrument.messages import Configuration, Mode, Pull
+        from rtgauge.instrument.messages import InstrumentConfiguration, Mode, Pull
 
-        return Configuration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
+        return InstrumentConfiguration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
 
     def cross_checked_by(self, tool: str, parameters: PeriodicParameters) -> bool:
         """Return whether the tool measures the same; Xenomai's and RTAI's latency programs toggle no line."""

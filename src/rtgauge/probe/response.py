@@ -25,7 +25,7 @@ from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 
 if TYPE_CHECKING:
-    from rtgauge.instrument.messages import Configuration
+    from rtgauge.instrument.messages import InstrumentConfiguration
 
 BEFORE_THE_NEXT_NS = 64
 """An instrument with a fixed interval stops waiting for an answer this long before the next stimulus."""
@@ -156,17 +156,17 @@ class ResponseParameters(SignalParameters):
 class Response(SignalProbe[ResponseParameters]):
     """Sends a stimulus and waits for its answer, again and again."""
 
-    def instrument_configuration(self, parameters: ResponseParameters) -> Configuration:
+    def instrument_configuration(self, parameters: ResponseParameters) -> InstrumentConfiguration:
         """Return how an instrument makes stimuli as the master.
 
         At a fixed interval, an answer counts as missed if it has not come before the next stimulus.
         """
-        from rtgauge.instrument.messages import Configuration, Mode, Pull, Timing
+        from rtgauge.instrument.messages import InstrumentConfiguration, Mode, Pull, Timing
 
         interval_ns, limit_ns = parameters.interval_ns, parameters.timeout_ns
         if interval_ns is not None:
             limit_ns = min(limit_ns, interval_ns - BEFORE_THE_NEXT_NS)
-        return Configuration(
+        return InstrumentConfiguration(
             Mode.RESPONSE,
             timing=Timing.RANDOM if interval_ns is None else Timing.FIXED,
             period_min_ns=parameters.interval_min_ns if interval_ns is None else interval_ns,

@@ -34,7 +34,7 @@ from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 
 if TYPE_CHECKING:
-    from rtgauge.instrument.messages import Configuration
+    from rtgauge.instrument.messages import InstrumentConfiguration
 
 ON_COKERNELS = "loop:mqueue"
 """A path that keeps user-space tasks on the co-kernel. Linux has it too."""
@@ -403,7 +403,7 @@ class SignalProbe(Probe[S]):
     """Whether something other than a timer of its own CPU wakes the task."""
 
     @abstractmethod
-    def instrument_configuration(self, parameters: S) -> Configuration:
+    def instrument_configuration(self, parameters: S) -> InstrumentConfiguration:
         """Return what an instrument on the line measures."""
 
     def beside_instrument(self, parameters: S, samples_dir: str | None) -> list[str]:

@@ -31,7 +31,7 @@ Purpose = Literal["xenomai", "preempt-rt", "stock"]
 """The kinds of kernel that the audit distinguishes."""
 
 
-class Part(Model):
+class FactPart(Model):
     """Base of all facts: it writes the fields that were set, and keeps other versions' unknown keys."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -73,7 +73,7 @@ class Part(Model):
         return schema
 
 
-class Identity(Part):
+class Identity(FactPart):
     """Values that identify the machine across boots, kernels and host names."""
 
     source: str | None = Field(
@@ -82,7 +82,7 @@ class Identity(Part):
     hash: str | None = Field(default=None, description="first 32 hexadecimal digits of the number's SHA-256")
 
 
-class Preemption(Part):
+class Preemption(FactPart):
     """The kernel's preemption model."""
 
     model: str | None = Field(
@@ -96,7 +96,7 @@ class Preemption(Part):
     )
 
 
-class Gravity(Part):
+class Gravity(FactPart):
     """How long before a release Cobalt's timer fires (ns)."""
 
     irq_ns: int | None = None
@@ -104,7 +104,7 @@ class Gravity(Part):
     user_ns: int | None = None
 
 
-class RtaiCalibration(Part):
+class RtaiCalibration(FactPart):
     """RTAI's calibration: its time base, how early timers fire, and how long it takes to set one."""
 
     time_base_hz: int | None = None
@@ -113,14 +113,14 @@ class RtaiCalibration(Part):
     setup_to_firing_ns: int | None = None
 
 
-class ForcedSoft(Part):
+class ForcedSoft(FactPart):
     """How often RTAI has moved a task to Linux since the module was loaded."""
 
     traps: int | None = None
     system_calls: int | None = None
 
 
-class RealTimeCore(Part):
+class RealTimeCore(FactPart):
     """The co-kernel, if any: Xenomai Cobalt, EVL or RTAI."""
 
     name: str | None = None
@@ -146,7 +146,7 @@ class RealTimeCore(Part):
     forced_soft: ForcedSoft | None = None
 
 
-class Kernel(Part):
+class Kernel(FactPart):
     """The running kernel."""
 
     release: str | None = None
@@ -167,7 +167,7 @@ class Kernel(Part):
     extension: RealTimeCore = Field(default_factory=RealTimeCore)
 
 
-class Frequency(Part):
+class Frequency(FactPart):
     """Frequency scaling, with the CPUs of each governor and driver."""
 
     governors: dict[str, str] | Nothing | None = None
@@ -177,7 +177,7 @@ class Frequency(Part):
     turbo: bool | None = None
 
 
-class IdleState(Part):
+class IdleState(FactPart):
     """A C-state, and the CPUs on which it is disabled."""
 
     name: str | None = None
@@ -185,7 +185,7 @@ class IdleState(Part):
     disabled: str | None = None
 
 
-class Idle(Part):
+class Idle(FactPart):
     """The processors' idle states."""
 
     deepest_latency_us: int | Nothing | None = Field(
@@ -196,7 +196,7 @@ class Idle(Part):
     states: list[IdleState] | Nothing | None = None
 
 
-class Cache(Part):
+class Cache(FactPart):
     """A cache: its size as the kernel prints it, and the CPUs that share it."""
 
     level: int | None = None
@@ -205,7 +205,7 @@ class Cache(Part):
     cpus: str | None = None
 
 
-class Topology(Part):
+class Topology(FactPart):
     """How many processors are online, and which resources they share."""
 
     packages: int | None = None
@@ -218,7 +218,7 @@ class Topology(Part):
     numa_nodes: dict[str, str] | None = None
 
 
-class Processors(Part):
+class Processors(FactPart):
     """The machine's processors."""
 
     model: str | None = None
@@ -239,7 +239,7 @@ class Processors(Part):
     topology: Topology = Field(default_factory=Topology)
 
 
-class PresentDeployment(Part):
+class PresentDeployment(FactPart):
     """The deployment in force on the machine."""
 
     name: str | None = Field(default=None, description="one of the six, or their letters combined: CM")
@@ -251,7 +251,7 @@ class PresentDeployment(Part):
     held: str | None = Field(default=None, description="the deployment that `rtgauge deploy apply` set")
 
 
-class Memory(Part):
+class Memory(FactPart):
     """Memory, and the settings of huge pages, page merging and migration."""
 
     total_bytes: int | None = None
@@ -266,20 +266,20 @@ class Memory(Part):
     swaps: list[str] | None = None
 
 
-class ClockSource(Part):
+class ClockSource(FactPart):
     """The kernel's clock sources."""
 
     current: str | None = None
     available: list[str] | None = None
 
 
-class Timers(Part):
+class Timers(FactPart):
     """The kernel's timers."""
 
     resolution_ns: int | None = None
 
 
-class Virtualization(Part):
+class Virtualization(FactPart):
     """Whether the machine is virtual, and whether its processor is emulated."""
 
     virtual: bool | None = None
@@ -299,7 +299,7 @@ class Virtualization(Part):
         return (self.hypervisor or True) if self.virtual else self.virtual
 
 
-class Firmware(Part):
+class Firmware(FactPart):
     """The firmware, the microcode, and the mitigation of each vulnerability."""
 
     vendor: str | None = None
@@ -312,14 +312,14 @@ class Firmware(Part):
     mitigated: list[str] | None = None
 
 
-class FairServer(Part):
+class FairServer(FactPart):
     """The kernel's deadline server, which gives fair tasks time on a CPU."""
 
     runtime_ns: int | None = None
     period_ns: int | None = None
 
 
-class ControlGroup(Part):
+class ControlGroup(FactPart):
     """The control group of the process that read the facts. In version 1, its limit is the lowest among its
     parents.
     """
@@ -330,7 +330,7 @@ class ControlGroup(Part):
     rt_period_us: int | Nothing | None = None
 
 
-class Limits(Part):
+class Limits(FactPart):
     """The limits of the process that read the facts."""
 
     cpu_quota: float | Nothing | None = Field(default=None, description="the CPU quota, in CPUs")
@@ -340,7 +340,7 @@ class Limits(Part):
     memlock_bytes: int | Literal["unlimited"] | None = None
 
 
-class Scheduling(Part):
+class Scheduling(FactPart):
     """How much time the kernel withholds from real-time tasks."""
 
     rt_runtime_us: int | None = None
@@ -352,7 +352,7 @@ class Scheduling(Part):
     limits: Limits = Field(default_factory=Limits)
 
 
-class InterruptLine(Part):
+class InterruptLine(FactPart):
     """An interrupt: its devices, the CPUs that may handle it, and the CPUs that do."""
 
     devices: str | None = None
@@ -366,7 +366,7 @@ class InterruptLine(Part):
         return self.effective or self.allowed
 
 
-class Interrupts(Part):
+class Interrupts(FactPart):
     """The CPUs that handle interrupts and the kernel's deferred work."""
 
     default_affinity: str | None = None
@@ -376,7 +376,7 @@ class Interrupts(Part):
     on_isolated: list[str] | None = Field(default=None, description="IRQs that an isolated CPU handles")
 
 
-class RealTimeThread(Part):
+class RealTimeThread(FactPart):
     """Real-time threads that share a name, a policy and a priority."""
 
     name: str
@@ -387,14 +387,14 @@ class RealTimeThread(Part):
     processes: list[int]
 
 
-class Tasks(Part):
+class Tasks(FactPart):
     """The threads with a real-time policy, and the CPUs whose RCU callbacks run in threads of their own."""
 
     realtime: list[RealTimeThread] | None = None
     rcu_offloaded: str | None = None
 
 
-class AuditSummary(Part):
+class AuditSummary(FactPart):
     """The result of an audit: titles of failed rules by severity, and numbers of unknown and met rules."""
 
     purpose: Purpose
@@ -429,7 +429,7 @@ class Calibration(Model):
     error: str | None = None
 
 
-class Facts(Part):
+class Facts(FactPart):
     """All facts of a target."""
 
     host: str | None = None

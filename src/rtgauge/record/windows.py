@@ -286,7 +286,7 @@ NO_WINDOWS = Windows.of([])
 
 
 @dataclass(frozen=True)
-class Group:
+class UnplacedGroup:
     """Values outside the histogram, all at `from_ns` or above. `max_ns` is the largest, if known."""
 
     from_ns: int
@@ -313,7 +313,7 @@ class Merged:
     m2_ns2: float | None
     missed_bins: Integers
     missed_counts: Integers
-    unplaced: list[Group] = field(default_factory=list[Group])
+    unplaced: list[UnplacedGroup] = field(default_factory=list[UnplacedGroup])
 
     @property
     def placed(self) -> int:
@@ -355,16 +355,16 @@ def merge_moments(counts: Sequence[int], sums: Sequence[int], m2s: Sequence[floa
     return Moments(count, total, m2)
 
 
-def _unplaced(windows: Windows, chosen: Chosen, limits_ns: Mapping[int, int]) -> list[Group]:
+def _unplaced(windows: Windows, chosen: Chosen, limits_ns: Mapping[int, int]) -> list[UnplacedGroup]:
     """Return how many values of each window are in none of its bins."""
     absent = windows.count - windows.bins.sums
-    groups: list[Group] = []
+    groups: list[UnplacedGroup] = []
     for at in np.flatnonzero(chosen & (absent > 0)).tolist():
         bins = windows.bins.of(at).bins
         lowest = max(int(upper_ns(bins[-1])) + 1 if len(bins) else 0, least(windows.min_ns[at : at + 1]) or 0)
         most = largest(windows.max_ns[at : at + 1])
         lowest = limits_ns.get(int(windows.series[at]), lowest)
-        groups.append(Group(lowest if most is None else min(lowest, most), int(absent[at]), most))
+        groups.append(UnplacedGroup(lowest if most is None else min(lowest, most), int(absent[at]), most))
     return groups
 
 

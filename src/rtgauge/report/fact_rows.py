@@ -8,13 +8,13 @@ from typing import cast
 
 from rtgauge.record.facts import (
     UNKNOWN,
+    FactPart,
     Facts,
     Firmware,
     Frequency,
     Idle,
     Interrupts,
     Kernel,
-    Part,
     PresentDeployment,
     Processors,
     RealTimeCore,
@@ -128,7 +128,7 @@ OWN_ROWS = {
 """Facts with several values, which the functions below put into words."""
 
 
-def _simple(part: Part) -> Rows:
+def _simple(part: FactPart) -> Rows:
     """Return the facts of a part that need no special words, without the counts of CPU lists."""
     facts = part.model_dump(mode="json")
     counts = {f"{key}_count" for key in facts}
@@ -249,7 +249,7 @@ def _firmware(firmware: Firmware) -> Rows:
     return [*_simple(firmware), ("Mitigations", unaffected if flaws else UNKNOWN), *affected]
 
 
-def _named(prefix: str, part: Part) -> Rows:
+def _named(prefix: str, part: FactPart) -> Rows:
     return [(f"{prefix} {name.lower()}", text) for name, text in _simple(part)]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtgauge.analysis.frequency import Gathered, Options, gather
-from rtgauge.analysis.sustained import Curve, curves
+from rtgauge.analysis.sustained import SustainedCurve, curves
 from rtgauge.probe import watch
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.facts import Facts
@@ -58,7 +58,7 @@ class Drawn:
 
     source: Source
     gathered: list[Gathered]
-    curves: list[Curve]
+    curves: list[SustainedCurve]
     timing: list[Figure]
     """The figures of frequencies and of searches over the period."""
     figures: dict[str, Figure]

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from rtgauge.analysis.frequency import HALF, HARDNESS, Gathered, Limit, Line
 from rtgauge.analysis.frequency import Table as FrequencyTable
-from rtgauge.analysis.sustained import RESOLUTION, Curve, Point
+from rtgauge.analysis.sustained import RESOLUTION, SustainedCurve, SustainedPoint
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.reader import Record
 from rtgauge.report.presenter import frequency_grids as presenters_grids
@@ -218,14 +218,14 @@ def frequency_grids(tables: Sequence[FrequencyTable]) -> list[Table]:
     return grids
 
 
-def _spread(curve: Curve) -> str:
+def _spread(curve: SustainedCurve) -> str:
     if curve.spread_ns is None:
         return "none was sustained"
     low, high = curve.spread_ns
     return format_time(low) if low == high else f"{format_time(low)} to {format_time(high)}"
 
 
-def _fails(curve: Curve) -> str:
+def _fails(curve: SustainedCurve) -> str:
     failing = [(result.failing_ns, result) for result in curve.found if result.failing_ns is not None]
     if not failing:
         return NONE
@@ -233,7 +233,7 @@ def _fails(curve: Curve) -> str:
     return f"{format_time(longest_ns)}{' (master)' if result.by_master else ''}"
 
 
-def sustained_sentence(curve: Curve) -> str:
+def sustained_sentence(curve: SustainedCurve) -> str:
     """Return a sentence like "response, idle: 11.9 kHz sustained (every 84.1 us); lost cycles at 77.1 us"."""
     repeats = len(curve.found)
     if curve.sustained_ns is None:
@@ -253,7 +253,7 @@ def sustained_sentence(curve: Curve) -> str:
     return f"{curve.label}: {least}{sustained}{among}{ends}{doubt}"
 
 
-def result_grid(curves: Sequence[Curve]) -> Table | None:
+def result_grid(curves: Sequence[SustainedCurve]) -> Table | None:
     """Return the shortest period that every repeat sustained, a row per search; None without a search."""
     if not curves:
         return None
@@ -277,7 +277,7 @@ def result_grid(curves: Sequence[Curve]) -> Table | None:
     return Table("Highest sustained frequency", columns, rows, notes)
 
 
-def _notes(curve: Curve) -> list[str]:
+def _notes(curve: SustainedCurve) -> list[str]:
     known = sum(result.sustained_ns is not None for result in curve.found)
     spread = f"the spread of {known} repeats contains the median of many more repeats"
     by_master = any(result.by_master for result in curve.found)
@@ -307,9 +307,9 @@ def _share(count: int, cycles: int) -> str:
     return "0" if not count else f"{count / cycles * 100:.3g} %"
 
 
-def curve_grid(curve: Curve) -> Table:
+def curve_grid(curve: SustainedCurve) -> Table:
     """Return a table with a row per period, summed over its repeats."""
-    periods: dict[int, list[Point]] = {}
+    periods: dict[int, list[SustainedPoint]] = {}
     for point in curve.points:
         periods.setdefault(point.period_ns, []).append(point)
     rows: list[list[str]] = []
@@ -328,21 +328,21 @@ def curve_grid(curve: Curve) -> Table:
     return Table(f"Losses and long delays: {curve.label}", heads, rows, notes)
 
 
-def sustained_grids(curves: Sequence[Curve]) -> list[Table]:
+def sustained_grids(curves: Sequence[SustainedCurve]) -> list[Table]:
     """Return every table of the searches; empty without a curve."""
     result = result_grid(curves)
     return [] if result is None else [result, *(curve_grid(curve) for curve in curves)]
 
 
 def timing_grids(
-    records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[Curve]
+    records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[SustainedCurve]
 ) -> list[Table]:
     """Return every table on how often a task can run."""
     frequencies = frequency_grids([quantity.table for quantity in gathered])
     return [*frequencies, *presenters_grids(records), *sustained_grids(curves)]
 
 
-def timing_sentences(gathered: Sequence[Gathered], curves: Sequence[Curve]) -> list[str]:
+def timing_sentences(gathered: Sequence[Gathered], curves: Sequence[SustainedCurve]) -> list[str]:
     """Return the results as sentences without full stops."""
     frequencies = frequency_sentence([quantity.table for quantity in gathered])
     return [*map(sustained_sentence, curves), *([] if frequencies is None else [frequencies])]

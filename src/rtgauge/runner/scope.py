@@ -22,7 +22,7 @@ from rtgauge.runner.deployments import nothing_set
 from rtgauge.system.deployment.apply import WHY, Applied, Refused, apply_actions, put_back
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.deployment.stages import Setting, Write
-from rtgauge.system.kernel_modules import Kernel, NoModules, modules_for, refusal
+from rtgauge.system.kernel_modules import ModuleKernel, NoModules, modules_for, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
 from rtgauge.system.rtai import calibration_for, check_loaded, measuring_module, modules_of, rtai_modules
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -237,7 +237,7 @@ def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
             for made in applied.report.settings
             if made.error is not None and made.path.startswith("module:")
         )
-        raise refusal(refused.error or "", refused.path, Kernel.of(target)) from None
+        raise refusal(refused.error or "", refused.path, ModuleKernel.of(target)) from None
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from rtgauge.store import postgresql
 from rtgauge.store.database import BUSY_S, DamagedError, Place, clear_problems, place_of
 from rtgauge.store.digest import checksum_of, digest_of
 from rtgauge.store.postgresql import Server
-from rtgauge.store.store import Outcome, Store
+from rtgauge.store.store import AddingOutcome, Store
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ def folders_of(path: Path) -> list[Path]:
     return [path] if (path / RUN).exists() or not path.is_dir() else record_folders(path) or [path]
 
 
-class Added(NamedTuple):
+class AddedRecord(NamedTuple):
     """A record's name, and the outcome of adding it. `kept`: whether it does not have the labels given."""
 
     name: str
-    outcome: Outcome
+    outcome: AddingOutcome
     kept: bool = False
 
 
 def add(
     store: Store, path: Path, said: Said | None = None, *, again: bool = False, one_of_many: bool = False
-) -> Added:
+) -> AddedRecord:
     """Add the record in the folder `path`, and keep in the record what the user said about it.
 
     `again`: read it again even if nothing changed. `one_of_many`: the user named several records or a
@@ -98,7 +98,7 @@ def add(
 
 def _add(
     store: Store, folder: RecordFolder, path: Path, said: Said | None, *, again: bool, one_of_many: bool
-) -> Added:
+) -> AddedRecord:
     run = read_model(folder.file(RUN), Run)
     kept = said is not None and not _say(store, folder, run, said, one_of_many=one_of_many)
     # Compute the checksum first: if the record changes later, adding it again finds the change.
@@ -106,11 +106,11 @@ def _add(
         sha256 = checksum_of(folder)
     except OSError as error:
         raise damaged(path, error) from None
-    if not again and store.known(run.id, path, sha256) is Outcome.UNCHANGED:
-        return Added(run.id, Outcome.UNCHANGED, kept)
+    if not again and store.known(run.id, path, sha256) is AddingOutcome.UNCHANGED:
+        return AddedRecord(run.id, AddingOutcome.UNCHANGED, kept)
     record = Record.of(folder)
     record.check_files()
-    return Added(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
+    return AddedRecord(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
 
 
 def _say(store: Store, folder: RecordFolder, run: Run, said: Said, *, one_of_many: bool) -> bool:

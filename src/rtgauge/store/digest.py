@@ -33,8 +33,8 @@ class StepDigest:
     """The rows of one step. `results`: (series, its figures)."""
 
     row: Row
-    machine: Machine
-    peer: Machine | None
+    machine: MachineDigest
+    peer: MachineDigest | None
     configuration: Row
     results: list[tuple[Row, Row]]
     marks: list[Row]
@@ -213,7 +213,7 @@ OWN_NAME, ADDRESS = "name", "address"
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineDigest:
     """A machine. `key`: `SOURCE:...`. `shared`: other machines with the same image may have this key. `host`
     is only for display.
     """
@@ -224,7 +224,7 @@ class Machine:
     host: str
 
 
-def machine_of(facts: Facts, target: str, name: str | None = None) -> Machine:
+def machine_of(facts: Facts, target: str, name: str | None = None) -> MachineDigest:
     """Return the machine with these facts. `target`: the run's name for it. `name`: the user's name for it.
 
     Without a serial number, the target's address is part of the key, so that boards with the same image have
@@ -232,12 +232,14 @@ def machine_of(facts: Facts, target: str, name: str | None = None) -> Machine:
     """
     host = facts.host or target
     if name is not None:
-        return Machine(f"{OWN_NAME}:{name}", OWN_NAME, shared=False, host=host)
+        return MachineDigest(f"{OWN_NAME}:{name}", OWN_NAME, shared=False, host=host)
     source, number = facts.identity.source, facts.identity.hash
     if source is not None and number is not None and source != SHARED:
-        return Machine(f"{source}:{number}", source, shared=False, host=host)
+        return MachineDigest(f"{source}:{number}", source, shared=False, host=host)
     where = f"{target}\0{host}" if target == "local" else target
     if number is not None:
         both = hashlib.sha256(f"{number}\0{where}".encode(errors="replace")).hexdigest()[:32]
-        return Machine(f"{SHARED}:{both}", SHARED, shared=True, host=host)
-    return Machine(f"{ADDRESS}:{host if target == 'local' else target}", ADDRESS, shared=True, host=host)
+        return MachineDigest(f"{SHARED}:{both}", SHARED, shared=True, host=host)
+    return MachineDigest(
+        f"{ADDRESS}:{host if target == 'local' else target}", ADDRESS, shared=True, host=host
+    )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT = RECORDS / "store.sqlite"
 
 
-class Outcome(StrEnum):
+class AddingOutcome(StrEnum):
     """The outcome of adding a record."""
 
     ADDED = "added"
@@ -87,7 +87,7 @@ class Store:
         with clear_problems(self.path), self.engine.connect() as connection:
             return connection.execute(select(RECORD.c.name).where(RECORD.c.name == name)).first() is not None
 
-    def known(self, name: str, folder: Path, sha256: str) -> Outcome | None:
+    def known(self, name: str, folder: Path, sha256: str) -> AddingOutcome | None:
         """Return the outcome of adding this record: UNCHANGED or MOVED; None if the record has to be read.
 
         Raises InputError if the store has another record with this name that still exists.
@@ -95,7 +95,7 @@ class Store:
         with clear_problems(self.path), self.engine.connect() as connection:
             return self._known(connection, name, folder, sha256)
 
-    def _known(self, connection: Connection, name: str, folder: Path, sha256: str) -> Outcome | None:
+    def _known(self, connection: Connection, name: str, folder: Path, sha256: str) -> AddingOutcome | None:
         row = connection.execute(
             select(RECORD.c.path, RECORD.c.sha256).where(RECORD.c.name == name)
         ).one_or_none()
@@ -103,7 +103,11 @@ class Store:
             return None
         elsewhere = row.path != self._shown(folder) and self.is_there(row.path) is not False
         if row.sha256 == sha256:
-            return Outcome.UNCHANGED if elsewhere or row.path == self._shown(folder) else Outcome.MOVED
+            return (
+                AddingOutcome.UNCHANGED
+                if elsewhere or row.path == self._shown(folder)
+                else AddingOutcome.MOVED
+            )
         if elsewhere:
             raise InputError(
                 f"{folder} is not added, because the store has another record {name} in "
@@ -112,18 +116,18 @@ class Store:
             )
         return None
 
-    def put(self, digest: Digest, folder: Path, *, again: bool = False) -> Outcome:
+    def put(self, digest: Digest, folder: Path, *, again: bool = False) -> AddingOutcome:
         """Add a record, whole or not at all; it replaces an earlier version. `again`: even if nothing
         changed.
         """
         name, sha256 = digest.row["name"], digest.row["sha256"]
         with clear_problems(self.path), self.engine.begin() as connection:
             known = self._known(connection, name, folder, sha256)
-            if known is Outcome.UNCHANGED and not again:
+            if known is AddingOutcome.UNCHANGED and not again:
                 return known
             had = connection.execute(delete(RECORD).where(RECORD.c.name == name)).rowcount
             _insert(connection, digest, self._shown(folder), again=again)
-            return known or (Outcome.UPDATED if had else Outcome.ADDED)
+            return known or (AddingOutcome.UPDATED if had else AddingOutcome.ADDED)
 
     def remove(self, names: list[str]) -> None:
         """Remove records from the store; their folders stay. Raises InputError for an unknown record."""

@@ -8,7 +8,7 @@ from typing import Literal
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
 from rtgauge.record.facts import UNKNOWN, AuditSummary, Facts, Purpose
 from rtgauge.record.strict_model import Model
-from rtgauge.system.checks import CheckResult, Machine, Result, as_text, carry_out, combine
+from rtgauge.system.checks import CheckedMachine, CheckResult, Result, as_text, carry_out, combine
 from rtgauge.system.kernel import version_tuple
 from rtgauge.system.rules import Architecture, AuditSeverity, Check, Rule
 from rtgauge.target.file_batch import Files
@@ -88,7 +88,7 @@ def _wanted_by(check: Check) -> str:
     return f"{named} {words.get(test, test.replace('-', ' '))} {choices}"
 
 
-def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | None:
+def _exclusion(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> CheckResult | None:
     """Return why the rule does not apply, or why this is unknown; None if it applies."""
     if purpose not in rule.for_:
         return CheckResult("not-applicable", f"only for {', '.join(rule.for_)}", "")
@@ -129,7 +129,7 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: Machine) -> CheckResult | 
     return None
 
 
-def judge(rule: Rule, purpose: Purpose, machine: Machine) -> Finding:
+def judge(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> Finding:
     """Check the machine against one rule."""
     exclusion = _exclusion(rule, purpose, machine)
     results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
@@ -163,7 +163,7 @@ def audit(
     `facts` and `files`: from a batch of FACT_PATHS and `rule_paths`. `purpose`: the kind of kernel to check
     for, by default the running one. `version`: of rtgauge.
     """
-    machine = Machine(facts, files)
+    machine = CheckedMachine(facts, files)
     checked_purpose = purpose or purpose_of(facts)
     findings = [judge(rule, checked_purpose, machine) for rule in rules if rule.checks]
     counts: dict[Result, int] = {"ok": 0, "differs": 0, "unknown": 0, "not-applicable": 0}

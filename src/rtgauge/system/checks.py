@@ -36,7 +36,7 @@ class CheckResult:
     where: str
 
 
-class Machine:
+class CheckedMachine:
     """A machine: its facts, the batch's files, and the kernel's configuration and command line."""
 
     def __init__(self, facts: Facts, files: Files) -> None:
@@ -98,7 +98,7 @@ def _cpus(text: Any, possible: list[int]) -> set[int] | None:
     return None if cpus is None else set(cpus)
 
 
-def _source(source: str, machine: Machine) -> set[int] | None:
+def _source(source: str, machine: CheckedMachine) -> set[int] | None:
     """Return the CPUs of `fact PATH`, `boot-parameter NAME` or `cpus LIST`; empty if there is no such
     parameter.
     """
@@ -125,7 +125,7 @@ class _Tested(NamedTuple):
         return cls("ok" if holds else "differs")
 
 
-def _test(check: Check, value: Any, machine: Machine) -> _Tested:
+def _test(check: Check, value: Any, machine: CheckedMachine) -> _Tested:
     """Test a known value."""
     kind, expected = check.test
     text = as_text(value)
@@ -151,7 +151,7 @@ def _test(check: Check, value: Any, machine: Machine) -> _Tested:
             return _Tested("unknown")
 
 
-def _compare_cpus(kind: str, value: Any, source: str, machine: Machine) -> _Tested:
+def _compare_cpus(kind: str, value: Any, source: str, machine: CheckedMachine) -> _Tested:
     cpus, other = _cpus(value, machine.possible), _source(source, machine)
     if cpus is None or other is None:
         return _Tested("unknown", f"cannot be compared with {source}")
@@ -164,13 +164,13 @@ def _compare_cpus(kind: str, value: Any, source: str, machine: Machine) -> _Test
     return _Tested("ok", f"{source}: {format_cpu_list(sorted(other))}")
 
 
-def _tested(check: Check, value: Any, where: str, machine: Machine, name: str = "") -> CheckResult:
+def _tested(check: Check, value: Any, where: str, machine: CheckedMachine, name: str = "") -> CheckResult:
     result, explanation = _test(check, value, machine)
     text = f"{name}{shown(value)}"
     return CheckResult(result, f"{text} ({explanation})" if explanation else text, where)
 
 
-def _kernel_option(check: Check, name: str, machine: Machine) -> CheckResult:
+def _kernel_option(check: Check, name: str, machine: CheckedMachine) -> CheckResult:
     if machine.config is not None:
         value = machine.config.options.get(f"CONFIG_{name}", "n").strip('"')
         return _tested(check, value, machine.config.path, machine, f"CONFIG_{name}=")
@@ -189,7 +189,7 @@ def _kernel_option(check: Check, name: str, machine: Machine) -> CheckResult:
     )
 
 
-def _boot_parameter(check: Check, name: str, machine: Machine) -> CheckResult:
+def _boot_parameter(check: Check, name: str, machine: CheckedMachine) -> CheckResult:
     where = "/proc/cmdline"
     if machine.parameters is None:
         return CheckResult("unknown", UNKNOWN, where)
@@ -206,7 +206,7 @@ def _boot_parameter(check: Check, name: str, machine: Machine) -> CheckResult:
     return CheckResult(result, f"{text} ({explanation})" if explanation else text, where)
 
 
-def _missing(check: Check, path: str, machine: Machine) -> CheckResult:
+def _missing(check: Check, path: str, machine: CheckedMachine) -> CheckResult:
     """Judge an unreadable file. Its absence counts only if its file system is known to be readable."""
     error = machine.files.error(path)
     sure = f"{CPU}/online" if path.startswith("/sys/") else "/proc/sys/kernel/osrelease"
@@ -219,7 +219,7 @@ def _missing(check: Check, path: str, machine: Machine) -> CheckResult:
     return CheckResult("unknown", f"cannot be read{f': {error}' if error else ''}{hint}", path)
 
 
-def _file(check: Check, path: str, machine: Machine) -> CheckResult:
+def _file(check: Check, path: str, machine: CheckedMachine) -> CheckResult:
     matching = list(machine.files.matching(glob_pattern(path)))
     if check.present is not None and (matching or machine.files.exists(path)):
         return CheckResult("ok" if check.present else "differs", "there", path)
@@ -247,7 +247,7 @@ def combine(results: list[Result], enough: str) -> Result:
     return first if first in counted else "unknown" if "unknown" in counted else last
 
 
-def carry_out(check: Check, machine: Machine) -> CheckResult:
+def carry_out(check: Check, machine: CheckedMachine) -> CheckResult:
     """Carry out one check on the machine."""
     kind, name = check.subject
     match kind:

@@ -65,7 +65,7 @@ class NoModules(Refused):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class ModuleKernel:
     """The properties of a target's kernel that decide which modules it can load."""
 
     release: str
@@ -74,7 +74,9 @@ class Kernel:
     signed_only: bool
 
     @classmethod
-    def of(cls, target: Target, instead: str = "measure in user space over a path other than wire") -> Kernel:
+    def of(
+        cls, target: Target, instead: str = "measure in user space over a path other than wire"
+    ) -> ModuleKernel:
         """Read the properties from the target. Raises NoModules if its kernel can load no module at all.
 
         `instead`: what the user can do without modules.
@@ -109,7 +111,7 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
 
     Raises NoModules, with cause and remedy, if all of this fails.
     """
-    kernel = Kernel.of(target)
+    kernel = ModuleKernel.of(target)
     given = os.environ.get(OWN)
     if given:
         own = _own(Path(given), kernel, names)
@@ -131,7 +133,7 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
     return [target.put(check_private(place / f"{name}.ko")) for name in names]
 
 
-def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
+def _own(folder: Path, kernel: ModuleKernel, names: Sequence[str]) -> dict[str, Path]:
     """Return the modules in a folder. Raises NoModules if one is missing or for another kernel or ABI."""
     rebuild = f"build them for this kernel with: make -C kmod KDIR=HEADERS (the headers of {kernel.release})"
     place = folder / kernel.release if (folder / kernel.release).is_dir() else folder
@@ -151,7 +153,7 @@ def _own(folder: Path, kernel: Kernel, names: Sequence[str]) -> dict[str, Path]:
     return files
 
 
-def _installed(target: Target, kernel: Kernel, names: Sequence[str]) -> dict[str, str] | None:
+def _installed(target: Target, kernel: ModuleKernel, names: Sequence[str]) -> dict[str, str] | None:
     """Return these modules below /lib/modules, if all exist and have this ABI."""
     folders = [f"/lib/modules/{kernel.release}/{name}" for name in INSTALLED]
     listed = target.read(folders)
@@ -188,7 +190,7 @@ def _sources(folder: Path) -> list[Path]:
     )
 
 
-def _fingerprint(sources: Path, kernel: Kernel) -> str:
+def _fingerprint(sources: Path, kernel: ModuleKernel) -> str:
     """Return a hash of sources, kernel and build. If one of them changes, the modules are built again."""
     words = (kernel.release, kernel.version, kernel.machine, BUILD, *STRIP)
     digest = hashlib.sha256("".join(f"{word}\0" for word in words).encode())
@@ -197,7 +199,9 @@ def _fingerprint(sources: Path, kernel: Kernel) -> str:
     return digest.hexdigest()[:16]
 
 
-def _build(target: Target, kernel: Kernel, sources: Path, place: Path, say: Callable[[str], None]) -> None:
+def _build(
+    target: Target, kernel: ModuleKernel, sources: Path, place: Path, say: Callable[[str], None]
+) -> None:
     """Build into `place`, which appears only when complete. Raises NoModules if building fails."""
     private_folder(place.parent)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".build-") as name:
@@ -252,7 +256,7 @@ def _archive(sources: Path) -> bytes:
 
 
 def _build_for_guest(
-    target: Target, kernel: Kernel, sources: Path, folder: Path, say: Callable[[str], None]
+    target: Target, kernel: ModuleKernel, sources: Path, folder: Path, say: Callable[[str], None]
 ) -> None:
     """Build on this machine, with Debian's headers, into `folder`."""
     from rtgauge.lab.guest import find_guest
@@ -281,7 +285,7 @@ def _build_for_guest(
         raise NoModules("the kernel modules for the guest could not be built", str(error)) from None
 
 
-def refusal(error: str, file: str, kernel: Kernel) -> NoModules:
+def refusal(error: str, file: str, kernel: ModuleKernel) -> NoModules:
     """Return the error that explains why the kernel refused the module `file`. `error`: the name of the errno
     of finit_module(2).
     """

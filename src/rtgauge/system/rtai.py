@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.record.facts import Facts
-from rtgauge.system.kernel_modules import LIST, Kernel, NoModules
+from rtgauge.system.kernel_modules import LIST, ModuleKernel, NoModules
 from rtgauge.system.rt_core import SCHEDULER, loaded_calibration
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def rtai_modules(
             f"this is not an RTAI kernel, because it has no I-pipe ({PIPELINE})",
             "boot the kernel that RTAI was built for, or leave out rt rtai",
         )
-    Kernel.of(target, "leave out rt rtai")
+    ModuleKernel.of(target, "leave out rt rtai")
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
     folder, present = _folder(target)
     missing = [name for name in ORDER if name in wanted and f"{name}.ko" in present and name not in loaded]

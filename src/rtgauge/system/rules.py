@@ -24,7 +24,7 @@ LIST_SOURCE = r"(?:(?:boot-parameter|fact) [A-Za-z0-9_.]{1,128}|cpus [0-9,-]{1,6
 Version = Annotated[str, Field(pattern=r"^[0-9]{1,3}\.[0-9]{1,3}$")]
 
 
-class Strict(BaseModel):
+class RuleEntry(BaseModel):
     """Base of the models. Keys have dashes, and unknown keys are errors."""
 
     model_config = DASHED
@@ -37,14 +37,14 @@ class Subject(NamedTuple):
     name: str
 
 
-class Test(NamedTuple):
+class ValueTest(NamedTuple):
     """How a check tests the value. `kind`: its key in the file."""
 
     kind: str
     expected: Any
 
 
-class Check(Strict):
+class Check(RuleEntry):
     """A check: one subject, and one test of its value."""
 
     kernel_option: Annotated[str, Field(pattern=r"^[A-Z0-9_]{1,64}$")] | None = None
@@ -115,10 +115,12 @@ class Check(Strict):
         return cast("list[Any]", value) if isinstance(value, list) else [value]
 
     @property
-    def test(self) -> Test:
+    def test(self) -> ValueTest:
         """The test of the value."""
         return next(
-            Test(key, getattr(self, _field(key))) for key in TESTS if getattr(self, _field(key)) is not None
+            ValueTest(key, getattr(self, _field(key)))
+            for key in TESTS
+            if getattr(self, _field(key)) is not None
         )
 
 
@@ -130,7 +132,7 @@ SIBLING = r"^[a-z0-9_]{1,64}$"
 SET_FILE = r"^(/(sys|proc)/[^\x00-\x20]{1,255}|ethtool:\*:[a-z-]{1,20}|timer:[a-z0-9@._-]{1,100}\.timer)$"
 
 
-class TrialSetting(Strict):
+class TrialSetting(RuleEntry):
     """A setting that `rtgauge tune` writes to try a rule. In `to`, `{other-cpus}` or `{other-mask}` stands
     for all CPUs except the real-time ones. `{own-queue}` gives the real-time CPUs a send queue of their own.
     """
@@ -173,7 +175,7 @@ class TrialSetting(Strict):
         return [f"{folder}/{name}" for name in (self.to_file, self.offered_by) if name is not None]
 
 
-class Trial(Strict):
+class Trial(RuleEntry):
     """How to try a rule: by settings that a journal undoes, a part of a deployment, or boot parameters."""
 
     set: list[TrialSetting] = []
@@ -212,7 +214,7 @@ class Trial(Strict):
         return any(each.about_program for each in self.set)
 
 
-class Rule(Strict):
+class Rule(RuleEntry):
     """A rule: the wanted state, the checks for it, the reason and the remedy."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]

@@ -196,7 +196,7 @@ PREEMPTED_NS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Limit:
+class Throttle:
     """A throttling mechanism: its name, the gap that it causes (ns), and how to disable it."""
 
     name: str
@@ -204,14 +204,14 @@ class Limit:
     remedy: str
 
 
-def mechanisms(facts: Facts) -> list[Limit]:
+def mechanisms(facts: Facts) -> list[Throttle]:
     """Return every mechanism that may throttle this target's real-time threads.
 
     An unknown kernel version rules out no mechanism. A fair server that cannot be read is assumed to have the
     kernel's default.
     """
     version = version_tuple(facts.kernel.release)
-    mechanisms: list[Limit] = []
+    mechanisms: list[Throttle] = []
 
     scheduling, group = facts.scheduling, facts.scheduling.cgroup
     runtime, period = scheduling.rt_runtime_us, scheduling.rt_period_us
@@ -223,7 +223,7 @@ def mechanisms(facts: Facts) -> list[Limit]:
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
         name, remedy = "real-time throttling (sched_rt_runtime_us)", "sysctl kernel.sched_rt_runtime_us=-1"
-        mechanisms.append(Limit(name, (period - runtime) * 1000, remedy))
+        mechanisms.append(Throttle(name, (period - runtime) * 1000, remedy))
     if (
         group.version == "v1"
         and group_runtime is not None
@@ -240,13 +240,13 @@ def mechanisms(facts: Facts) -> list[Limit]:
         if tighter:
             name = f"the limit of the cgroup {group.path} (cpu.rt_runtime_us)"
             remedy = "a larger cpu.rt_runtime_us in this group and its parents"
-            mechanisms.append(Limit(name, (group_period - group_runtime) * 1000, remedy))
+            mechanisms.append(Throttle(name, (group_period - group_runtime) * 1000, remedy))
 
     if version is None or version >= FAIR_SERVER_SINCE:
         gaps = [gap for gap in _fair_server_gaps(scheduling) if gap > 0]
         if gaps:
             remedy = f"0 written to {FAIR_SERVER}/cpuN/runtime"
-            mechanisms.append(Limit("the fair server", max(gaps), remedy))
+            mechanisms.append(Throttle("the fair server", max(gaps), remedy))
     return mechanisms
 
 
@@ -261,7 +261,7 @@ def _fair_server_gaps(scheduling: Scheduling) -> list[int]:
     return [FAIR_SERVER_GAP_NS if runtime is None else runtime for runtime in runtimes]
 
 
-def _near(latency_ns: int | None, limit: Limit) -> bool:
+def _near(latency_ns: int | None, limit: Throttle) -> bool:
     """Return whether a latency is about as long as the gap.
 
     A gap shorter than 1 ms cannot be distinguished from other causes.

@@ -36,7 +36,7 @@ from rtgauge.errors import InputError, LockedError, MeasureError
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.target import serial_console
 from rtgauge.target.address import HOST, USER
-from rtgauge.target.serial_console import Console
+from rtgauge.target.serial_console import BoardConsole
 from rtgauge.user_cache import private_folder
 
 CLIENT = "labgrid-client"
@@ -80,7 +80,7 @@ class Service:
     port: int | None
     has_power: bool
     proxy: str | None = None
-    console: Console | None = None
+    console: BoardConsole | None = None
     options: tuple[tuple[str, str], ...] = ()
 
 
@@ -287,7 +287,7 @@ class Places:
                 time.sleep(PAUSE_S)
         return service
 
-    def _logged_in(self, name: str, word: str, service: Service, console: Console) -> Service:
+    def _logged_in(self, name: str, word: str, service: Service, console: BoardConsole) -> Service:
         folder = Path(self._holder.folder, str(len(self._held)))
         folder.mkdir(mode=0o700)
         login = serial_console.Login(folder, console)
@@ -318,7 +318,7 @@ def _service(name: str, text: str) -> Service:
         )
     elif line is not None and line.get("port"):
         host = str(line["host"])
-        console = Console(
+        console = BoardConsole(
             host,
             int(line["port"]),
             int(line.get("speed") or 115200),

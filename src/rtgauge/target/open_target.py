@@ -18,7 +18,7 @@ from rtgauge.target.local import LocalTarget, engine_verb, read_local
 if TYPE_CHECKING:
     from rtgauge.target.file_batch import Files, Read
     from rtgauge.target.ssh_connection import SshConnection
-    from rtgauge.target.ssh_folder import Installed
+    from rtgauge.target.ssh_folder import InstalledEngine
     from rtgauge.target.target import AtHeld, Target
 
 
@@ -142,7 +142,7 @@ def reader(name: str) -> Generator[Reader]:
 
 
 @contextmanager
-def _installed(address: SshAddress) -> Generator[tuple[SshConnection, Installed]]:
+def _installed(address: SshAddress) -> Generator[tuple[SshConnection, InstalledEngine]]:
     """Yield a connection and the engine, which is on the target until the end. Raises as `located` does."""
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import REMOVE, install

@@ -88,7 +88,7 @@ class ConsoleError(MeasureError):
     """The console gives no access to a shell."""
 
 
-class Line(Protocol):
+class SerialLine(Protocol):
     """A serial line."""
 
     def read(self) -> bytes:
@@ -103,7 +103,7 @@ class Line(Protocol):
 
 
 @dataclass(frozen=True)
-class Console:
+class BoardConsole:
     """A board's serial line. `protocol`: raw or rfc2217. `proxy`: the ssh host through which the line is
     reached.
     """
@@ -114,7 +114,7 @@ class Console:
     protocol: str
     proxy: str | None = None
 
-    def open(self) -> Line:
+    def open(self) -> SerialLine:
         """Open the line. Raises OSError, InputError for an unknown protocol."""
         if self.protocol == "raw":
             return _Raw(self._connection())
@@ -162,7 +162,7 @@ class _Raw:
 class _Rfc2217:
     """A line through pyserial, which connects by itself. For a proxy, it gets a socket on the loopback."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: BoardConsole) -> None:
         import serial
 
         host, port = console.host, console.port
@@ -187,7 +187,7 @@ class _Rfc2217:
         self._port.write(data)
 
 
-def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
+def to_shell(line: SerialLine, patience_s: float, quiet_s: float) -> bool:
     """Wait until a root shell answers on the line. Return whether a login was needed.
 
     `patience_s`: how long to wait. `quiet_s`: after this silence (s), a prompt is complete.
@@ -232,7 +232,9 @@ def to_shell(line: Line, patience_s: float, quiet_s: float) -> bool:
     raise ConsoleError(f"no shell answered on the console within {patience_s:.0f} s ({said})")
 
 
-def _skip_to(line: Line, mark: re.Pattern[bytes], patience_s: float) -> tuple[re.Match[bytes], bytes] | None:
+def _skip_to(
+    line: SerialLine, mark: re.Pattern[bytes], patience_s: float
+) -> tuple[re.Match[bytes], bytes] | None:
     """Read up to a mark. Return its match and the bytes read after it; None if the mark does not come within
     `patience_s`. Raises OSError.
     """
@@ -248,7 +250,7 @@ def _skip_to(line: Line, mark: re.Pattern[bytes], patience_s: float) -> tuple[re
 class Served:
     """An SSH server on a console, which runs between two shell prompts."""
 
-    def __init__(self, line: Line, public_key: str, patience_s: float, quiet_s: float) -> None:
+    def __init__(self, line: SerialLine, public_key: str, patience_s: float, quiet_s: float) -> None:
         """Wait for a root shell as `to_shell` does, and start the server. Raises ConsoleError, OSError."""
         self._line = line
         self._word = secrets.token_hex(8)
@@ -308,7 +310,7 @@ class Login:
     `options`: ssh options. All commands share one connection.
     """
 
-    def __init__(self, folder: Path, console: Console) -> None:
+    def __init__(self, folder: Path, console: BoardConsole) -> None:
         """Make a key. Raises MeasureError."""
         self._folder, self._console = folder, console
         key = folder / "key"
@@ -385,7 +387,7 @@ def main(folder: Path) -> None:
         about = json.loads((folder / LINE).read_bytes())
         try:
             holder = os.pidfd_open(int(about["pid"]))
-            line = Console(**about["console"]).open()
+            line = BoardConsole(**about["console"]).open()
             patience = float(about["patience_s"]), float(about["quiet_s"])
             served = Served(line, lock.read(), *patience)
         except (OSError, MeasureError, InputError) as error:

@@ -38,9 +38,9 @@ from rtgauge.target.guard import (
     session_words,
     wait_until_held,
 )
-from rtgauge.target.ssh_connection import PATIENCE_S, Answer, SshConnection
+from rtgauge.target.ssh_connection import PATIENCE_S, CommandOutput, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
-from rtgauge.target.ssh_folder import NAME, REMOVE, Installed, find_again, install
+from rtgauge.target.ssh_folder import NAME, REMOVE, InstalledEngine, find_again, install
 from rtgauge.target.ssh_guarded import SshGuarded, attach, launch
 from rtgauge.target.target import BOOT_ID, MOST_FETCHED, AtHeld, Completed, ProgramPlace
 from rtgauge.units import NS_PER_S
@@ -89,7 +89,7 @@ def session_name(written: Any) -> str | None:
 
 
 @dataclass(frozen=True)
-class Session:
+class SshSession:
     """A session as its file `about` on the target describes it, so that another process can continue it."""
 
     run_id: str
@@ -97,7 +97,7 @@ class Session:
     lease_ns: Annotated[int, Field(gt=0)]
 
     @classmethod
-    def from_json(cls, written: bytes) -> Session | None:
+    def from_json(cls, written: bytes) -> SshSession | None:
         """Parse the file `about`; None if it does not describe a session."""
         try:
             return TypeAdapter(cls).validate_json(written, strict=True)
@@ -154,7 +154,7 @@ class SshTarget:
         self._keeper = LeaseKeeper()
         self._connection = SshConnection(address)
         self._guard: SshGuarded | None = None
-        self._installed: Installed | None = None
+        self._installed: InstalledEngine | None = None
         try:
             if session is None or not self._pick_up(session):
                 self._lock()
@@ -193,10 +193,10 @@ class SshTarget:
         )
         wait_until_held(self._guard.lines, self._wait_s, self, self._at_held, self.name)
         self._boot_id = self._read_boot_id(installed)
-        about = json.dumps(asdict(Session(self.run_id, self._boot_id, self._lease_ns)))
+        about = json.dumps(asdict(SshSession(self.run_id, self._boot_id, self._lease_ns)))
         self._checked(self._connection.run(KEEP, [f"{installed.folder}/{SESSION}/{ABOUT}"], about.encode()))
 
-    def _read_boot_id(self, installed: Installed) -> str:
+    def _read_boot_id(self, installed: InstalledEngine) -> str:
         return read_files(self._connection, installed.engine, [BOOT_ID]).files.text(BOOT_ID) or ""
 
     def _pick_up(self, name: str) -> bool:
@@ -210,7 +210,7 @@ class SshTarget:
         deadline = time.monotonic() + OTHERS_END_S
         while True:
             try:
-                session = Session.from_json(
+                session = SshSession.from_json(
                     self._connection.run(GIVE, [f"{installed.folder}/{SESSION}/{ABOUT}"]).stdout
                 )
                 if session is None or self._read_boot_id(installed) != session.boot_id:
@@ -238,7 +238,7 @@ class SshTarget:
         return True
 
     @property
-    def _here(self) -> Installed:
+    def _here(self) -> InstalledEngine:
         assert self._installed is not None  # noqa: S101 - set before anything is run
         return self._installed
 
@@ -457,7 +457,7 @@ class SshTarget:
             raise MeasureError(f"{local.name} cannot be fetched: {stderr.strip()[:200]}", on=self.name)
         return size
 
-    def _checked(self, answer: Answer) -> None:
+    def _checked(self, answer: CommandOutput) -> None:
         if answer.status:
             ended = f"a command ended with status {answer.status}"
             raise MeasureError(answer.stderr.strip()[:200] or ended, on=self.name)

@@ -51,7 +51,7 @@ NOISE = re.compile(r"^ControlSocket .* already exists, disabling multiplexing\r?
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandOutput:
     """The exit status and the output of a command that has ended on the target."""
 
     status: int
@@ -372,7 +372,7 @@ class SshConnection:
         words: Sequence[str] = (),
         send: bytes | IO[bytes] = b"",
         timeout_s: float = PATIENCE_S,
-    ) -> Answer:
+    ) -> CommandOutput:
         """Run the script `body` with `words` as its $1, $2, ... and `send` as its standard input, to its end.
 
         Raises ConnectionBroken if the connection breaks or `timeout_s` is over before that, MeasureError if
@@ -394,7 +394,7 @@ class SshConnection:
         if status is None:
             raise explain_ssh(stderr, self.address)
         _, marked, own = output.partition(channel.mark.encode() + b"\n")
-        return Answer(status, own if marked else b"", stderr)
+        return CommandOutput(status, own if marked else b"", stderr)
 
     def close(self) -> None:
         """End the shared connection."""

@@ -18,7 +18,7 @@ from rtgauge.target.engine_path import engine_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.target.ssh_connection import Answer, SshConnection
+    from rtgauge.target.ssh_connection import CommandOutput, SshConnection
 
 PLACES = ("tmp", "/var/tmp", "home")  # noqa: S108 - a folder of our own, 0700, with a name that nobody knows before
 ENGINE = "engine"
@@ -76,7 +76,7 @@ NAME = re.compile(r"rtgauge-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
-class Installed:
+class InstalledEngine:
     """The engine's folder on the target, and the target's `uname -m`."""
 
     folder: str
@@ -117,7 +117,7 @@ def _engine_of(connection: SshConnection) -> tuple[str, Path]:
         raise MeasureError(str(error), on=name) from None
 
 
-def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
+def find_again(connection: SshConnection, folder_name: str) -> InstalledEngine | None:
     """Find the folder of a session that an earlier process began, and copy the engine into it again. Return
     None if there is no such private folder.
 
@@ -137,10 +137,10 @@ def find_again(connection: SshConnection, folder_name: str) -> Installed | None:
         and folder.endswith(f"/{folder_name}")
         and "\n" not in folder
     )
-    return Installed(folder, machine) if found else None
+    return InstalledEngine(folder, machine) if found else None
 
 
-def install(connection: SshConnection) -> Installed:
+def install(connection: SshConnection) -> InstalledEngine:
     """Copy the engine that fits the target into a new folder there, and return where it is.
 
     Tries the target's $TMPDIR or /tmp, /var/tmp and the home folder. Raises MeasureError if none is usable,
@@ -159,7 +159,7 @@ def install(connection: SshConnection) -> Installed:
             except MeasureError:
                 connection.run(REMOVE, [folder])
                 raise
-            return Installed(folder, machine)
+            return InstalledEngine(folder, machine)
         reason = answer.stderr.strip().splitlines()
         if answer.status == NO_EXEC and not any("ermission denied" in line for line in reason):
             how = (
@@ -178,7 +178,7 @@ def install(connection: SshConnection) -> Installed:
     raise MeasureError(f"the target has no folder for the engine ({'; '.join(refused)}); {how}", on=name)
 
 
-def _send(connection: SshConnection, path: Path, words: list[str]) -> Answer:
+def _send(connection: SshConnection, path: Path, words: list[str]) -> CommandOutput:
     """Copy the engine into the folder that `words` names. If a lab guest's initial RAM disk has the same
     engine, the guest copies it from there.
     """

@@ -12,7 +12,7 @@ from rtgauge.errors import InputError
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.suggest import nearest
 from rtgauge.system.audit import Finding, judge, purpose_of
-from rtgauge.system.checks import Machine as Audited
+from rtgauge.system.checks import CheckedMachine as Audited
 from rtgauge.system.deployment.apply import read_machine
 from rtgauge.system.deployment.boot_parameters import why_not_by_boot
 from rtgauge.system.deployment.daemons import FOUGHT_BY, running

@@ -20,13 +20,13 @@ Hardness = Literal["95%", "100%"]
 LARGEST = 1_000_000
 
 
-class Strict(BaseModel):
+class ChartEntry(BaseModel):
     """Base of the models. Keys have dashes, unknown keys are errors, and no value is converted."""
 
     model_config = DASHED | ConfigDict(strict=True)
 
 
-class Thresholds(Strict):
+class Thresholds(ChartEntry):
     """The highest ratios of lateness to bound that count as in the black, marginal and in trouble."""
 
     black: float = Field(gt=0, le=1)
@@ -43,7 +43,7 @@ class Thresholds(Strict):
         return self
 
 
-class Way(Strict):
+class Way(ChartEntry):
     """A way to implement the task, its costs, and what has changed since the paper was written."""
 
     id: Id
@@ -70,7 +70,7 @@ class Way(Strict):
     """A sentence about the command in `instead`."""
 
 
-class Branch(Strict):
+class Branch(ChartEntry):
     """The ways that follow a way that is not good enough."""
 
     hardness: Hardness
@@ -83,7 +83,7 @@ class Branch(Strict):
     """The next way if `at` is in trouble."""
 
 
-class Chart(Strict):
+class Chart(ChartEntry):
     """A flowchart of the ways."""
 
     id: Id
@@ -113,7 +113,7 @@ class Chart(Strict):
         return found.marginal if word == "marginal" else found.trouble
 
 
-class Flowchart(Strict):
+class Flowchart(ChartEntry):
     """A file with ways and charts."""
 
     thresholds: Thresholds

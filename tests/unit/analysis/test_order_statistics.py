@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from rtgauge.analysis.order_statistics import quantile, rank_above, rank_below, ranked
 from rtgauge.record.histogram import signed_bin_of
-from rtgauge.record.windows import Group, Merged
+from rtgauge.record.windows import Merged, UnplacedGroup
 
 EMPTY = np.empty(0, dtype=np.int64)
 
@@ -124,7 +124,7 @@ def test_values_keep_their_signs_where_they_are_asked_for(values, data):
 def test_samples_that_may_lie_anywhere_widen_the_bounds_of_every_rank(placed, hidden, data):
     every = sorted(placed + hidden)
     rank = data.draw(st.integers(1, len(every)))
-    group = Group(from_ns=every[0], count=len(hidden), max_ns=every[-1])
+    group = UnplacedGroup(from_ns=every[0], count=len(hidden), max_ns=every[-1])
     found = ranked(
         replace(merged(placed), count=len(every), min_ns=every[0], max_ns=every[-1], unplaced=[group])
     )

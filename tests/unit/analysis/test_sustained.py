@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.analysis.sustained import (
-    Point,
     RepeatResult,
+    SustainedPoint,
     curves,
     next_period,
     period_series,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 PERIODS = [parse_duration_ns(text) for text in GRID]
 
 
-def point(period_ns: int, lost: int, repeat: int = 1) -> Point:
-    return Point(
+def point(period_ns: int, lost: int, repeat: int = 1) -> SustainedPoint:
+    return SustainedPoint(
         step="s",
         repeat=repeat,
         period_ns=period_ns,

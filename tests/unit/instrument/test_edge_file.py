@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.instrument.edge_file import Distances, EdgeFile, Pairing
-from rtgauge.instrument.messages import Answer, Edges
+from rtgauge.instrument.messages import AnswerEdges, Edges
 from rtgauge.instrument.vcd import read_changes
 
 # 1 MS/s from -1 ms on; the answer 7 us after the stimulus; half-periods of 100 us and one
@@ -160,7 +160,7 @@ def test_a_lost_toggle_inverts_the_answers_that_follow(tmp_path):
         tmp_path,
         "time_s,D0,D1\n" + "".join(f"{i}e-6,{a},{b}\n" for i, (a, b) in enumerate([(0, 0), *rows])),
     )
-    pairing, anyway = Pairing(), Pairing(answer=Answer.ANY_EDGE)
+    pairing, anyway = Pairing(), Pairing(answer=AnswerEdges.ANY_EDGE)
     for block in file.edges([0, 1]):
         pairing.add(block)
         anyway.add(block)
@@ -194,7 +194,7 @@ def test_pairing_counts_what_has_no_partner(tmp_path):
         3_000,
     ]
     assert (rising.missed, rising.extra) == (0, 0)
-    anyway = Pairing(answer=Answer.ANY_EDGE)
+    anyway = Pairing(answer=AnswerEdges.ANY_EDGE)
     assert np.concatenate([anyway.add(block).response_ns for block in file.edges([0, 1])]).tolist() == [
         5_000,
         1_000,

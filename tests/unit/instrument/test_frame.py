@@ -14,13 +14,13 @@ from rtgauge.instrument.messages import (
     EVENTS,
     OUTLIERS,
     SUMMARY,
-    Configuration,
-    Frame,
     FrameParser,
-    Histogram,
-    Identity,
+    InstrumentConfiguration,
+    InstrumentFrame,
+    InstrumentHistogram,
+    InstrumentIdentity,
+    InstrumentState,
     Mode,
-    State,
     cobs_decode,
     cobs_encode,
     decode,
@@ -29,13 +29,13 @@ from rtgauge.instrument.messages import (
 )
 
 FRAMES = st.builds(
-    Frame, st.integers(0, 255), st.integers(0, 255), st.integers(0, 65535), st.binary(max_size=246)
+    InstrumentFrame, st.integers(0, 255), st.integers(0, 255), st.integers(0, 65535), st.binary(max_size=246)
 )
 
 
 def test_a_frame_byte_by_byte():
     """Worked out by hand, with the CRC-32 of 01 02 03 00 as gzip writes it."""
-    assert encode(Frame(1, 2, 3, b"")).hex() == "04010203" + "05" + "d43f51b1" + "00"
+    assert encode(InstrumentFrame(1, 2, 3, b"")).hex() == "04010203" + "05" + "d43f51b1" + "00"
 
 
 @given(st.binary(max_size=254))
@@ -73,7 +73,7 @@ def test_a_changed_byte_is_noticed(frame, data):
 def test_missing_frames_are_counted_across_the_wrap():
     parser = FrameParser()
     for sequence in (65534, 65535, 1, 2, 5):
-        parser.feed(encode(Frame(0xA0, 0, sequence, b"")))
+        parser.feed(encode(InstrumentFrame(0xA0, 0, sequence, b"")))
     assert parser.missing == 1 + 2
 
 
@@ -102,9 +102,12 @@ def test_events(first, base, deltas):
 def test_no_body_makes_anything_but_a_message_or_a_measure_error(body):
     for read in (
         lambda: decode_events(body, 0),
-        lambda: Identity.decode(body),
-        lambda: State.decode(body),
-        *(lambda kind=kind: Histogram().take(kind, body) for kind in (SUMMARY, BINS, OUTLIERS, EVENTS)),
+        lambda: InstrumentIdentity.decode(body),
+        lambda: InstrumentState.decode(body),
+        *(
+            lambda kind=kind: InstrumentHistogram().take(kind, body)
+            for kind in (SUMMARY, BINS, OUTLIERS, EVENTS)
+        ),
     ):
         try:
             read()
@@ -114,19 +117,19 @@ def test_no_body_makes_anything_but_a_message_or_a_measure_error(body):
 
 def test_histogram_statistics_are_exact():
     values = np.asarray([3, -4, 10**9, 10**9 + 1])
-    histogram = Histogram()
+    histogram = InstrumentHistogram()
     squares = sum(int(value) ** 2 for value in values)
     histogram.take(
         SUMMARY, struct.pack("<QqqqQQ", 4, -4, 10**9 + 1, int(values.sum()), squares % 2**64, squares >> 64)
     )
     assert histogram.mean == values.mean()
     assert histogram.standard_deviation == pytest.approx(values.std(ddof=1))
-    assert (Histogram().mean, Histogram().standard_deviation) == (None, None)
+    assert (InstrumentHistogram().mean, InstrumentHistogram().standard_deviation) == (None, None)
 
 
 def test_a_configuration_in_ticks():
-    body = Configuration(Mode.PERIODIC, nominal_ns=15_000_000, count=7).encode(125_000_000)
+    body = InstrumentConfiguration(Mode.PERIODIC, nominal_ns=15_000_000, count=7).encode(125_000_000)
     assert len(body) == 36
     assert struct.unpack_from("<IQI", body, 20) == (1_875_000, 7, 1)
     with pytest.raises(MeasureError, match="cannot hold this configuration"):
-        Configuration(Mode.RESPONSE, stimulus_pin=300).encode(125_000_000)
+        InstrumentConfiguration(Mode.RESPONSE, stimulus_pin=300).encode(125_000_000)

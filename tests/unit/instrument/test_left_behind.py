@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 
 from rtgauge.instrument import messages
-from rtgauge.instrument.messages import Frame, FrameParser, RunState, encode
+from rtgauge.instrument.messages import FrameParser, InstrumentFrame, RunState, encode
 from rtgauge.instrument.session import Session
 
 
@@ -24,9 +24,9 @@ class LeftBehind:
             + b"rtgauge instrument"
         )
         for frame in self._parser.feed(data):
-            self._waiting += encode(Frame(messages.STATE, 0, 0, state))
+            self._waiting += encode(InstrumentFrame(messages.STATE, 0, 0, state))
             body = identity if frame.kind == messages.IDENTIFY else b""
-            self._waiting += encode(Frame(messages.ANSWER | frame.kind, frame.token, 1, body))
+            self._waiting += encode(InstrumentFrame(messages.ANSWER | frame.kind, frame.token, 1, body))
 
     def read(self, timeout_s: float) -> bytes:
         data, self._waiting = self._waiting, b""

@@ -19,7 +19,7 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, InputError, MeasureError
 from rtgauge.exporters.record_export import export
 from rtgauge.exporters.samples_export import export_samples
 from rtgauge.lab import paths
-from rtgauge.lab.guest import Running
+from rtgauge.lab.guest import BootedGuest
 from rtgauge.lab.running_guests import keep
 from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
@@ -60,7 +60,7 @@ def state_file(folder: Path) -> Path:
     return path
 
 
-RUNNING = Running(
+RUNNING = BootedGuest(
     name="g",
     pid=1,
     port=1,

@@ -17,7 +17,7 @@ from rtgauge.record import window_table
 from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, encode
 from rtgauge.record.stream import Window
 from rtgauge.record.window_table import MOST_BLOCKS, WindowTable, block_span, in_blocks
-from rtgauge.record.windows import Group, Windows, merge
+from rtgauge.record.windows import UnplacedGroup, Windows, merge
 from rtgauge.record.windows_file import SCHEMA, check_windows, table_of, windows_of
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def test_merged_windows_have_the_figures_of_their_values(rows: list[tuple[int, s
 
 def test_columns_with_values_in_no_bin_say_from_where_they_are():
     columns = Windows.of([window(0, 0, [5, 7]).model_copy(update={"count": 3, "max_ns": 90})])
-    assert merge(columns).unplaced == [Group(8, 1, 90)]
+    assert merge(columns).unplaced == [UnplacedGroup(8, 1, 90)]
 
 
 @pytest.mark.usefixtures("small")

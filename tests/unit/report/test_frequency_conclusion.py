@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 
 from rtgauge.analysis.frequency import Limit, Line, Table, highest_hz
-from rtgauge.analysis.sustained import Curve, RepeatResult
+from rtgauge.analysis.sustained import RepeatResult, SustainedCurve
 from rtgauge.report.timing_tables import frequency_sentence, sustained_sentence
 
 
-def curve(*repeats: tuple[int | None, int | None]) -> Curve:
+def curve(*repeats: tuple[int | None, int | None]) -> SustainedCurve:
     """A search whose repeats found (sustained, failing) periods (us)."""
     found = [
         RepeatResult(
@@ -23,7 +23,7 @@ def curve(*repeats: tuple[int | None, int | None]) -> Curve:
         for n, (good, bad) in enumerate(repeats)
     ]
     periods = [result.sustained_ns for result in found if result.sustained_ns is not None]
-    return Curve(
+    return SustainedCurve(
         label="response, idle", record="r", probe="response", load="idle", cycles=100, points=[], found=found,
         sustained_ns=max(periods) if len(periods) == len(found) else None,
         spread_ns=(min(periods), max(periods)) if periods else None, coverage=0.5,

@@ -19,7 +19,7 @@ import polars as pl  # noqa: F401 - imported before the forks, used after them a
 from sqlalchemy import Engine, event
 
 from rtgauge.store import adding
-from rtgauge.store.digest import Digest, Machine, StepDigest
+from rtgauge.store.digest import Digest, MachineDigest, StepDigest
 from rtgauge.store.store import Store
 
 
@@ -39,7 +39,7 @@ def digest(name: str) -> Digest:
                 "name": f"{step}", "started": name, "ended": name, "tool_version": "", "end_reason": "",
                 "repeat": 1, "emulated": False, "answers": [],
             },
-            Machine(f"m{number % 7}", "name", False, "host"),
+            MachineDigest(f"m{number % 7}", "name", False, "host"),
             None,
             {"key": f"c{number % 5}", "settings": {}},
             [

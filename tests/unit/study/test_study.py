@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from rtgauge.analysis.chi_square import Scale
 from rtgauge.analysis.comparison_document import Comparison, Pair, Selection, SideFigures
 from rtgauge.analysis.comparison_document import Test as Outcome
-from rtgauge.analysis.deployment_choice import Choice, ComparedDeployments, choose, choose_deployment
+from rtgauge.analysis.deployment_choice import (
+    ChosenDeployment,
+    ComparedDeployments,
+    choose,
+    choose_deployment,
+)
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.plan.study_state import newest_record, study_of
@@ -163,7 +168,7 @@ def choice_is_m(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         delgado2020,
         "choose_deployment",
-        lambda record: ComparedDeployments([], [], None, Choice("M", "made up")),
+        lambda record: ComparedDeployments([], [], None, ChosenDeployment("M", "made up")),
     )
 
 

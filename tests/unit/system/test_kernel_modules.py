@@ -17,7 +17,7 @@ import pytest
 
 from rtgauge.errors import MeasureError
 from rtgauge.system import kernel_modules
-from rtgauge.system.kernel_modules import ABI, Kernel, NoModules, modules_for, refusal
+from rtgauge.system.kernel_modules import ABI, ModuleKernel, NoModules, modules_for, refusal
 from rtgauge.target.file_batch import Files
 from rtgauge.target.target import Completed
 
@@ -35,7 +35,7 @@ PLAIN = {
     "/sys/module/module/parameters/sig_enforce": "N\n",
     "/sys/kernel/security/lockdown": "[none] integrity confidentiality\n",
 }
-KERNEL = Kernel(RELEASE, "", "x86_64", signed_only=False)
+KERNEL = ModuleKernel(RELEASE, "", "x86_64", signed_only=False)
 
 
 class Board:
@@ -272,7 +272,7 @@ def test_modules_of_ones_own_are_those_of_the_kernel_where_there_are_several(
     ],
 )
 def test_what_the_kernel_refuses_is_explained(error: str, signed_only: bool, says: str) -> None:
-    kernel = Kernel(RELEASE, "", "x86_64", signed_only=signed_only)
+    kernel = ModuleKernel(RELEASE, "", "x86_64", signed_only=signed_only)
     text = str(refusal(error, "module:/tmp/x/rtgauge_wire.ko", kernel))
     assert says in text
     assert "\n" not in text
@@ -284,4 +284,4 @@ def test_what_the_kernel_refuses_is_explained(error: str, signed_only: bool, say
 )
 def test_who_loads_signed_modules_only(lockdown: str, enforced: str, signed: bool) -> None:
     files = {"/sys/kernel/security/lockdown": lockdown, "/sys/module/module/parameters/sig_enforce": enforced}
-    assert Kernel.of(Board({**PLAIN, **files})).signed_only is signed  # pyright: ignore[reportArgumentType]
+    assert ModuleKernel.of(Board({**PLAIN, **files})).signed_only is signed  # pyright: ignore[reportArgumentType]

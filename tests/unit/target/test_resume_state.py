@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from rtgauge.runner.context import program_folders, read_step_state
 from rtgauge.target import ssh_folder
-from rtgauge.target.ssh import Session, session_name
-from rtgauge.target.ssh_connection import Answer
+from rtgauge.target.ssh import SshSession, session_name
+from rtgauge.target.ssh_connection import CommandOutput
 from rtgauge.target.ssh_folder import find_again
 from tests.unit.records import step
 
@@ -47,7 +47,7 @@ JSON = st.recursive(
 
 def test_whole_ones_are_taken() -> None:
     assert session_name({"name": NAME}) == NAME
-    session = Session.from_json(json.dumps(SESSION).encode())
+    session = SshSession.from_json(json.dumps(SESSION).encode())
     assert session is not None
     assert session.lease_ns == 10
     kept = read_step_state(json.loads(json.dumps(KEPT)))
@@ -59,17 +59,19 @@ def test_whole_ones_are_taken() -> None:
 @pytest.mark.parametrize("name", SESSION)
 @given(value=JSON)
 def test_a_session_with_a_wrong_part_is_none(name: str, value: Any) -> None:
-    found = Session.from_json(json.dumps({**SESSION, name: value}).encode())
+    found = SshSession.from_json(json.dumps({**SESSION, name: value}).encode())
     assert found is None or type(value) is type(SESSION[name])
     assert (
-        Session.from_json(json.dumps({key: value for key, value in SESSION.items() if key != name}).encode())
+        SshSession.from_json(
+            json.dumps({key: value for key, value in SESSION.items() if key != name}).encode()
+        )
         is None
     )
 
 
 @given(JSON)
 def test_anything_else_is_none(found: Any) -> None:
-    assert Session.from_json(json.dumps(found).encode()) is None
+    assert SshSession.from_json(json.dumps(found).encode()) is None
     assert session_name(found) is None
     assert read_step_state(found) is None
 
@@ -126,7 +128,9 @@ class Board:
         self.tmp = tmp
         self.address = type("Address", (), {"name": "ssh://board"})
 
-    def run(self, body: str, words: Any = (), send: Any = b"", timeout_s: float | None = None) -> Answer:
+    def run(
+        self, body: str, words: Any = (), send: Any = b"", timeout_s: float | None = None
+    ) -> CommandOutput:
         """Like SshConnection.run."""
         environment = {**os.environ, "TMPDIR": str(self.tmp), "HOME": str(self.tmp / "home")}
         given = {"input": send} if isinstance(send, bytes) else {"stdin": send}
@@ -138,7 +142,7 @@ class Board:
             timeout=timeout_s,
             **given,
         )
-        return Answer(done.returncode, done.stdout, done.stderr.decode())
+        return CommandOutput(done.returncode, done.stdout, done.stderr.decode())
 
 
 def an_engine(path: Path, proof: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rtgauge.tire.analysis.runs import Configuration, FastRun, PacedRun
+from rtgauge.tire.analysis.runs import FastRun, PacedRun, SimulatedConfiguration
 
 SPRINGS_PER_NODE = {"serial": 1.5, "halo": 1.5, "semaphore": 3.0}
 """Not those of the engine: the model must take whatever the solvers do."""
@@ -57,7 +57,7 @@ class Machine:
     ) -> FastRun:
         step = self.step_ns(solver, nodes, threads, without) * (1 + self.noise * self.rng.standard_normal())
         return FastRun(
-            Configuration(solver, nodes, threads, policy, without),
+            SimulatedConfiguration(solver, nodes, threads, policy, without),
             repeat,
             steps,
             round(step * steps),
@@ -98,4 +98,6 @@ def paced(
     solver: str = "semaphore",
     repeat: int = 1,
 ) -> PacedRun:
-    return PacedRun(Configuration(solver, nodes, threads, policy), 10_000_000, repeat, deadlines, missed)
+    return PacedRun(
+        SimulatedConfiguration(solver, nodes, threads, policy), 10_000_000, repeat, deadlines, missed
+    )

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.analysis.confidence import range_coverage
-from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, least_nodes, state_of, whole_nodes
+from rtgauge.tire.analysis.frontier_search import (
+    DeadlineCounts,
+    FrontierSearch,
+    FrontierState,
+    least_nodes,
+    state_of,
+    whole_nodes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +29,10 @@ DEADLINES = 200
 
 
 def run(
-    search: Search, missed: Callable[[int], int], most_rounds: int = 400
-) -> tuple[State, dict[Trial, Outcome]]:
+    search: FrontierSearch, missed: Callable[[int], int], most_rounds: int = 400
+) -> tuple[FrontierState, dict[Trial, DeadlineCounts]]:
     """Do what is wanted until nothing is."""
-    trials: dict[Trial, Outcome] = {}
+    trials: dict[Trial, DeadlineCounts] = {}
     for _ in range(most_rounds):
         state = state_of(search, trials)
         if not state.wanted:
@@ -34,7 +41,7 @@ def run(
             assert (nodes, repeat) not in trials, "nothing is measured twice"
             assert nodes % 4 == 0
             assert search.least <= nodes <= search.most
-            trials[nodes, repeat] = Outcome(DEADLINES, missed(nodes))
+            trials[nodes, repeat] = DeadlineCounts(DEADLINES, missed(nodes))
     raise AssertionError("the search does not end")
 
 
@@ -42,7 +49,9 @@ def run(
 @settings(max_examples=150)
 def test_a_sharp_frontier_is_found(quarter: int, start: int, threads: int, resolution: float) -> None:
     true = max(4 * quarter, least_nodes(threads))  # the largest that holds
-    search = Search(threads, start, most=200_000, resolution=resolution, bisections=3, confirmations=2)
+    search = FrontierSearch(
+        threads, start, most=200_000, resolution=resolution, bisections=3, confirmations=2
+    )
     state, trials = run(search, lambda nodes: int(nodes > true))
     found = state.frontier
     assert found is not None
@@ -57,7 +66,7 @@ def test_a_sharp_frontier_is_found(quarter: int, start: int, threads: int, resol
 
 
 def test_nothing_holds() -> None:
-    state, trials = run(Search(8, 5000, bisections=4), lambda _: 3)
+    state, trials = run(FrontierSearch(8, 5000, bisections=4), lambda _: 3)
     assert state.frontier is not None
     assert (state.frontier.nodes, state.frontier.low, state.frontier.high, state.frontier.runs) == (
         None,
@@ -71,7 +80,7 @@ def test_nothing_holds() -> None:
 
 
 def test_everything_holds_up_to_the_limit() -> None:
-    state, _ = run(Search(1, 5000, most=8000, bisections=3, confirmations=2), lambda _: 0)
+    state, _ = run(FrontierSearch(1, 5000, most=8000, bisections=3, confirmations=2), lambda _: 0)
     assert state.frontier is not None
     assert state.frontier.at_limit
     assert (state.frontier.nodes, state.frontier.misses) == (8000, None)
@@ -87,7 +96,7 @@ def test_a_blurred_frontier_is_given_with_its_range_and_what_is_claimed_was_conf
     claimed: list[float] = []
     wide = 0
     for _ in range(60):
-        search = Search(2, 4000, bisections=5, confirmations=5, resolution=0.02)
+        search = FrontierSearch(2, 4000, bisections=5, confirmations=5, resolution=0.02)
         state, trials = run(search, lambda nodes: int(rng.random() < chance(nodes, 5000, 200)))
         found = state.frontier
         assert found is not None
@@ -105,7 +114,7 @@ def test_a_blurred_frontier_is_given_with_its_range_and_what_is_claimed_was_conf
     lucky = []
     for _ in range(60):
         state, _ = run(
-            Search(2, 4000, bisections=1, confirmations=0, resolution=0.02),
+            FrontierSearch(2, 4000, bisections=1, confirmations=0, resolution=0.02),
             lambda nodes: int(rng.random() < chance(nodes, 5000, 200)),
         )
         assert state.frontier is not None
@@ -117,7 +126,7 @@ def test_the_range_holds_the_median_of_bisections_as_often_as_it_says() -> None:
     rng = np.random.default_rng(3)
 
     def ends(bisections: int) -> tuple[int, int]:
-        search = Search(1, 4000, bisections=bisections, confirmations=0, resolution=0.02)
+        search = FrontierSearch(1, 4000, bisections=bisections, confirmations=0, resolution=0.02)
         state, _ = run(search, lambda nodes: int(rng.random() < chance(nodes, 5000, 300)))
         assert state.frontier is not None
         return state.frontier.low, state.frontier.high
@@ -141,17 +150,17 @@ def test_it_goes_on_from_any_point_as_if_it_had_not_been_cut_off(data: st.DataOb
         )
         return verdicts[key]
 
-    search = Search(2, 2000, bisections=3, confirmations=2)
-    trials: dict[Trial, Outcome] = {}
+    search = FrontierSearch(2, 2000, bisections=3, confirmations=2)
+    trials: dict[Trial, DeadlineCounts] = {}
     while wanted := state_of(search, trials).wanted:
         some = data.draw(
             st.lists(st.sampled_from(wanted), min_size=1, unique=True)
         )  # stopped in the middle of a round
         for nodes, repeat in some:
-            trials[nodes, repeat] = Outcome(DEADLINES, missed(nodes, repeat))
-    whole: dict[Trial, Outcome] = {}
+            trials[nodes, repeat] = DeadlineCounts(DEADLINES, missed(nodes, repeat))
+    whole: dict[Trial, DeadlineCounts] = {}
     while wanted := state_of(search, whole).wanted:
-        whole |= {trial: Outcome(DEADLINES, missed(*trial)) for trial in wanted}
+        whole |= {trial: DeadlineCounts(DEADLINES, missed(*trial)) for trial in wanted}
     assert state_of(search, trials) == state_of(search, whole)
     assert trials == whole
 

@@ -21,7 +21,7 @@ from rtgauge.instrument.clock import ClockComparison
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.report.conclusion import exposure_text
 from rtgauge.tire.analysis.estimate import mean_of, ratio_of
-from rtgauge.tire.analysis.frontier_search import Outcome, Search, state_of
+from rtgauge.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
 from rtgauge.tire.analysis.results import real_time_maps
 from rtgauge.units import format_share, round_up
 from rtgauge.verdict.decision import judge
@@ -160,9 +160,9 @@ def test_missed_deadlines_of_the_tire(missed: list[int], frontier: int):
     (found,) = real_time_maps([paced(400, 1, count, repeat=at) for at, count in enumerate(missed)])
     (cell,) = found.cells
     assert cell.share <= cell.share_at_most + 1e-12
-    search, trials = Search(1, 400, bisections=2, confirmations=2), {}
+    search, trials = FrontierSearch(1, 400, bisections=2, confirmations=2), {}
     while (state := state_of(search, trials)).wanted:
-        trials |= {trial: Outcome(200, int(trial[0] > 4 * frontier)) for trial in state.wanted}
+        trials |= {trial: DeadlineCounts(200, int(trial[0] > 4 * frontier)) for trial in state.wanted}
     assert state.frontier is not None
     assert state.frontier.share_at_most is None or 0 < state.frontier.share_at_most <= 1
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from rtgauge.analysis.frequency import HARDNESS, Gathered, Line, Table
-from rtgauge.analysis.sustained import Curve
+from rtgauge.analysis.sustained import SustainedCurve
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.text import whole
@@ -79,7 +79,7 @@ def log_figure(gathered: Gathered) -> Figure | None:
     return Figure.single(_name(table, "log"), title, text, layers, height, notes)
 
 
-def timing_figures(gathered: Sequence[Gathered], curves: Sequence[Curve]) -> list[Figure]:
+def timing_figures(gathered: Sequence[Gathered], curves: Sequence[SustainedCurve]) -> list[Figure]:
     """Return the figures in the papers' order: one for each part, then the searches."""
     drawn = [log_figure(signal) for signal in gathered]
     return [figure for figure in (*drawn, sustained_figure(curves)) if figure is not None]
@@ -90,7 +90,7 @@ SMALLEST = 0.01
 """The share axis is logarithmic above this share (percent), and linear below, so that it can show 0."""
 
 
-def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
+def sustained_figure(curves: Sequence[SustainedCurve]) -> Figure | None:
     """Return a chart per curve; None if there is no curve."""
     if not curves:
         return None
@@ -104,7 +104,7 @@ def sustained_figure(curves: Sequence[Curve]) -> Figure | None:
     return Figure("sustained", "Losses and long delays against the period", text, specs, titles, notes)
 
 
-def _sustained_chart(curve: Curve, low: float, high: float) -> vega.Part:
+def _sustained_chart(curve: SustainedCurve, low: float, high: float) -> vega.Part:
     rows = [
         (kind, point.period_ns / 1_000, getattr(point, name) / point.cycles * 100)
         for point in curve.points

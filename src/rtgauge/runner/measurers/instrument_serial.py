@@ -15,7 +15,13 @@ import numpy as np
 
 from rtgauge.errors import MeasureError
 from rtgauge.instrument.edges import DistanceFollower, ResponseFollower, Times
-from rtgauge.instrument.messages import Configuration, Events, Histogram, Mode, State
+from rtgauge.instrument.messages import (
+    Events,
+    InstrumentConfiguration,
+    InstrumentHistogram,
+    InstrumentState,
+    Mode,
+)
 from rtgauge.instrument.session import Loopback, Session, self_test
 from rtgauge.probe.signal_parameters import signal_step
 from rtgauge.record.marks import MarkKind
@@ -85,7 +91,7 @@ class _Recorder:
         self,
         step: InstrumentStep,
         session: Session,
-        configuration: Configuration,
+        configuration: InstrumentConfiguration,
         samples: SamplesFile | None,
     ) -> None:
         self._step = step
@@ -105,7 +111,7 @@ class _Recorder:
         self.clock_uncertainty_ns = 0
         self.orphans = 0
 
-    def start(self, phase: Phase, configuration: Configuration) -> None:
+    def start(self, phase: Phase, configuration: InstrumentConfiguration) -> None:
         """Start the instrument, and find the target's time at which the instrument's clock is 0."""
         self._session.configure(configuration)
         before_ns = time.monotonic_ns()
@@ -142,7 +148,7 @@ class _Recorder:
                 self._check(arrival)
         return reason or "count"
 
-    def close(self, state: State | None) -> None:
+    def close(self, state: InstrumentState | None) -> None:
         """End the phase. `state`: the instrument's last counters; None if the instrument was lost."""
         if self._responses is not None:
             if (
@@ -177,7 +183,7 @@ class _Recorder:
         if self._samples is not None and len(values_ns):
             self._samples.append(np.stack([placed_ns, values_ns], axis=1))
 
-    def _check(self, state: State) -> None:
+    def _check(self, state: InstrumentState) -> None:
         """Raise MeasureError if nothing at the other end of the wires answers."""
         if self._responses is not None and state.answers == 0 and state.missed >= NO_ANSWER_AFTER:
             heard = (
@@ -263,13 +269,13 @@ class InstrumentEnd(NamedTuple):
     """
 
     reason: str
-    state: State | None = None
-    histogram: Histogram | None = None
+    state: InstrumentState | None = None
+    histogram: InstrumentHistogram | None = None
     lost: MeasureError | None = None
 
 
 def _run(
-    recorder: _Recorder, session: Session, step: InstrumentStep, configuration: Configuration
+    recorder: _Recorder, session: Session, step: InstrumentStep, configuration: InstrumentConfiguration
 ) -> InstrumentEnd:
     """Run the warm-up and the measured phase."""
     warm_up_ns = step.parameters.warm_up_ns
@@ -302,7 +308,7 @@ def _run(
         return InstrumentEnd(DIED, state, lost=error)
 
 
-def _written(configuration: Configuration) -> dict[str, object]:
+def _written(configuration: InstrumentConfiguration) -> dict[str, object]:
     """Return the configuration in the words of the instrument's format."""
     written = asdict(configuration)
     return {
@@ -311,12 +317,12 @@ def _written(configuration: Configuration) -> dict[str, object]:
     }
 
 
-def _counters(state: State) -> dict[str, int]:
+def _counters(state: InstrumentState) -> dict[str, int]:
     named = asdict(state)
     return {name: int(value) for name, value in named.items() if name not in ("run", "mode", "now")}
 
 
-def _ticks_to_ns(session: Session, configuration: Configuration) -> tuple[float, float]:
+def _ticks_to_ns(session: Session, configuration: InstrumentConfiguration) -> tuple[float, float]:
     """Return a tick's length (ns), and the nominal time in whole ticks minus the nominal time (ns; 0 for
     responses).
     """
@@ -327,7 +333,9 @@ def _ticks_to_ns(session: Session, configuration: Configuration) -> tuple[float,
     return session.identity.tick_ns, nominal if configuration.mode is Mode.PERIODIC else 0.0
 
 
-def _exact(histogram: Histogram, session: Session, configuration: Configuration) -> ExactFigures:
+def _exact(
+    histogram: InstrumentHistogram, session: Session, configuration: InstrumentConfiguration
+) -> ExactFigures:
     tick_ns, added_ns = _ticks_to_ns(session, configuration)
 
     def of(ticks: float | None) -> float | None:
@@ -346,8 +354,8 @@ def _exact(histogram: Histogram, session: Session, configuration: Configuration)
 def _summary(
     series: int,
     recorder: _Recorder,
-    state: State | None,
-    histogram: Histogram | None,
+    state: InstrumentState | None,
+    histogram: InstrumentHistogram | None,
     exact: ExactFigures | None,
     session: Session,
 ) -> Summary:
@@ -377,7 +385,9 @@ def _summary(
     return summary_line(series, own, warm_up)
 
 
-def _marks(state: State | None, totals: PhaseTotals, histogram: Histogram | None) -> list[Mark]:
+def _marks(
+    state: InstrumentState | None, totals: PhaseTotals, histogram: InstrumentHistogram | None
+) -> list[Mark]:
     if state is None:
         return []
     marks: list[Mark] = []

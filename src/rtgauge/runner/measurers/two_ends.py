@@ -25,7 +25,7 @@ goes_on_alone = False
 
 
 @dataclass(frozen=True)
-class End:
+class RoleEnd:
     """One role's target, and the arguments of its engine."""
 
     target: Target
@@ -43,7 +43,7 @@ def _target_of(role: Role, context: StepContext) -> Target:
     return context.on.run.targets[peer.target] if peer is not None and peer.role == role else context.target
 
 
-def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
+def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, RoleEnd]:
     """Return both ends of a step with a peer, the slave first, because it must start first.
 
     `samples_dir`: the folder for raw samples on the master's target.
@@ -51,17 +51,17 @@ def _ends(context: StepContext, samples_dir: str | None) -> dict[Role, End]:
     key = context.key
     probe, parameters = signal_step(key)
     arguments = probe.both_ends(parameters, samples_dir)
-    both: dict[Role, End] = {}
+    both: dict[Role, RoleEnd] = {}
     for role in ("slave", "master"):
         target = _target_of(role, context)
-        both[role] = End(target, arguments[role], context.group if target is context.target else None)
+        both[role] = RoleEnd(target, arguments[role], context.group if target is context.target else None)
     return both
 
 
 class Slave(BackgroundEngine):
     """The slave's engine. A thread reads its stream; the master's is read in the foreground."""
 
-    def __init__(self, end: End, log: Path) -> None:
+    def __init__(self, end: RoleEnd, log: Path) -> None:
         super().__init__(end.start(), end.target, "slave", EngineStream(log, "windows-slave"))
 
 

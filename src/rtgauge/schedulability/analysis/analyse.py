@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from rtgauge.errors import InputError
 from rtgauge.schedulability.analysis.rta import (
     PARTS,
-    Response,
+    WorstResponse,
     exact_response,
     hyperbolic_product,
     largest_growth,
@@ -216,7 +216,7 @@ def _task(task: Task, higher: Sequence[Task], late: set[str] | None) -> TaskResu
 
 
 def _answer(
-    task: Task, higher: Sequence[Task], response: Response, late: set[str] | None
+    task: Task, higher: Sequence[Task], response: WorstResponse, late: set[str] | None
 ) -> tuple[Answer, str]:
     if response.reason == "diverges":
         reason = (

@@ -72,7 +72,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Response:
+class WorstResponse:
     """The worst-case response time from the start of the period; None if there is none, or if the search
     ended early because a response exceeded `enough_ns`.
 
@@ -106,7 +106,7 @@ def _activations_to_see(everyone: Sequence[Task], task: Task) -> int:
 
 def exact_response(
     task: Task, higher: Sequence[Task], budget: Budget | None = None, *, enough_ns: int | None = None
-) -> Response:
+) -> WorstResponse:
     """Return the worst response of `task` over all activations of the busy period. `higher`: the
     higher-priority tasks on its CPU. `budget`: the limit for the work.
 
@@ -118,7 +118,7 @@ def exact_response(
     budget = budget or Budget()
     everyone = [task, *higher]
     if utilisation(everyone) > 1:
-        return Response(None, "diverges", task.execution_ns + task.blocking_ns + task.jitter_ns)
+        return WorstResponse(None, "diverges", task.execution_ns + task.blocking_ns + task.jitter_ns)
     last = _activations_to_see(everyone, task)
     worst_ns, at, number = 0, 1, 1
     own_ns = window_ns = task.execution_ns + task.blocking_ns
@@ -128,7 +128,7 @@ def exact_response(
             while (demand_ns := _demand(own_ns, window_ns, higher, budget)) > window_ns:
                 window_ns = demand_ns
                 if enough_ns is not None and window_ns + task.jitter_ns - start_ns > enough_ns:
-                    return Response(None, "", window_ns + task.jitter_ns - start_ns, number)
+                    return WorstResponse(None, "", window_ns + task.jitter_ns - start_ns, number)
             response_ns = window_ns + task.jitter_ns - start_ns
             if response_ns > worst_ns:
                 worst_ns, at = response_ns, number
@@ -137,16 +137,16 @@ def exact_response(
                 or number == last
                 or (enough_ns is not None and worst_ns > enough_ns)
             ):
-                return Response(worst_ns, "", worst_ns, at)
+                return WorstResponse(worst_ns, "", worst_ns, at)
             number += 1
             start_ns += task.period_ns
             own_ns += task.execution_ns
             window_ns += task.execution_ns
     except TooLong:
-        return Response(None, "too long", max(worst_ns, window_ns + task.jitter_ns - start_ns), number)
+        return WorstResponse(None, "too long", max(worst_ns, window_ns + task.jitter_ns - start_ns), number)
 
 
-def paper_response(task: Task, higher: Sequence[Task]) -> Response:
+def paper_response(task: Task, higher: Sequence[Task]) -> WorstResponse:
     """Compute equation 1 of Delgado et al. (2020) for the first activation: R = C + B + J + sum of ceil((R +
     Jj) / Tj) Cj.
 
@@ -157,13 +157,13 @@ def paper_response(task: Task, higher: Sequence[Task]) -> Response:
     budget = Budget()
     own_ns = response_ns = task.execution_ns + task.blocking_ns + task.jitter_ns
     if utilisation(higher) >= 1:
-        return Response(None, "diverges", own_ns)
+        return WorstResponse(None, "diverges", own_ns)
     try:
         while (demand_ns := _demand(own_ns, response_ns, higher, budget)) > response_ns:
             response_ns = demand_ns
     except TooLong:
-        return Response(None, "too long", response_ns)
-    return Response(response_ns, "", response_ns)
+        return WorstResponse(None, "too long", response_ns)
+    return WorstResponse(response_ns, "", response_ns)
 
 
 def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from rtgauge.record.model import Model
-from rtgauge.tire.analysis.estimate import Estimate, Line, combine, combined_dof, fit, with_error
+from rtgauge.tire.analysis.estimate import Estimate, WeightedLine, combine, combined_dof, fit, with_error
 from rtgauge.tire.analysis.runs import (
     INTEGRATION,
     SEMAPHORE,
@@ -88,7 +88,7 @@ class CostModel(Model):
     synchronisation: list[Synchronisation]
 
 
-def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
+def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, WeightedLine]:
     """Return a line for each solver, policy, `without` and thread number with enough measured sizes."""
     groups: dict[LineKey, list[FastRun]] = {}
     for run in runs:
@@ -96,7 +96,7 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
         if not configuration.free_running:
             solver, policy, without = configuration.solver, configuration.policy, configuration.without
             groups.setdefault((solver, policy, without, configuration.threads), []).append(run)
-    lines: dict[LineKey, Line] = {}
+    lines: dict[LineKey, WeightedLine] = {}
     for key, group in sorted(groups.items()):
         line = fit([run.configuration.nodes for run in group], [run.step_ns for run in group])
         if line is not None:
@@ -104,7 +104,7 @@ def lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
     return lines
 
 
-def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, Line]:
+def cpu_lines_of(runs: Sequence[FastRun]) -> dict[LineKey, WeightedLine]:
     """Return lines of CPU time on one thread, because the model's terms are computation without
     scheduling.
     """
@@ -118,7 +118,7 @@ def _term(
     key: tuple[str, str],
     per: str,
     how: str,
-    summands: Sequence[tuple[float, Line | None]],
+    summands: Sequence[tuple[float, WeightedLine | None]],
     divisor: float,
 ) -> Term:
     """Return a term: the slope over n of a sum of lines, each times its factor, divided by `divisor`."""
@@ -137,7 +137,7 @@ def _term(
 
 
 def _terms_of(
-    solver: str, policy: str, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]
+    solver: str, policy: str, lines: dict[LineKey, WeightedLine], springs_per_node: Mapping[str, float]
 ) -> list[Term]:
     key = (solver, policy)
     whole, springs, integration = (
@@ -148,7 +148,7 @@ def _terms_of(
     forces = springs_per_node[solver]
     spring = f"the step minus the step without springs, over {forces:g} springs per node"
     mass = "the step minus the step without integration"
-    rest: list[tuple[float, Line | None]] = [(-1, whole), (1, springs), (1, integration)]
+    rest: list[tuple[float, WeightedLine | None]] = [(-1, whole), (1, springs), (1, integration)]
     terms = [
         _term("T_mass", key, "node", mass, [(1, whole), (-1, integration)], 1),
         _term("T_spring", key, "spring", spring, [(1, whole), (-1, springs)], forces),
@@ -161,7 +161,12 @@ def _terms_of(
     return terms
 
 
-def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node: Mapping[str, float]) -> Term:
+def _ipc(
+    policy: str,
+    whole: WeightedLine,
+    lines: dict[LineKey, WeightedLine],
+    springs_per_node: Mapping[str, float],
+) -> Term:
     """Return the term T_ipc: semaphore minus serial, without the springs that only semaphore computes."""
     serial, bare = lines.get((SERIAL, policy, WHOLE, 1)), lines.get((SERIAL, policy, SPRINGS, 1))
     more = springs_per_node[SEMAPHORE] / springs_per_node[SERIAL] - 1
@@ -170,7 +175,7 @@ def _ipc(policy: str, whole: Line, lines: dict[LineKey, Line], springs_per_node:
         return _term("T_ipc", (SEMAPHORE, policy), "lock", how, [(1, whole), (-1, serial)], LOCKS_PER_NODE)
     # more * (serial - bare) is the cost of the springs that the semaphore solver computes twice.
     how += ", minus the springs that it computes twice"
-    parts: list[tuple[float, Line | None]] = [(1, whole), (-1 - more, serial), (more, bare)]
+    parts: list[tuple[float, WeightedLine | None]] = [(1, whole), (-1 - more, serial), (more, bare)]
     return _term("T_ipc", (SEMAPHORE, policy), "lock", how, parts, LOCKS_PER_NODE)
 
 
@@ -179,7 +184,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(given) / len(given) if given else None
 
 
-def _synchronisation(lines: dict[LineKey, Line], runs: Sequence[FastRun]) -> list[Synchronisation]:
+def _synchronisation(lines: dict[LineKey, WeightedLine], runs: Sequence[FastRun]) -> list[Synchronisation]:
     synchronisations: list[Synchronisation] = []
     for (solver, policy, without, threads), line in lines.items():
         single = lines.get((solver, policy, WHOLE, 1))

@@ -123,7 +123,7 @@ LEAST_SIZES = 3
 
 
 @dataclass(frozen=True)
-class Line:
+class WeightedLine:
     """A line y = intercept + slope * n, fitted with weights 1/y², because step times scatter in proportion to
     their size. `covariance`: of (intercept, slope), shape (2, 2). `means` (ns) at `nodes`, and `residuals`
     relative to the fitted values, have shape (n,).
@@ -158,7 +158,7 @@ class Line:
         return self.intercept_ns + self.slope_ns * nodes
 
 
-def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
+def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> WeightedLine | None:
     """Fit a line through the means of at least three sizes; None if there are fewer. Times must be positive.
 
     Repeats of a size are averaged first. So if the line bends, for example at the end of a cache, the
@@ -176,7 +176,7 @@ def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> Line | None:
     return line
 
 
-def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
+def combine(terms: Sequence[tuple[float, WeightedLine]]) -> WeightedLine | None:
     """Fit a line to a sum of lines' means, each with its factor, at their common sizes; None if there are
     fewer than three.
 
@@ -194,10 +194,10 @@ def combine(terms: Sequence[tuple[float, Line]]) -> Line | None:
 
 def _weighted(
     x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], scale: npt.NDArray[np.float64], measurements: int
-) -> Line:
+) -> WeightedLine:
     """Fit by least squares. Errors are proportional to `scale`."""
     coefficients, covariance = np.polyfit(x, y, 1, w=1 / scale, cov=True)
     slope, intercept = (float(value) for value in coefficients)
     residuals = (y - intercept - slope * x) / scale
     exact = np.asarray(covariance, dtype=np.float64)[::-1, ::-1]
-    return Line(intercept, slope, exact, len(x) - 2, measurements, x, y, residuals)
+    return WeightedLine(intercept, slope, exact, len(x) - 2, measurements, x, y, residuals)

@@ -36,7 +36,7 @@ def least_nodes(threads: int) -> int:
 
 
 @dataclass(frozen=True)
-class Search:
+class FrontierSearch:
     """A search on `threads` threads, from `start` nodes until it is within `resolution` (a share of n)."""
 
     threads: int
@@ -61,7 +61,7 @@ class Bracket:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeadlineCounts:
     """How many deadlines a run had, and how many it missed."""
 
     deadlines: int
@@ -79,7 +79,7 @@ Trial = tuple[int, int]
 """Identifies a run of one search: (nodes, repeat)."""
 
 
-def bisection(search: Search) -> Generator[int, bool, Bracket]:
+def bisection(search: FrontierSearch) -> Generator[int, bool, Bracket]:
     """Yield an n to try, receive whether it held, and in the end return the bracket. No n is tried twice."""
     holds: int | None = None
     misses: int | None = None
@@ -129,14 +129,14 @@ class Frontier(Model):
 
 
 @dataclass(frozen=True)
-class State:
+class FrontierState:
     """The state of a search: the next runs or, when it is finished, the frontier."""
 
     wanted: list[Trial]
     frontier: Frontier | None
 
 
-def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bracket | int:
+def _replay(search: FrontierSearch, repeat: int, trials: Mapping[Trial, DeadlineCounts]) -> Bracket | int:
     """Return one bisection's bracket, or its next n."""
     running = bisection(search)
     nodes = next(running)
@@ -150,7 +150,7 @@ def _replay(search: Search, repeat: int, trials: Mapping[Trial, Outcome]) -> Bra
             return end.value
 
 
-def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
+def state_of(search: FrontierSearch, trials: Mapping[Trial, DeadlineCounts]) -> FrontierState:
     """Return the state of a search after `trials`. The same trials always lead to the same state."""
     brackets: list[Bracket] = []
     wanted: list[Trial] = []
@@ -161,7 +161,7 @@ def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
         else:
             brackets.append(result)
     if wanted:
-        return State(wanted, None)
+        return FrontierState(wanted, None)
     ends = [bracket.holds for bracket in brackets]
     candidate = None if None in ends else min(end for end in ends if end is not None)
     step = search.resolution
@@ -179,13 +179,13 @@ def state_of(search: Search, trials: Mapping[Trial, Outcome]) -> State:
             continue
         missing = [trial for trial, outcome in zip(confirming, outcomes, strict=True) if outcome is None]
         if missing:
-            return State(missing[:1], None)
+            return FrontierState(missing[:1], None)
         break
-    return State([], _frontier(search, trials, brackets, candidate))
+    return FrontierState([], _frontier(search, trials, brackets, candidate))
 
 
 def _frontier(
-    search: Search, trials: Mapping[Trial, Outcome], brackets: list[Bracket], nodes: int | None
+    search: FrontierSearch, trials: Mapping[Trial, DeadlineCounts], brackets: list[Bracket], nodes: int | None
 ) -> Frontier:
     ends = [bracket.holds or 0 for bracket in brackets]
     of_frontier = [outcome for (tried, _), outcome in trials.items() if tried == nodes]

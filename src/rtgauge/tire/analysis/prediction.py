@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rtgauge.record.model import Model, Severity, worst_severity
 from rtgauge.tire.analysis.cost_model import lines_of
-from rtgauge.tire.analysis.estimate import Estimate, Line, Uncertain, mean_of, quotient, ratio_of
+from rtgauge.tire.analysis.estimate import Estimate, Uncertain, WeightedLine, mean_of, quotient, ratio_of
 from rtgauge.tire.analysis.runs import SERIAL, WHOLE, FastRun
 
 
@@ -194,7 +194,9 @@ def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRu
     return max(delays, default=None)
 
 
-def _frontier(line: Line, single: Line, budget_ns: float, threads: int, cpus: int) -> Estimate | None:
+def _frontier(
+    line: WeightedLine, single: WeightedLine, budget_ns: float, threads: int, cpus: int
+) -> Estimate | None:
     """Return the number of nodes at which a step takes `budget_ns`: (budget - intercept) / (slope * the
     busiest CPU's share).
     """

@@ -35,7 +35,7 @@ from rtgauge.tire.analysis.runs import (
 )
 
 
-class Cell(Model):
+class ConfigurationResult(Model):
     """One configuration, summed over its repeats."""
 
     nodes: int
@@ -84,7 +84,7 @@ class RealTimeMap(Model):
     policy: str
     period_ns: int
     free_running: bool
-    cells: list[Cell]
+    cells: list[ConfigurationResult]
     frontier: list[Edge]
 
     @property
@@ -98,7 +98,7 @@ class RealTimeMap(Model):
         return sum(cell.deadlines for cell in self.cells)
 
 
-def edge(cells: Sequence[Cell], threads: int) -> Edge:
+def edge(cells: Sequence[ConfigurationResult], threads: int) -> Edge:
     """Return the frontier of the cells with this many threads."""
     row = sorted((cell for cell in cells if cell.threads == threads), key=lambda cell: cell.nodes)
     misses = next((cell.nodes for cell in row if not cell.held), None)
@@ -132,7 +132,7 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
     maps: list[RealTimeMap] = []
     for (negative_period, solver, policy, free_running), runs_of_cell in sorted(groups.items(), key=_order):
         cells = [
-            Cell(
+            ConfigurationResult(
                 nodes=nodes,
                 threads=threads,
                 runs=len(repeats),

@@ -31,7 +31,7 @@ LEAST_NODES = 4
 
 
 @dataclass(frozen=True)
-class Configuration:
+class SimulatedConfiguration:
     """The simulated configuration. `free_running`: the paper's exact algorithm, without a barrier."""
 
     solver: str
@@ -49,7 +49,7 @@ class FastRun:
     `step_max_ns`: the longest step. Switches are summed over all threads. None means unknown.
     """
 
-    configuration: Configuration
+    configuration: SimulatedConfiguration
     repeat: int
     steps: int
     wall_ns: int
@@ -84,7 +84,7 @@ class FastRun:
 class PacedRun:
     """A real-time run of `deadlines` steps, one per period; `missed` of them were late."""
 
-    configuration: Configuration
+    configuration: SimulatedConfiguration
     period_ns: int
     repeat: int
     deadlines: int
@@ -127,9 +127,9 @@ def _optional(result: Result, name: str) -> int | None:
     return round(value)
 
 
-def _configuration(step: Step, result: Result) -> Configuration:
+def _configuration(step: Step, result: Result) -> SimulatedConfiguration:
     parameters = PROBE.own(step.key)
-    return Configuration(
+    return SimulatedConfiguration(
         solver=str(result.labels.get("solver", parameters.solver)),
         nodes=_number(step, result, "nodes"),
         threads=_number(step, result, "threads"),

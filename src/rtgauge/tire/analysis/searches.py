@@ -10,7 +10,14 @@ from rtgauge.plan.study_state import study_of
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
-from rtgauge.tire.analysis.frontier_search import Outcome, Search, State, Trial, state_of, whole_nodes
+from rtgauge.tire.analysis.frontier_search import (
+    DeadlineCounts,
+    FrontierSearch,
+    FrontierState,
+    Trial,
+    state_of,
+    whole_nodes,
+)
 from rtgauge.tire.analysis.prediction import predicted_frontiers
 from rtgauge.tire.analysis.results import Condition, Searched, condition_of, meanings
 from rtgauge.tire.analysis.runs import SERIAL, WHOLE, PacedRun, fast_runs, is_tire, paced_runs
@@ -40,7 +47,7 @@ class Wanted:
     solver: str
     policy: str
     period_ns: int
-    search: Search
+    search: FrontierSearch
 
 
 def _fits(run: PacedRun, wanted: Wanted) -> bool:
@@ -50,11 +57,11 @@ def _fits(run: PacedRun, wanted: Wanted) -> bool:
     return same and own.without == WHOLE and not own.free_running
 
 
-def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, Outcome]:
+def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, DeadlineCounts]:
     """Return the outcomes of the runs that belong to a search, by (nodes, repeat)."""
     fitting = [run for run in paced if _fits(run, wanted)]
     return {
-        (run.configuration.nodes, run.repeat): Outcome(run.deadlines, run.missed, run.counted)
+        (run.configuration.nodes, run.repeat): DeadlineCounts(run.deadlines, run.missed, run.counted)
         for run in fitting
     }
 
@@ -91,7 +98,7 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
                 mean = predicted.get((solver, policy, threads))
                 start = START_WITHOUT if mean is None else mean.value * START
                 most, times = most_nodes(record, steps, solver), aims.bisections
-                search = Search(threads, 0, most, bisections=times, confirmations=times)
+                search = FrontierSearch(threads, 0, most, bisections=times, confirmations=times)
                 start = whole_nodes(start, search.least, search.most)
                 wanted.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
     return wanted
@@ -99,7 +106,7 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
 
 def states(
     record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]
-) -> list[tuple[Wanted, State]]:
+) -> list[tuple[Wanted, FrontierState]]:
     """Return every search with its state."""
     paced = paced_runs(steps, whole_only=True, record=record)
     every = searches(record, steps, aims, policies)

@@ -12,7 +12,7 @@ from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.tire.analysis.results import Cell, RealTimeMap, TireResults
+from rtgauge.tire.analysis.results import ConfigurationResult, RealTimeMap, TireResults
 from rtgauge.tire.analysis.runs import is_tire
 from rtgauge.tire.page.labels import period_name, policy_name, solver_name, threads_name
 from rtgauge.tire.page.time_figures import nodes_axis
@@ -54,7 +54,7 @@ def _rows(plot: RealTimeMap, results: TireResults) -> list[tuple[object, ...]]:
     return rows
 
 
-def _numbers(cell: Cell) -> tuple[object, ...]:
+def _numbers(cell: ConfigurationResult) -> tuple[object, ...]:
     shares = (cell.share * 100, cell.share_at_most * 100)
     kept = "kept" if cell.held else "missed"
     return (cell.missed, cell.deadlines, *shares, cell.runs, share_class(cell.share), kept)
