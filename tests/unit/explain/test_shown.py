@@ -154,6 +154,7 @@ def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:
     assert all(
         name in text for name in ("CPU 0", "CPU 1", "release", "wake-up", "clock read", "irq 31 (virtio-net)")
     )
+    assert re.search(r"^The worst explained latency, .*[0-9] us.*irq 31", spec["description"])
 
 
 def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:

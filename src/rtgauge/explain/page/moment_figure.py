@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name, us
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, culprit_name, sentence, us
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, timelines
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.missed_switches import MissedSwitch
@@ -80,7 +80,7 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
     spec = vega.layered(
         _layers(tasks, interrupts, parts, named, order, marks, (scaled(begin), scaled(end)), unit),
         height=ROW * len(order) + 16,
-        description=title,
+        description=f"{title}. {sentence(explanation)}",
     )
     notes = [
         (
