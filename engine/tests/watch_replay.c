@@ -2,8 +2,8 @@
 /*
  * Replays kernel events of one thread (tests/support/loop_simulator.py has the format) through the model of
  * loops, and writes what it made of them. Schedules follow each other; a line `N tid period early` begins
- * each, and `.` ends it. The answers: `M kind unclear stuck period`, `A release start` and `D release end`
- * for an activation (`C release at-least` before it: no more of its response is certain), `L release 0`
+ * each, and `.` ends it. The answers: `M kind unclear stuck period sleep`, `A release start` and `D release
+ * end` for an activation (`C release at-least` before it: no more of its response is certain), `L release 0`
  * for one whose end was lost, `Q release age` and `P release age` for one that has not ended and one that has
  * not begun, `O release at-least` for a release without a wait, `U release` for one while events
  * were lost, and `.`.
@@ -150,6 +150,8 @@ static void replay(pid_t tid, int64_t period_ns, bool early)
 			begin_ns = time_ns;
 		} else if (line[0] == 'F') {
 			end_ns = time_ns;
+		} else if (line[0] == 'L' && gone) {
+			continue;
 		} else if (line[0] == 'L') {
 			waits_lost(&waits);
 			cycles_lost(&cycles, last_ns, time_ns);
@@ -165,8 +167,8 @@ static void replay(pid_t tid, int64_t period_ns, bool early)
 		last_ns = time_ns;
 	}
 	stuck = cycles_end(&cycles, &waits, gone ? gone_ns : end_ns, gone);
-	printf("M %s %d %d %.0f\n.\n", kinds[cycles.chosen ? cycles.model.kind : CYCLE_UNKNOWN],
-	       cycles.choice.unclear, stuck, cycles_period_ns(&cycles));
+	printf("M %s %d %d %.0f %.0f\n.\n", kinds[cycles.chosen ? cycles.model.kind : CYCLE_UNKNOWN],
+	       cycles.choice.unclear, stuck, cycles_period_ns(&cycles), cycles.model.sleep_ns);
 	cycles_free(&cycles);
 }
 

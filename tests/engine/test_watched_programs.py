@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.stream import Live, Stream
+from tests.engine.stream import Live, Stream, children, refused
 from tests.engine.test_explain import made_instance
 from tests.engine.test_watch import WORKER, python, results, watch
 from tests.support.trace_instance import trace_instance
@@ -210,6 +210,55 @@ def test_a_thread_is_throttled_only_while_it_is_real_time(engine: Path, tmp_path
             os.killpg(process.pid, signal.SIGKILL)
     assert values["preemptions"] > 0
     assert values["throttled"] == 0
+
+
+@pytest.mark.skipif(
+    Path("/proc/sys/kernel/sched_rt_runtime_us").read_text().strip() == "-1",
+    reason="real-time tasks are not throttled here",
+)
+def test_a_poller_that_starves_an_ordinary_task_is_throttled_and_not_preempted(
+    engine: Path, tmp_path: Path, loops: Path
+) -> None:
+    """Only the kernel's limit on real-time tasks, of which each period lasts 1 s, lets the other run."""
+    cpu = max(os.sched_getaffinity(0))
+    with (
+        subprocess.Popen(
+            ["taskset", "--cpu-list", str(cpu), sys.executable, "-c", "while True: pass"]
+        ) as hog,
+        loop(loops, "poller", tmp_path, "--cpu", str(cpu)) as process,
+    ):
+        try:
+            name = Path(f"/proc/{hog.pid}/comm").read_text().strip()
+            stream = watch(engine, tmp_path, process.pid, f"--duration-ns={3 * MEASURED_NS}")
+        finally:
+            hog.kill()
+    (thread,) = (line["values"] for line in results(stream, "thread"))
+    assert thread["kind"] == "poller"
+    assert thread["throttled"] > 0
+    assert thread["throttled_ns"] > 0
+    assert "throttling" in {line["labels"]["by"] for line in results(stream, "stopped-by")}
+    assert name not in str([line["labels"] for line in results(stream, "preempted-by")])
+
+
+def test_a_loop_in_a_pid_namespace_is_watched_by_the_kernels_pid(
+    engine: Path, tmp_path: Path, loops: Path
+) -> None:
+    """It is process 1 of its namespace."""
+    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", str(loops)]
+    with loop(inside, "absolute", tmp_path) as process:
+        (pid,) = children(process.pid)
+        stream = watch(engine, tmp_path, pid, f"--duration-ns={MEASURED_NS}", f"--period-ns={PERIOD_NS}")
+    (thread,) = (line["values"] for line in results(stream, "thread"))
+    assert thread["tid"] == pid
+    assert thread["kind"] == "periodic"
+    assert abs(releases_of(thread) - MEASURED_NS // PERIOD_NS) <= 1
+
+
+def test_watch_refuses_a_pid_namespace_of_its_own(engine: Path) -> None:
+    """Its PIDs are not those of the kernel's events."""
+    inside = ("unshare", "--pid", "--fork", "--mount-proc")
+    message = refused(engine, "pid-namespace", 3, "watch", "--pid=1", prefix=inside)
+    assert "--pid=host" in message
 
 
 def test_another_measurement_on_this_kernel_is_a_mark(engine: Path, tmp_path: Path, loops: Path) -> None:

@@ -122,10 +122,10 @@ class Schedule:
     def bounds(self, *, response: bool, margin_ns: int = 5000) -> list[int]:
         """Bounds on the latency or the response, each at least a margin away from that of every release."""
         reached = sorted(
-            value - release.release_ns
+            (self.end_ns if value is None else value) - release.release_ns
             for release in self.releases
             for value in (release.end_ns if response else release.start_ns,)
-            if value is not None
+            if release.fate is not Fate.SKIPPED
         )
         bounds = [
             (low + high) // 2
@@ -510,7 +510,7 @@ class _Thread:
             self.out("R")
         elif how == "ends":
             self.finish()
-            self.switch(self.tid, "X", 0)
+            self.note(f"S {self.now} {self.cpu} {self.tid} X 0")  # its end is never missed
         raise _OverError  # or it spins
 
     def going_on(self) -> bool:
@@ -948,8 +948,7 @@ def simulate(seed: int, kind: str | None = None) -> Schedule:
         end_ns = max(t.now, t.hang_ns) + int(period_ns * rng.uniform(0.1, 30))
     else:
         traits = {trait for trait in traits if not trait.startswith(("hangs", "ends"))}
-    if "ends" not in traits:
-        _go_on(t, chosen, end_ns)
+    _go_on(t, chosen, t.now if "ends" in traits else end_ns)
     gaps = _draw_gaps(rng, begin_ns, end_ns, period_ns)
     if gaps:
         traits.add("lost events")
@@ -1044,7 +1043,7 @@ def _lines(t: _Thread, begin_ns: int, end_ns: int, gaps: list[tuple[int, int]]) 
     added.extend((min(to_ns, end_ns), f"L {min(to_ns, end_ns)}") for _, to_ns in gaps)
     result: list[str] = []
     position = 0
-    for at_ns, line in sorted(added):
+    for at_ns, line in sorted(added, key=lambda event: (event[0], event[1][0] == "F")):
         reached = bisect_left(times, at_ns, position)
         result.extend(_kept(times, lines, position, reached, gaps))
         result.append(line)

@@ -217,6 +217,26 @@ static bool fit(struct cycle_candidate *candidate, const int64_t *times_ns, size
 	return by_line || by_steps;
 }
 
+/* Returns whether there is a sleep for no time that is for no point of the grid: its program computes the
+ * time left, and sleeps for no time if there is none. */
+static bool has_late_sleep(const struct cycle_candidate *candidate, const struct wait *waits, size_t count)
+{
+	const struct grid *grid = &candidate->grid;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct wait *wait = &waits[i];
+		double from_ns =
+			(double)(wait->own.expiry_ns + cycle_ahead_ns(candidate, wait) - grid->origin_ns);
+
+		if (cycle_waits_at(candidate, wait) && cycle_release_ns(candidate, wait) &&
+		    wait->own.expiry_ns > wait->own.armed_ns && cycle_sleeps_for_no_time(wait) &&
+		    fabs(from_ns - round(from_ns / grid->period_ns) * grid->period_ns) >
+			    (double)grid_tolerance_ns(grid->period_ns))
+			return true;
+	}
+	return false;
+}
+
 /* Finds the kind by the expiries: flags and names of calls do not tell it. */
 static void find_kind(struct cycle_candidate *candidate, const struct wait *waits, size_t count,
 		      const struct room *room)
@@ -238,6 +258,8 @@ static void find_kind(struct cycle_candidate *candidate, const struct wait *wait
 		candidate->kind = CYCLE_PERIODIC;
 	else if (relative && found >= LEAST_WAITS)
 		candidate->kind = CYCLE_RELATIVE;
+	candidate->no_time = candidate->kind == CYCLE_PERIODIC && !candidate->anew &&
+			     candidate->source == SOURCE_TIME_OUT && has_late_sleep(candidate, waits, count);
 }
 
 /* The waits that seem to be sleeps for a fixed time. */

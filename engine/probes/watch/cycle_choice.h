@@ -44,6 +44,7 @@ struct cycle_candidate {
 	bool shared;		  /* the call also waits for other times, which are not on the grid */
 	bool twin;		  /* another wait in the same call has a grid of the same period */
 	bool hidden;		  /* the call rounds its times so far that it hides its releases */
+	bool no_time;		  /* if it is late, it sleeps for no time */
 	bool anew;		  /* the grid sometimes begins anew, at another time */
 	bool lock, storage, wall; /* a lock; a disk or memory; on the wall clock */
 };

@@ -81,6 +81,17 @@ static void count_points(struct cycles *cycles, const struct waits *waits, doubl
 			now_ns, cycles->anew && i > 1);
 }
 
+/* A program that sleeps for no time because it is late takes one point after the other. */
+static double one_step(const struct cycles *cycles, double from_ns, double *error_ns)
+{
+	double period_ns = cycles->model.grid.period_ns;
+
+	if (from_ns < period_ns - cycle_tolerance_ns(&cycles->model))
+		return 0;
+	*error_ns = from_ns < period_ns ? from_ns - period_ns : 0;
+	return 1;
+}
+
 /* Returns how many points (>= 1) after the last one an expiry is. 0: it is not after it. *error_ns: its
  * distance from the grid. */
 static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, double *error_ns)
@@ -91,6 +102,10 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 	double steps = round(from_ns / grid->period_ns);
 
 	*error_ns = from_ns - steps * grid->period_ns;
+	if (passed && cycles->gap_until_ns > cycles->returned_ns)
+		return 0; /* it may be any of the points that came while events were lost */
+	if (passed && cycles->model.no_time)
+		return one_step(cycles, from_ns, error_ns);
 	if (cycles->model.rounded_ns) { /* it lies after its point */
 		steps = floor((from_ns + tolerance_ns) / grid->period_ns);
 		*error_ns = from_ns - steps * grid->period_ns;
@@ -107,11 +122,16 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 	*error_ns = 0;
 	if (cycles->model.shared)
 		return 0;
-	/* A program that sleeps for no time because it is late takes one point after the other. */
 	if (passed)
-		return from_ns >= grid->period_ns ? 1 : 0;
+		return one_step(cycles, from_ns, error_ns);
 	cycles->off_grid_in_row++;
 	return floor((from_ns + tolerance_ns) / grid->period_ns);
+}
+
+/* Returns how far from its point an expiry may lie that is for this point and no other time. */
+static double exact_ns(const struct cycle_candidate *model, double steps)
+{
+	return SAME_POINT_NS + 8 * model->grid.spread_ns + steps * model->grid.period_ns * DRIFT;
 }
 
 /* Returns whether the grid begins anew at an expiry this many steps after the last point. Some programs do
@@ -119,8 +139,7 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 static bool begins_anew(const struct cycles *cycles, const struct wait *wait, double steps, double error_ns)
 {
 	const struct cycle_candidate *model = &cycles->model;
-	double exact_ns = SAME_POINT_NS + 8 * model->grid.spread_ns + steps * model->grid.period_ns * DRIFT;
-	bool off_grid = cycles->off_grid_in_row || fabs(error_ns) > exact_ns;
+	bool off_grid = cycles->off_grid_in_row || fabs(error_ns) > exact_ns(model, steps);
 
 	if (model->shared || model->rounded_ns || cycle_sleeps_for_no_time(wait))
 		return false;
@@ -201,7 +220,7 @@ static void begin(struct cycles *cycles, const struct waits *waits, const struct
 	};
 	cycles->last_start_ns = cycles->returned_ns = wait->exit_ns;
 	cycles->active = true;
-	cycles->ended = false;
+	cycles->ended = cycles->paused = false;
 	cycles->looks = 0;
 	cycles->ran_start_ns = wait->ran_exit_ns;
 	cycles->doubts_start = wait->doubts_exit;
@@ -284,7 +303,9 @@ static void choose_again(struct cycles *cycles, const struct waits *waits)
 
 void cycles_enter(struct cycles *cycles, const struct wait *wait)
 {
-	if (!cycles->chosen || !cycles->active || cycles->ended || !cycle_waits_at(&cycles->model, wait))
+	if (!cycles->chosen || !cycles->active || cycles->ended || !cycle_waits_at(&cycles->model, wait) ||
+	    wait->enter_ns <
+		    cycles->now.start_ns) /* the wait that began it, with an expiry that showed later */
 		return;
 	cycles->ended = true;
 	cycles->now.end_ns = wait->enter_ns;
@@ -334,19 +355,53 @@ static void look(struct cycles *cycles, const struct wait *wait)
 		cycles->take(cycles->user, CYCLE_UNKNOWN_RELEASE, &unknown);
 }
 
+/* The time left until a release may be as long as the pause, which comes once a cycle. Returns whether the
+ * wait is for a release, though it is as long. */
+static bool is_after_pause(const struct cycles *cycles, const struct wait *wait)
+{
+	const struct cycle_candidate *model = &cycles->model;
+	double period_ns = model->grid.period_ns, steps;
+	double from_ns = (double)(wait->own.expiry_ns + cycle_ahead_ns(model, wait)) - cycles->point_ns;
+
+	if (model->kind != CYCLE_PERIODIC || !cycles->paused || !cycle_is_pause(model, wait))
+		return false;
+	steps = round(from_ns / period_ns);
+	return steps >= 1 && fabs(from_ns - steps * period_ns) <= exact_ns(model, steps);
+}
+
+/* Returns the release of a wait in the call that begins the cycle; 0: it was for none. */
+static int64_t release_of(struct cycles *cycles, const struct wait *wait)
+{
+	struct cycle_candidate model = cycles->model;
+	int64_t release_ns;
+
+	if (is_after_pause(cycles, wait))
+		model.pause_ns = 0;
+	release_ns = cycle_release_ns(&model, wait);
+	return release_ns ? release_ns : passed_point(cycles, wait);
+}
+
+/* The wait is none for a release: the activation goes on. */
+static bool goes_on(struct cycles *cycles, const struct wait *wait)
+{
+	bool paused = cycle_is_pause(&cycles->model, wait) && !is_after_pause(cycles, wait);
+
+	cycles->paused |= paused && !wait->interrupted;
+	if (only_looked(cycles, wait))
+		look(cycles, wait);
+	else if (!paused)
+		return false;
+	cycles->ended = false;
+	return true;
+}
+
 void cycles_return(struct cycles *cycles, const struct waits *waits, const struct wait *wait)
 {
 	bool here = cycles->chosen && cycle_waits_at(&cycles->model, wait);
-	int64_t release_ns = here ? cycle_release_ns(&cycles->model, wait) : 0;
+	int64_t release_ns = here ? release_of(cycles, wait) : 0;
 
-	if (here && !release_ns)
-		release_ns = passed_point(cycles, wait);
-	if (here && !release_ns && (cycle_is_pause(&cycles->model, wait) || only_looked(cycles, wait))) {
-		if (only_looked(cycles, wait))
-			look(cycles, wait);
-		cycles->ended = false; /* the activation goes on */
+	if (here && !release_ns && goes_on(cycles, wait))
 		here = false;
-	}
 	if (release_ns) {
 		begin(cycles, waits, wait, release_ns);
 		if (!cycles->off_grid_in_row) {
@@ -379,6 +434,10 @@ static void lose_releases(struct cycles *cycles, int64_t from_ns, int64_t until_
 	const struct activation unknown = {.release_ns = from_ns, .cpu = cycles->now.cpu};
 	double interval_ns = cycles_period_ns(cycles);
 	double releases = interval_ns > 0 ? ceil((double)(until_ns - from_ns) / interval_ns) : 1;
+
+	if (cycles->model.kind ==
+	    CYCLE_DATA) /* data may come in bursts: as many as independent data could be */
+		releases += ceil(3 * sqrt(releases));
 
 	if (cycles->active && !cycles->ended) {
 		cycles->now.at_least_ns = 0;
@@ -435,7 +494,8 @@ static int64_t next_release(const struct cycles *cycles, const struct waits *wai
 	const struct wait *wait = waits->waiting ? &waits->now : &waits->interrupted;
 	int64_t release_ns = 0;
 
-	if (wait->call.number == GAP_CALL || !cycle_waits_at(&cycles->model, wait))
+	if (wait->call.number == GAP_CALL || !cycle_waits_at(&cycles->model, wait) ||
+	    cycle_is_pause(&cycles->model, wait))
 		return 0;
 	if (cycles->model.source == SOURCE_TIME_OUT)
 		release_ns = waits_expiry_ns(waits, &wait->own, now_ns);
@@ -473,18 +533,33 @@ static bool is_away(const struct cycles *cycles, const struct waits *waits)
 	return !waits->waiting || !cycle_waits_at(&cycles->model, &waits->now);
 }
 
-/* Counts the points between the last release and the one for which the thread waits, which is to come. */
-static bool count_passed(struct cycles *cycles, const struct waits *waits, int64_t now_ns)
+/* Returns whether the wall clock was set while the thread waits for one of its times. */
+static bool was_set(const struct cycles *cycles, const struct waits *waits, int64_t next_ns)
+{
+	int64_t ahead_ns = waits->now.own.there_ns - next_ns;
+
+	return cycles->model.wall &&
+	       (!next_ns || fabs((double)(ahead_ns - cycles->ahead_ns)) > cycles->model.grid.period_ns / 2);
+}
+
+/* Counts the points between the last release and the one for which the thread waits. If that is not known,
+ * since events were lost, all points since may have come. */
+static void count_passed(struct cycles *cycles, const struct waits *waits, int64_t now_ns)
 {
 	int64_t next_ns = next_release(cycles, waits, now_ns);
-	double from_ns = cycles->point_ns - (double)cycles->ahead_ns, until_ns;
+	double from_ns = cycles->point_ns - (double)cycles->ahead_ns,
+	       period_ns = cycles->model.grid.period_ns;
 
-	if (cycles->model.kind != CYCLE_PERIODIC || cycles->model.wall || !next_ns)
-		return false;
-	until_ns = fmin((double)next_ns - cycles->model.grid.period_ns / 2, (double)now_ns);
-	count_points(cycles, waits, cycles->point_ns,
-		     floor((until_ns - from_ns) / cycles->model.grid.period_ns) + 1, now_ns);
-	return false;
+	if (cycles->model.kind != CYCLE_PERIODIC || was_set(cycles, waits, next_ns))
+		return;
+	if (next_ns)
+		count_points(
+			cycles, waits, cycles->point_ns,
+			floor((fmin((double)next_ns - period_ns / 2, (double)now_ns) - from_ns) / period_ns) +
+				1,
+			now_ns);
+	else if (cycles->gap_until_ns > cycles->returned_ns)
+		count_rest(cycles, waits, (int64_t)from_ns, now_ns, true);
 }
 
 /* Returns whether points lie between the last release and the one for which the thread waits. */
@@ -494,6 +569,34 @@ static bool has_passed_points(const struct cycles *cycles, const struct waits *w
 
 	return cycles->model.kind == CYCLE_PERIODIC &&
 	       next_ns > cycles->point_ns + 1.5 * cycles->model.grid.period_ns;
+}
+
+/* A thread that has been busy or stopped for longer than the usual time between two releases at the end has
+ * not taken what came since, which no event shows. */
+static void count_queued(struct cycles *cycles, const struct waits *waits, int64_t now_ns)
+{
+	const struct wait *stopped = &waits->interrupted;
+	bool at_wait = !is_away(cycles, waits), busy = cycles->active && !cycles->ended;
+	struct activation unknown = {.release_ns = busy ? cycles->now.release_ns : stopped->exit_ns,
+				     .cpu = cycles->now.cpu};
+	double interval_ns = cycles_period_ns(cycles);
+
+	if (at_wait || (!busy && stopped->call.number == GAP_CALL) || interval_ns <= 0)
+		return;
+	for (double age_ns = (double)(now_ns - unknown.release_ns), i = 1;
+	     age_ns > i * interval_ns && i < POINTS_MAX; i++)
+		cycles->take(cycles->user, CYCLE_UNKNOWN_RELEASE, &unknown);
+}
+
+/* Returns whether a time for which the thread waits is no point of its grid. */
+static bool is_elsewhere(const struct cycles *cycles, int64_t time_ns)
+{
+	const struct cycle_candidate *model = &cycles->model;
+	double from_ns = (double)(time_ns + cycles->ahead_ns) - cycles->point_ns;
+	double error_ns = from_ns - round(from_ns / model->grid.period_ns) * model->grid.period_ns;
+
+	return model->kind == CYCLE_PERIODIC && !model->wall && !model->anew && !model->rounded_ns &&
+	       !model->no_time && fabs(error_ns) > cycle_tolerance_ns(model);
 }
 
 bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns, bool gone)
@@ -507,6 +610,10 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 		return false;
 	period_ns = cycles_period_ns(cycles);
 	late_ns = late_release(cycles, waits, now_ns);
+	if (waits->waiting && cycle_is_pause(&cycles->model, &waits->now))
+		cycles->ended = false;
+	if (cycles->model.kind == CYCLE_DATA || cycles->model.kind == CYCLE_OWN_SCHEDULE)
+		count_queued(cycles, waits, now_ns);
 	finish(cycles, waits, has_passed_points(cycles, waits, now_ns));
 	if (cycles->active)
 		unfinished = cycles->now;
@@ -514,8 +621,14 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 		return false; /* it ended in its wait */
 	else if (late_ns || is_away(cycles, waits))
 		unfinished.release_ns = late_ns ? late_ns : (int64_t)cycles->point_ns - cycles->ahead_ns;
-	else
-		return count_passed(cycles, waits, now_ns); /* it waits for its next release */
+	if (late_ns && is_elsewhere(cycles, late_ns)) {
+		count_rest(cycles, waits, (int64_t)cycles->point_ns - cycles->ahead_ns, now_ns, true);
+		return false;
+	}
+	if (late_ns || !unfinished.release_ns)
+		count_passed(cycles, waits, now_ns);
+	if (!unfinished.release_ns)
+		return false; /* it waits for its next release */
 	unfinished.at_least_ns = now_ns - unfinished.release_ns;
 	if (cycles->active || late_ns)
 		cycles->take(cycles->user, CYCLE_CUT, &unfinished);

@@ -62,6 +62,7 @@ struct cycles {
 	bool active;	 /* an activation has begun and not ended */
 	bool ended;	 /* ... but the thread has entered the wait in which it may end: now.end_ns */
 	bool anew;	 /* the grid began anew at the last release */
+	bool paused;	 /* its pause for a fixed time has come */
 	bool broken_off; /* a signal interrupted its wait the last time */
 	struct activation now;
 	int64_t ran_start_ns;

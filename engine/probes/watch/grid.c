@@ -8,7 +8,9 @@
 
 #define LEAST_TIMES 4
 #define TOLERANCE_NS INT64_C(50000)
-#define FEW 16 /* from this number of times on, one may lie elsewhere */
+#define FITTED 2    /* the grid's period and its phase are chosen by the times */
+#define CHANCE 1e-5 /* that as many random times lie on a grid as exactly */
+#define FEW 16	    /* from this number of times on, one may lie elsewhere */
 
 int64_t grid_tolerance_ns(double period_ns)
 {
@@ -79,7 +81,7 @@ static size_t fit_line(const int64_t *times_ns, const double *numbers, size_t co
 
 static bool fits(const int64_t *times_ns, size_t count, double period_ns, double *room, struct grid *grid)
 {
-	double *numbers = room, *deviations = room + count, at_ns = 0;
+	double *numbers = room, *deviations = room + count, at_ns = 0, worst_ns = 0, tolerance_ns;
 	size_t off = 0;
 
 	if (!number_times(times_ns, count, &period_ns, numbers) || period_ns < 1)
@@ -90,10 +92,20 @@ static bool fits(const int64_t *times_ns, size_t count, double period_ns, double
 			return false;
 	}
 	fit_line(times_ns, numbers, count, (double)grid_tolerance_ns(period_ns) * 2, &at_ns, &period_ns);
-	for (size_t i = 0; i < count; i++)
-		off += fabs((double)(times_ns[i] - times_ns[0]) - (at_ns + numbers[i] * period_ns)) >
-		       (double)grid_tolerance_ns(period_ns);
-	if (off * 100 > count && !(off == 1 && count >= FEW))
+	tolerance_ns = (double)grid_tolerance_ns(period_ns);
+	for (size_t i = 0; i < count; i++) {
+		double error_ns =
+			fabs((double)(times_ns[i] - times_ns[0]) - (at_ns + numbers[i] * period_ns));
+		bool same_point = i && numbers[i] == numbers[i - 1] &&
+				  (double)(times_ns[i] - times_ns[i - 1]) > tolerance_ns;
+
+		if (error_ns > tolerance_ns || same_point)
+			off++;
+		else if (error_ns > worst_ns)
+			worst_ns = error_ns;
+	}
+	if ((off * 100 > count && !(off == 1 && count >= FEW)) ||
+	    pow(2 * worst_ns / period_ns, (double)(count - FITTED)) > CHANCE)
 		return false;
 	for (size_t i = 1; i < count; i++)
 		deviations[i - 1] = fabs((double)(times_ns[i] - times_ns[i - 1]) -

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define SAME_EXPIRY_NS 50000 /* a sleep for the rest of an interrupted one */
+#define NO_TIME_NS 5000	     /* ... of which none is left */
 #define RESTART_FIRST (-516) /* ERESTART_RESTARTBLOCK to ERESTARTSYS (include/linux/errno.h) */
 #define RESTART_LAST (-512)
 
@@ -137,6 +138,15 @@ static enum wait_news arm(struct waits *waits, const struct wait_expiry *expiry,
 	return news;
 }
 
+/* Returns whether the time of the interrupted sleep had passed, and this is a sleep for no time instead. */
+static bool is_rest_of_none(const struct waits *waits, const struct wait_expiry *expiry)
+{
+	int64_t before_ns = waits->broken_off.expiry_ns;
+
+	return before_ns && before_ns <= waits->now.enter_ns &&
+	       llabs(expiry->expiry_ns - expiry->armed_ns) <= NO_TIME_NS;
+}
+
 static enum wait_news take_timer(struct waits *waits, const struct sched_event *event,
 				 const struct clock_offsets *offsets)
 {
@@ -163,7 +173,8 @@ static enum wait_news take_timer(struct waits *waits, const struct sched_event *
 		return arm(waits, &expiry, event->time_ns);
 	if (!waits->waiting)
 		return NEWS_NOTHING;
-	if (llabs(expiry.expiry_ns - waits->broken_off.expiry_ns) <= SAME_EXPIRY_NS)
+	if (llabs(expiry.expiry_ns - waits->broken_off.expiry_ns) <= SAME_EXPIRY_NS ||
+	    is_rest_of_none(waits, &expiry))
 		expiry.armed_ns =
 			expiry.expiry_ns - (waits->broken_off.expiry_ns - waits->broken_off.armed_ns);
 	now->own = expiry;
@@ -212,7 +223,9 @@ static enum wait_news leave(struct waits *waits, const struct sched_event *event
 	waits->waiting = false;
 	if (now->interrupted)
 		waits->interrupted = *now;
-	if (blocking_call_waits_for_any(&now->call) || now->call.number < 0)
+	/* A signal that interrupts a wait for others ends no wait for a timer. */
+	if ((blocking_call_waits_for_any(&now->call) || now->call.number < 0) &&
+	    (!now->interrupted || blocking_call_waits_for_signal(&now->call)))
 		waits->any = *now;
 	return NEWS_RETURNED;
 }

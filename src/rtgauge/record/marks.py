@@ -287,7 +287,8 @@ class MarkKind(Enum):
     )
     DELAYED_BY_RTGAUGE = Entry(
         (DOUBTFUL,),
-        "The engine itself kept a watched thread from running for more than 1 % of the sum of its latencies.",
+        "The engine itself kept a watched thread from running for more than 1 % of its latencies, or, "
+        "with a requirement, of the time by which it was later than the bound.",
         "leave a CPU to rtgauge: bind the program to other CPUs (taskset), or make its threads real-time",
     )
     MEASURED_TOGETHER = Entry(

@@ -15,6 +15,8 @@ version 1, which steps without a version have, an activation was from a wake-up 
 """
 SAME_PERIOD = 0.1
 """A thread has the required period if its own differs by less."""
+LEAST_SLEEP = 0.5
+"""... and if it sleeps for at least this share of it, or waits for points of a grid."""
 DRIFT = 0.01
 """A period that differs from the required one by more is named."""
 
@@ -37,8 +39,8 @@ class WatchedLoop:
     time from one release to the next; 0 if unknown. `sleep_ns`: how long a relative loop sleeps. `overruns`:
     releases for which it did not wait; `unknown`: releases of which nothing is known; `lost_ends`:
     activations whose end was lost with events. `cut_latency_ns`, `cut_response_ns`: the age of the activation
-    that the end of the step cut, before and after it began; 0 if there is none. `series`: series number by
-    metric.
+    that the end of the step cut, before and after it began; 0 if there is none. `own_ns`: how long
+    rtgauge itself kept it from running. `series`: series number by metric.
     """
 
     task: str
@@ -59,6 +61,7 @@ class WatchedLoop:
     stuck_in: str | None
     ended: bool
     slack_ns: int
+    own_ns: int
     series: Mapping[str, int]
 
     @classmethod
@@ -85,6 +88,7 @@ class WatchedLoop:
             stuck_in=_text(result, "stuck_in"),
             ended=_whole(result, "ended_ns") > 0,
             slack_ns=_whole(result, "timer_slack_ns"),
+            own_ns=_whole(result, "preempted_by_rtgauge_ns"),
             series={
                 summary.metric: summary.series
                 for summary in step.series
@@ -98,7 +102,13 @@ class WatchedLoop:
         return self.activations + self.overruns + self.unknown
 
     def has_period(self, period_ns: int) -> bool:
-        """Return whether the thread has this period, within 10 %."""
+        """Return whether the thread has this period, within 10 %.
+
+        A relative loop that sleeps for less than half of it has not: this sleep may be a pause in the cycle
+        of a loop on a grid that is always too late to wait.
+        """
+        if self.kind == "relative" and self.sleep_ns < LEAST_SLEEP * period_ns:
+            return False
         return self.period_ns > 0 and abs(self.period_ns - period_ns) < SAME_PERIOD * period_ns
 
     def drift(self, period_ns: int) -> str | None:

@@ -28,7 +28,7 @@ from rtgauge.record.windows import Windows
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.cannot_tell import cannot_tell
 from rtgauge.verdict.gaps import GAP, judge_gaps
-from rtgauge.verdict.loops import count_of_loop, gaps_of_pollers, judge_loops, worst_of_both
+from rtgauge.verdict.loops import count_of_loop, doubts_of_loop, gaps_of_pollers, judge_loops, worst_of_both
 from rtgauge.verdict.next_step import Done, NextStep, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
@@ -322,7 +322,10 @@ def judge_metric(
         def judge_thread(loop: WatchedLoop) -> Verdict:
             own = [summary for summary in series if summary.series == loop.series.get(requirement.metric)]
             count = partial(count_of_loop, loop, requirement.metric, windows)
-            return _judge_series(requirement, step, own, count, facts, margin=margin, done=done)
+            doubts = doubts_of_loop(loop, step, requirement.metric, windows, requirement.bound_ns)
+            return _judge_series(
+                requirement, step, own, count, facts, margin=margin, done=done, doubts=doubts
+            )
 
         return judge_loops(requirement, step, loops, judge_thread)
     count = partial(
@@ -374,8 +377,12 @@ def _judge_series(
     *,
     margin: Fraction,
     done: Done,
+    doubts: Sequence[Mark] | None = None,
 ) -> Verdict:
-    """Judge these series of a step. `count` returns the violations of a bound (ns)."""
+    """Judge these series of a step. `count` returns the violations of a bound (ns). `doubts`: the doubtful
+    marks on them; None: all on the metric.
+    """
+    doubts = step.doubts_on(requirement.metric) if doubts is None else doubts
     refusal = _lost(requirement, step, series)
     if refusal is not None:
         return refusal
@@ -397,7 +404,7 @@ def _judge_series(
         return verdict.model_copy(
             update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_mark(unknown)}
         )
-    return _in_doubt(verdict, step.doubts_on(requirement.metric))
+    return _in_doubt(verdict, doubts)
 
 
 def _case(
@@ -481,8 +488,11 @@ def _in_doubt(verdict: Verdict, doubts: Sequence[Mark]) -> Verdict:
     """Return the verdict with the doubtful marks named. "Holds" becomes "marginal"."""
     if not doubts:
         return verdict
-    named = ", ".join(dict.fromkeys(mark.name for mark in doubts))
-    update: dict[str, Any] = {"reason": f"{verdict.reason}; in doubt: {named}"}
+    names = list(dict.fromkeys(mark.name for mark in doubts))
+    update: dict[str, Any] = {
+        "reason": f"{verdict.reason}; in doubt: {', '.join(names)}",
+        "evidence": verdict.evidence | {"in_doubt": names},
+    }
     if verdict.word == VerdictWord.HOLDS:
         update |= {"word": VerdictWord.MARGINAL, "next": next_for_mark(doubts[0])}
     return verdict.model_copy(update=update)

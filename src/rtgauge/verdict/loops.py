@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Step, Verdict, VerdictWord
+from rtgauge.record.model import Mark, Step, Verdict, VerdictWord
 from rtgauge.record.watched_loop import WatchedLoop
 from rtgauge.record.windows import Windows
-from rtgauge.units import format_duration, plural
+from rtgauge.units import format_duration, format_time, plural
 from rtgauge.verdict.cannot_tell import cannot_tell
 from rtgauge.verdict.next_step import next_for_mark
 from rtgauge.verdict.requirement import Requirement
-from rtgauge.verdict.violations import Violations, count_violations
+from rtgauge.verdict.violations import Violations, count_violations, late_time
 from rtgauge.verdict.worst import worst
 
 MOST_NAMED = 4
@@ -27,6 +27,8 @@ OF_THREAD = (
 """The evidence on each thread that the evidence of a step of `watch` has."""
 UNDECIDED = 10
 """An answer names the releases of which nobody knows whether they were late from one in so many on."""
+OWN_PART = 100
+"""rtgauge's own delays are in doubt from one part in so many of the late time on."""
 NOT_ALL = (MarkKind.THREADS_LEFT_OUT, MarkKind.THREADS_UNWATCHED)
 """Marks of threads that nobody looked at. With them, nothing holds."""
 
@@ -57,6 +59,24 @@ def count_of_loop(loop: WatchedLoop, metric: str, windows: Windows, bound_ns: in
     cut = (loop.cut_latency_ns if metric == "latency" else loop.cut_response_ns) > bound_ns
     releases, possible, certain = releases + cut, possible + cut, certain + cut
     return replace(counted, activations=releases, certain=certain, possible=possible, missed=missed)
+
+
+def doubts_of_loop(loop: WatchedLoop, step: Step, metric: str, windows: Windows, bound_ns: int) -> list[Mark]:
+    """Return the doubtful marks on a thread.
+
+    rtgauge's own delays are in doubt if they exceed 1 % of the time by which the thread was later than the
+    bound. Without late values, they changed nothing.
+    """
+    doubts = [mark for mark in step.doubts_on(metric) if mark.kind is not MarkKind.DELAYED_BY_RTGAUGE]
+    late_ns = late_time(windows, bound_ns, loop.series[metric]) if metric in loop.series else 0
+    if loop.own_ns * OWN_PART > late_ns > 0:
+        doubts.append(
+            MarkKind.DELAYED_BY_RTGAUGE.mark(
+                f"rtgauge itself kept {loop.task} from running for {format_time(loop.own_ns)}, more than 1 % "
+                f"of the {format_time(late_ns)} by which it was late"
+            )
+        )
+    return doubts
 
 
 def worst_of_both(verdicts: Sequence[Verdict], requirement: Requirement) -> Verdict:

@@ -34,10 +34,9 @@ def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     evidence = verdict.evidence
     remarks: list[str] = []
     if verdict.word is VerdictWord.MARGINAL:
-        metric = str(evidence.get("metric"))
-        doubts = [mark.name for step in steps if step.id == verdict.step for mark in step.doubts_on(metric)]
+        doubts: Sequence[str] = evidence.get("in_doubt", ())
         spare = f"it holds with less than {format_percentage(1 - float(MARGIN))} to spare"
-        remarks.append(f"in doubt: {', '.join(dict.fromkeys(doubts))}" if doubts else spare)
+        remarks.append(f"in doubt: {', '.join(doubts)}" if doubts else spare)
     remark = interval_remark(evidence.get("interval_ns"), evidence.get("period_ns"))
     if remark is not None:
         remarks.append(remark)

@@ -115,3 +115,12 @@ def count_violations(
     return Violations(
         count + missed, certain + missed, possible + missed, missed, (broken[every > 0], every[every > 0])
     )
+
+
+def late_time(windows: Windows, bound_ns: int, series: int) -> int:
+    """Return the sum (ns) of what the values of a series exceed the bound by, to the width of their bins."""
+    late_ns = 0
+    for at in np.flatnonzero(windows.are_of([series]) & (windows.max_ns > bound_ns)).tolist():
+        bins, counts = windows.bins.of(at)
+        late_ns += int((np.maximum(lower_ns(bins) - bound_ns, 0) * counts).sum())
+    return late_ns

@@ -138,6 +138,14 @@ def test_no_thread_with_the_period_is_the_answer() -> None:
     assert "absolute time" in judged.next
 
 
+def test_a_short_sleep_makes_no_period() -> None:
+    """It may be a pause in the cycle of a loop that is always late."""
+    short = Thread(values={"kind": "relative", "period_ns": MS, "sleep_ns": 250 * US})
+    judged = watched(short, text="period=1ms latency<=5ms hardness=99%")
+    assert judged.word == CANNOT_TELL
+    assert "sleeps for 250 us after its work" in judged.reason
+
+
 @pytest.mark.parametrize("latency", [20 * US, 9 * MS])
 def test_a_loop_without_a_grid_is_not_judged_by_a_period(latency: int) -> None:
     thread = Thread(latencies=[latency] * 20_000, values={"kind": "own-schedule"})
@@ -151,6 +159,22 @@ def test_a_drift_is_named() -> None:
     relative = Thread(values={"kind": "relative", "period_ns": 1050 * US, "sleep_ns": MS})
     judged = watched(relative, text="period=1ms latency<=5ms hardness=99%")
     assert "sleeps for" in judged.reason
+
+
+@pytest.mark.parametrize(
+    ("late_us", "own_us", "doubtful"), [(0, 10_000, False), (1000, 999, False), (1000, 1001, True)]
+)
+def test_what_rtgauge_took_is_compared_with_the_time_above_the_bound(
+    late_us: int, own_us: int, doubtful: bool
+) -> None:
+    """100 of 20,000 are late; the sum of all latencies is much larger. The values lie on edges of bins."""
+    bound = 1024 * US
+    latencies = [512 * US] * 19_900 + [bound + late_us * US] * 100
+    thread = Thread(latencies=latencies, values={"preempted_by_rtgauge_ns": own_us * US})
+    marks = (MarkKind.DELAYED_BY_RTGAUGE.mark("of all latencies"),)
+    judged = watched(thread, marks=marks, text="latency<=1024us hardness=99%")
+    assert ("delayed-by-rtgauge" in judged.reason) is doubtful
+    assert judged.word == (VerdictWord.MARGINAL if doubtful else HOLDS)
 
 
 def test_a_thread_that_hangs_is_named_first() -> None:
