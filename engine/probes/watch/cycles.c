@@ -81,6 +81,12 @@ static void count_points(struct cycles *cycles, const struct waits *waits, doubl
 			now_ns, cycles->anew && i > 1);
 }
 
+/* Returns how far from its point an expiry may lie that is for this point and no other time. */
+static double exact_ns(const struct cycle_candidate *model, double steps)
+{
+	return SAME_POINT_NS + 8 * model->grid.spread_ns + steps * model->grid.period_ns * DRIFT;
+}
+
 /* A program that sleeps for no time because it is late takes one point after the other. */
 static double one_step(const struct cycles *cycles, double from_ns, double *error_ns)
 {
@@ -104,6 +110,9 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 	*error_ns = from_ns - steps * grid->period_ns;
 	if (passed && cycles->gap_until_ns > cycles->returned_ns)
 		return 0; /* it may be any of the points that came while events were lost */
+	cycles->model.no_time |= passed && !cycles->model.anew && !cycles->model.shared &&
+				 !cycles->model.rounded_ns &&
+				 fabs(*error_ns) > exact_ns(&cycles->model, steps);
 	if (passed && cycles->model.no_time)
 		return one_step(cycles, from_ns, error_ns);
 	if (cycles->model.rounded_ns) { /* it lies after its point */
@@ -126,12 +135,6 @@ static double steps_to(struct cycles *cycles, int64_t expiry_ns, bool passed, do
 		return one_step(cycles, from_ns, error_ns);
 	cycles->off_grid_in_row++;
 	return floor((from_ns + tolerance_ns) / grid->period_ns);
-}
-
-/* Returns how far from its point an expiry may lie that is for this point and no other time. */
-static double exact_ns(const struct cycle_candidate *model, double steps)
-{
-	return SAME_POINT_NS + 8 * model->grid.spread_ns + steps * model->grid.period_ns * DRIFT;
 }
 
 /* Returns whether the grid begins anew at an expiry this many steps after the last point. Some programs do
@@ -366,7 +369,7 @@ static bool is_after_pause(const struct cycles *cycles, const struct wait *wait)
 	if (model->kind != CYCLE_PERIODIC || !cycles->paused || !cycle_is_pause(model, wait))
 		return false;
 	steps = round(from_ns / period_ns);
-	return steps >= 1 && fabs(from_ns - steps * period_ns) <= exact_ns(model, steps);
+	return steps == 1 && fabs(from_ns - period_ns) <= exact_ns(model, steps);
 }
 
 /* Returns the release of a wait in the call that begins the cycle; 0: it was for none. */

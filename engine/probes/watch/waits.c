@@ -64,7 +64,7 @@ static void leaves_cpu(struct waits *waits, enum wait_state state, int64_t time_
 		waits->ran_ns += time_ns - waits->since_ns;
 	else
 		waits->doubts++; /* it is unknown when it began to run */
-	pause_ends(waits, time_ns);
+	pause_ends(waits, waits->since_ns);
 	pause_begins(waits, time_ns);
 	waits->state = state;
 	waits->since_ns = time_ns;
@@ -162,6 +162,8 @@ static enum wait_news take_timer(struct waits *waits, const struct sched_event *
 		waits->waiting = true;
 		return NEWS_NOTHING;
 	}
+	if (event->use == USE_UNKNOWN && waits->lost_call)
+		return NEWS_NOTHING;   /* it may be the time-out of a call whose entry was lost */
 	if (event->use == USE_UNKNOWN) /* a call arms its time-out before it sleeps, and perhaps again */
 		own = waits->waiting &&
 		      (now->own.expiry_ns ? now->own.timer == event->timer
@@ -186,7 +188,7 @@ static enum wait_news enter(struct waits *waits, const struct sched_event *event
 	struct wait *now = &waits->now;
 
 	runs(waits, event);
-	waits->waiting = false;
+	waits->waiting = waits->lost_call = false;
 	if (blocking_call_continues(&event->call) && waits->interrupted.call.number != GAP_CALL)
 		*now = (struct wait){.call = waits->interrupted.call, .own = waits->interrupted.own};
 	else
@@ -319,6 +321,7 @@ void waits_lost(struct waits *waits)
 {
 	waits->state = WAIT_UNKNOWN;
 	waits->waiting = false;
+	waits->lost_call = waits->has_calls;
 	waits->any.exit_ns = 0;
 	waits->doubts++;
 	waits->interrupted.call.number = GAP_CALL;

@@ -64,6 +64,7 @@ struct waits {
 	int64_t since_ns;	       /* of the state */
 	int64_t ran_ns;		       /* CPU time in stretches that have ended */
 	unsigned int doubts;	       /* switches that the kernel did not trace */
+	bool lost_call;		       /* events were lost, and it has entered no call since */
 	bool waiting;		       /* it is in a call that can wait */
 	struct wait now;	       /* this call, or the last one */
 	struct wait interrupted;       /* the call that a signal interrupted; number GAP_CALL: none */
