@@ -151,7 +151,7 @@ def test_a_loop_without_a_grid_is_not_judged_by_a_period(latency: int) -> None:
     thread = Thread(latencies=[latency] * 20_000, values={"kind": "own-schedule"})
     judged = watched(thread, text="period=1ms latency<=5ms hardness=99%")
     assert judged.word == CANNOT_TELL
-    assert "no grid" in judged.reason
+    assert "do not lie on a grid" in judged.reason
     assert watched(thread, text="latency<=5ms hardness=99%").word == (HOLDS if latency < MS else FAILS)
 
 
