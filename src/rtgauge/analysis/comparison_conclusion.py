@@ -172,7 +172,12 @@ def _one(
     if whole is Finding.SAME:
         both = f"{side} and {baseline} are the same within {within}{under}"
         return Conclusion(whole, f"{runs}{both} at {at[Finding.SAME]}")
-    between = f"{runs}{side} against {baseline}{under} at {at[Finding.NOT_SHOWN]}"
+    both = (
+        f"{runs}no difference is shown between {side} and {baseline}"
+        if runs
+        else f"{side} against {baseline}"
+    )
+    between = f"{both}{under} at {at[Finding.NOT_SHOWN]}"
     return Conclusion(whole, f"{between}{same or f'; they may still differ by more than {within}'}")
 
 

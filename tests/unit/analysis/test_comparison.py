@@ -258,6 +258,14 @@ def test_the_answer_says_in_how_many_pairs_the_difference_has_its_sign():
             "In these two runs, after and before are the same within 2 us at p50",
         ),
         (
+            [difference("p50", 900, runs=(1, 1))],
+            "cannot tell",
+            (
+                "In these two runs, no difference is shown between after and before at p50; they may still "
+                "differ by more than 2 us"
+            ),
+        ),
+        (
             [
                 difference(
                     "p50", 4_000, side=f"after, {load}", baseline=f"before, {load}", p=BEYOND, runs=(1, 1)
