@@ -189,6 +189,39 @@ def test_watch_waits_for_the_named_threads_of_a_program_that_it_starts(
     assert "task late" in good(invoke("watch", *words)).stdout
 
 
+POLLER = """
+import os
+os.sched_setaffinity(0, {CPU})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(30))
+while True:
+    pass
+"""
+
+
+def test_the_gaps_of_a_poller_hold_on_a_machine_that_shows_all_of_its_stops(tmp_path: Path) -> None:
+    """The record of this machine, which may be virtual or lack events, as a real machine would have written it.
+    A bound on gaps needs 5 s.
+    """
+    program = (sys.executable, "-c", POLLER.replace("CPU", str(max(os.sched_getaffinity(0)))))
+    good(invoke("watch", "--duration", "6s", "--no-explain", "--save", "-o", tmp_path, "--", *program))
+    (record,) = tmp_path.iterdir()
+    (system,) = record.glob("targets/*/system.json")
+    (file,) = record.glob("steps/*/step.json")
+    facts, step = json.loads(system.read_text()), json.loads(file.read_text())
+    facts["machine"]["virtual"] = False
+    step["marks"] = []
+    for result in step["results"]:
+        result["values"] |= {"watched": {"smis": 0}, "thread": {"unknown_stops": 0}}.get(result["name"], {})
+    file.write_text(json.dumps(step))
+    requirement = ("--require", "gap<=10s")
+    system.write_text(json.dumps(facts))
+    assert good(invoke("show", record, *requirement)).stdout.startswith("HOLDS")
+    facts["machine"]["virtual"] = True
+    system.write_text(json.dumps(facts))
+    assert "virtual machine may have stopped it" in good(invoke("show", record, *requirement), 4).stdout
+    assert good(invoke("show", record, "--require", "gap<=1ns"), 1).stdout.startswith("FAILS")
+
+
 def test_a_program_that_does_nothing_is_no_measurement() -> None:
     with subprocess.Popen(["sleep", "1000"]) as idle:
         try:
