@@ -85,9 +85,10 @@ class _Case:
 
     def duration_ns(self, activations: int) -> int | None:
         """Return how long (ns) this many activations take on all CPUs; None if unknown or too long."""
-        if self.interval_ns is None:
+        interval_ns = self.interval_ns or self.requirement.period_ns
+        if interval_ns is None:
             return None
-        duration_ns = -(-activations // max(1, self.series)) * self.interval_ns
+        duration_ns = -(-activations // max(1, self.series)) * interval_ns
         return duration_ns if duration_ns <= MAX_NS else None
 
     @cached_property

@@ -93,6 +93,12 @@ def test_one_late_or_one_missed_activation_fails_100_percent():
     assert "1 was missed" in missed.reason
 
 
+def test_a_watched_loop_has_the_required_period_so_it_is_known_how_long_to_measure():
+    result = verdict("period=5ms latency<=200us hardness=99.9%", [50_000] * 100, interval_ns=None)
+    assert result.word == VerdictWord.CANNOT_TELL
+    assert result.evidence["duration_needed_ns"] == 2_995 * 5 * 10**6
+
+
 @pytest.mark.parametrize(("maximum", "word"), [(160_000, VerdictWord.HOLDS), (160_001, VerdictWord.MARGINAL)])
 def test_little_to_spare_is_marginal(maximum, word):
     assert verdict(HARD, [50_000] * ENOUGH + [maximum]).word == word
