@@ -233,12 +233,13 @@ def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monke
         f"{name}.{form}"
         for name in (
             "exceedances",
+            "factors",
             "timing-wakeup-latency-log",
         )
         for form in ("png", "svg", "pdf")
     }
     text = page.read_text(encoding="utf-8")
-    assert text.count('class="chart"') == 1 + 1  # all sides together; how often
+    assert text.count('class="chart"') == 2 + 1  # factors, all sides together; how often
     assert "chi-square" not in text.split("<script")[0]
     assert "6.12.0-rt, memory" in text
     assert "http://" not in text.split("<script")[0]

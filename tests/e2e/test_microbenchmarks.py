@@ -157,7 +157,7 @@ def test_compare_draws_each_operation(records: list[Path], tmp_path: Path) -> No
     text = page.read_text()
     for words in (
         "Worst case (ns)",
-        "Preemption (timer): overlaid exceedance curves",
+        "Preemption (timer): exceedance",
         "switch x (us)",
         "preemption x (us)",
     ):
