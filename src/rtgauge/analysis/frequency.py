@@ -226,14 +226,6 @@ def line_of(side: Side, options: Options) -> Line | None:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """The table of one quantity, and the sides in every role."""
-
-    sides: list[Side]
-    table: Table
-
-
 def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
     """Return the sides of one quantity, role by role. If there are several roles, labels name them."""
     every: list[Side] = []
@@ -273,7 +265,7 @@ def timing_scopes(records: Sequence[Record]) -> list[Scope]:
     return scopes
 
 
-def gather(records: Sequence[Record], options: Options | None = None) -> list[Gathered]:
+def gather(records: Sequence[Record], options: Options | None = None) -> list[Table]:
     """Return one table for each quantity that can be compared with a period. A search over the period counts
     only with its longest period.
 
@@ -284,7 +276,7 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ga
     scopes: dict[tuple[str, str], list[Scope]] = {}
     for scope in timing_scopes(records):
         scopes.setdefault((scope.probe or "", scope.metric or ""), []).append(scope)
-    gathered: list[Gathered] = []
+    tables: list[Table] = []
     for (probe, metric), of_quantity in scopes.items():
         sides = _sides(records, of_quantity)
         table = Table(
@@ -296,8 +288,8 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ga
             lines=[line for line in (line_of(side, options) for side in sides) if line is not None],
         )
         if table.lines:
-            gathered.append(Gathered(sides, table))
-    return gathered
+            tables.append(table)
+    return tables
 
 
 def check_fraction(text: str) -> Fraction:

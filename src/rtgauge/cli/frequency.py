@@ -43,11 +43,7 @@ def show_frequency(
             f"rtgauge run quick"
         )
     if json:
-        typer.echo(
-            FrequencyDocument(
-                tables=[entry.table for entry in frequencies], sustained=searched
-            ).model_dump_json(indent=1)
-        )
+        typer.echo(FrequencyDocument(tables=frequencies, sustained=searched).model_dump_json(indent=1))
     else:
         console = Console()
         for sentence in timing_sentences(frequencies, searched):

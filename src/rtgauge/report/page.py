@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtgauge.analysis.frequency import Gathered, Options, gather
+from rtgauge.analysis.frequency import Options, gather
+from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.sustained import SustainedCurve, curves
 from rtgauge.probe import watch
 from rtgauge.probe.registry import plural_of
@@ -57,7 +58,7 @@ class Drawn:
     """The figures of a record by name, and the data behind them."""
 
     source: Source
-    gathered: list[Gathered]
+    gathered: list[FrequencyTable]
     curves: list[SustainedCurve]
     timing: list[Figure]
     """The figures of frequencies and of searches over the period."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rtgauge.analysis.frequency import HALF, HARDNESS, Gathered, Limit, Line
+from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line
 from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.sustained import RESOLUTION, SustainedCurve, SustainedPoint
 from rtgauge.record.marks import is_doubt
@@ -335,14 +335,14 @@ def sustained_grids(curves: Sequence[SustainedCurve]) -> list[Table]:
 
 
 def timing_grids(
-    records: Sequence[Record], gathered: Sequence[Gathered], curves: Sequence[SustainedCurve]
+    records: Sequence[Record], gathered: Sequence[FrequencyTable], curves: Sequence[SustainedCurve]
 ) -> list[Table]:
     """Return every table on how often a task can run."""
-    frequencies = frequency_grids([quantity.table for quantity in gathered])
+    frequencies = frequency_grids(gathered)
     return [*frequencies, *presenters_grids(records), *sustained_grids(curves)]
 
 
-def timing_sentences(gathered: Sequence[Gathered], curves: Sequence[SustainedCurve]) -> list[str]:
+def timing_sentences(gathered: Sequence[FrequencyTable], curves: Sequence[SustainedCurve]) -> list[str]:
     """Return the results as sentences without full stops."""
-    frequencies = frequency_sentence([quantity.table for quantity in gathered])
+    frequencies = frequency_sentence(gathered)
     return [*map(sustained_sentence, curves), *([] if frequencies is None else [frequencies])]

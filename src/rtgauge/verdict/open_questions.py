@@ -50,8 +50,8 @@ def _rare(
     """Yield a question if the extreme-value estimate reaches the bound and the sample does not."""
     if requirement.allowed != 0:
         return
-    for gathered in gather(records, Options(confidence=float(requirement.confidence))):
-        for line in gathered.table.lines if gathered.table.metric == requirement.metric else []:
+    for table in gather(records, Options(confidence=float(requirement.confidence))):
+        for line in table.lines if table.metric == requirement.metric else []:
             if not any((line.record, step) in used for step in line.steps):
                 continue
             beyond = next((extreme for extreme in line.extremes if extreme.ns > requirement.bound_ns), None)

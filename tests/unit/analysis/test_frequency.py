@@ -71,7 +71,7 @@ def test_a_record_with_the_published_latencies_has_the_published_tables(tmp_path
         )
         for name, row in zip(NAMES, TABLE_4, strict=True)
     ]
-    lateness, frequency = frequency_grids([one.table for one in gather(records)])
+    lateness, frequency = frequency_grids(gather(records))
     assert [column.title for column in lateness.columns] == ["", "samples", "median", "95 %", "100 %"]
     for row, published in zip(lateness.rows, TABLE_4, strict=True):
         assert [float(cell.replace(",", "")) for cell in row[2:]] == [
@@ -96,7 +96,7 @@ def test_jitter_is_judged_without_its_sign_and_its_median_with_it(tmp_path: Path
         [Drawn([Series(values, "jitter", {"role": "self"})], "periodic", {"period_ns": 7_071_000})],
     )
     (found,) = gather([one])
-    line = found.table.lines[0]
+    line = found.lines[0]
     assert line.median_ns == pytest.approx(-2_000, abs=20)
     assert [limit.ns for limit in line.limits] == [pytest.approx(69_000, rel=0.01), 1_205_000]
     assert line.interval_ns == 3_535_500
@@ -109,7 +109,7 @@ def test_a_constant_lateness_has_no_jitter_and_is_judged_all_the_same(tmp_path: 
         Series([1_000] * 1_000, "jitter", {"role": "self"}),
     ]
     one = record(tmp_path / "r", [Drawn(series, "periodic", {"period_ns": 2_000_000})])
-    together = frequency_grids([found.table for found in gather([one])])[-1]
+    together = frequency_grids(gather([one]))[-1]
     assert together.rows == [[together.rows[0][0], "1.67 kHz", "lateness", "1.67 kHz", "lateness"]]
     assert lower_hz(100.0, None) == (100.0, "jitter")
     assert lower_hz(None, None)[0] is None
@@ -127,19 +127,19 @@ def test_what_two_roles_saw_are_two_lines_and_parts_of_a_response_are_none(tmp_p
     ]
     one = record(tmp_path / "r", [periodic, Drawn(parts, "response", {"path": "loop:pipe"})])
     response, jitter = gather([one])
-    assert [line.samples for line in response.table.lines] == [50]
-    assert response.table.lines[0].limits[1].ns == 9_000
-    assert [line.label.rpartition(", ")[2] for line in jitter.table.lines] == ["by itself", "observed"]
+    assert [line.samples for line in response.lines] == [50]
+    assert response.lines[0].limits[1].ns == 9_000
+    assert [line.label.rpartition(", ")[2] for line in jitter.lines] == ["by itself", "observed"]
 
 
 def test_the_100_percent_figure_says_that_it_moves_and_that_nothing_bounds_it(tmp_path: Path):
     one = record(tmp_path / "r", [Drawn([Series(_us(6, 10, 200))])])
     (found,) = gather([one])
-    assert found.table.lines[0].limits[1].low_hz == 0
-    lateness, frequency = frequency_grids([found.table])
+    assert found.lines[0].limits[1].low_hz == 0
+    lateness, frequency = frequency_grids([found])
     assert "grows with the number of samples" in lateness.notes[0]
     assert any("no sample rules out" in note for note in frequency.notes)
-    assert "1 window of time" in str(found.table.lines[0].no_extremes)
+    assert "1 window of time" in str(found.lines[0].no_extremes)
     assert "†" in frequency.rows[0][1]  # measured every 1 ms
     assert "†" in frequency.rows[0][3]
 
@@ -149,10 +149,10 @@ def test_a_long_record_has_an_extreme_value_estimate_beyond_its_maximum(tmp_path
 
     values = (10_000 + np.random.default_rng(3).exponential(4_000, 60_000)).astype(int).tolist()
     (found,) = gather([record(tmp_path / "r", [Drawn([Series(values, windows=60)])])])
-    line = found.table.lines[0]
+    line = found.lines[0]
     assert line.no_extremes is None
     assert line.extremes[-1].ns > (line.limits[1].ns or 0)
-    assert "once in 1e" in frequency_grids([found.table])[1].columns[-1].title
+    assert "once in 1e" in frequency_grids([found])[1].columns[-1].title
 
 
 def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
@@ -167,8 +167,8 @@ def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
         ],
     )
     (found,) = gather([one])
-    assert found.table.lines[0].limits[1].hz == 0
-    lateness, frequency = frequency_grids([found.table])
+    assert found.lines[0].limits[1].hz == 0
+    lateness, frequency = frequency_grids([found])
     assert lateness.rows[0][-1] == "unbounded"
     assert frequency.rows[0][3] == "none"
     assert any("without an answer" in note for figure in timing_figures([found], []) for note in figure.notes)
@@ -178,7 +178,7 @@ def test_two_kernels_stand_side_by_side(tmp_path: Path):
     stock = record(tmp_path / "stock", [Drawn([Series(_us(6, 10, 200))])])
     rt = record(tmp_path / "rt", [Drawn([Series(_us(9, 12, 40))])], facts("PREEMPT_RT"))
     (found,) = gather([stock, rt])
-    assert [line.label for line in found.table.lines] == ["6.12.0", "6.12.0-preempt_rt"]
+    assert [line.label for line in found.lines] == ["6.12.0", "6.12.0-preempt_rt"]
     (log,) = timing_figures([found], [])
     assert "12 serial bytes at 115200 baud: 1.04 ms" in str(log.specs)
 

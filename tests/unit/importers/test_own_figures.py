@@ -212,11 +212,11 @@ def test_frequencies_of_samples_in_no_bin_are_bounds(tmp_path):
     (found,) = gather(
         [imported(tmp_path, cyclic(histogram={"1": 8000, "3": 8000}, cycles=40_000, min=1, max=450, avg=2.0))]
     )
-    lateness, frequency = frequency_grids([found.table])
+    lateness, frequency = frequency_grids([found])
     assert lateness.rows[0][-3:] == ["≤450.0", "≤450.0", "450.0"]
     assert frequency.rows[0][1:] == ["≥1.11 kHz", "1.11 kHz to 167 kHz", "1.11 kHz"]
     assert any(note.startswith("≤: ") for note in lateness.notes)
-    assert "up to at least 1.11 kHz by 95 %" in str(frequency_sentence([found.table]))
+    assert "up to at least 1.11 kHz by 95 %" in str(frequency_sentence([found]))
 
 
 @pytest.mark.parametrize("average", [1.0, 2.0, 2.9, 3.0])

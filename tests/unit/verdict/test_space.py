@@ -114,7 +114,7 @@ def test_a_record_without_a_space_is_of_user_space(tmp_path: Path):
 
 def test_the_frequencies_of_both_spaces_are_in_one_table(both: Record):
     (gathered,) = gather([both], Options(tails=False))
-    assert {line.traits["space"] for line in gathered.table.lines} == {"user space", "kernel space"}
+    assert {line.traits["space"] for line in gathered.lines} == {"user space", "kernel space"}
 
 
 def test_the_verdict_names_kernel_space(both: Record):
@@ -191,13 +191,13 @@ def test_every_quantity_of_kernel_space_has_its_own_table(tmp_path: Path):
         Drawn(three, parameters={**parameters, "space": "kernel"}),
     ]
     tables = gather([record(tmp_path / "r", steps)], Options(tails=False))
-    assert [(gathered.table.metric, len(gathered.table.lines)) for gathered in tables] == [
+    assert [(gathered.metric, len(gathered.lines)) for gathered in tables] == [
         ("latency", 2),
         ("irq-latency", 1),
         ("user-latency", 1),
     ]
     (alone,) = gather([record(tmp_path / "user", steps[:1])], Options(tails=False))
-    assert alone.table.title == "Wakeup"
+    assert alone.title == "Wakeup"
 
 
 def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Record):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from rtgauge.analysis.comparison_document import Comparison, Finding
-from rtgauge.analysis.frequency import Gathered
+from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.analysis.sides import Scope, Side
 from rtgauge.analysis.sustained import curves
@@ -143,7 +143,7 @@ def operation_chapters(
     return chapters
 
 
-def timing_chapter(records: Sequence[Record], gathered: Sequence[Gathered]) -> Chapter:
+def timing_chapter(records: Sequence[Record], gathered: Sequence[FrequencyTable]) -> Chapter:
     """Return the chapter with tables and figures of frequencies, responses and searches over the period."""
     searched = curves(records)
     sentences = timing_sentences(gathered, searched)

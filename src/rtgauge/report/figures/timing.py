@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rtgauge.analysis.frequency import HARDNESS, Gathered, Line, Table
+from rtgauge.analysis.frequency import HARDNESS, Line, Table
 from rtgauge.analysis.sustained import SustainedCurve
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
@@ -34,11 +34,10 @@ def _name(table: Table, kind: str) -> str:
     return "-".join(dict.fromkeys(("timing", table.probe, table.metric, kind)))
 
 
-def log_figure(gathered: Gathered) -> Figure | None:
+def log_figure(table: Table) -> Figure | None:
     """Return a figure like the paper's figures 3 and 5: 95 % and 100 % of every line on a log axis, with the
     time of 12 serial bytes; None if nothing can be drawn.
     """
-    table = gathered.table
     rows = [
         (line.label, f"{share:g} %", value / 1_000)
         for line in table.lines
@@ -79,9 +78,9 @@ def log_figure(gathered: Gathered) -> Figure | None:
     return Figure.single(_name(table, "log"), title, text, layers, height, notes)
 
 
-def timing_figures(gathered: Sequence[Gathered], curves: Sequence[SustainedCurve]) -> list[Figure]:
+def timing_figures(tables: Sequence[Table], curves: Sequence[SustainedCurve]) -> list[Figure]:
     """Return the figures in the papers' order: one for each part, then the searches."""
-    drawn = [log_figure(signal) for signal in gathered]
+    drawn = [log_figure(table) for table in tables]
     return [figure for figure in (*drawn, sustained_figure(curves)) if figure is not None]
 
 
