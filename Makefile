@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find src engine -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
+SOURCES := $(shell find src engine ext -type f -not -name '*.pyc' -not -path '*/tests/*') pyproject.toml meson.build meson.options
 
 .PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-image test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
 
@@ -48,6 +48,9 @@ $(VENV)/.tools: $(VENV)/.ready tools/locks/test.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement tools/locks/test.txt
 	@touch $@
 
+# The tests of one kind: the core's, then those of each extension.
+tests_of = tests/$(1) $(wildcard ext/*/tests/$(1))
+
 # Parts that measure run alone, one after the other; the others run beside each other, and beside what is fetched for the lab. Each prints how long it took.
 PART := sh tools/part.sh
 # For tests that measure on a machine that others may use too: at most two are run again, and printed with what failed. Each is a defect.
@@ -75,21 +78,21 @@ test-engine: $(VENV)/.tools
 
 # A file's tests stay on one worker, so that what they share is made once.
 test-unit: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'host unit tests' $(BIN)/pytest tests/unit --numprocesses 2 --dist loadfile
+	@$(PART) 'host unit tests' $(BIN)/pytest $(call tests_of,unit) --numprocesses 2 --dist loadfile
 
 test-browser: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'page in Chromium' $(BIN)/pytest tests/browser $(AGAIN) --numprocesses 2 --dist loadfile
+	@$(PART) 'page in Chromium' $(BIN)/pytest $(call tests_of,browser) $(AGAIN) --numprocesses 2 --dist loadfile
 
 # They mostly wait: commands that measure for each other at the machine's lock.
 test-commands: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'commands' $(BIN)/pytest tests/e2e $(AGAIN) -m 'not alone' --numprocesses 4 --dist loadfile
+	@$(PART) 'commands' $(BIN)/pytest $(call tests_of,e2e) $(AGAIN) -m 'not alone' --numprocesses 4 --dist loadfile
 
 test-measure: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'engine on this machine' $(BIN)/pytest tests/engine $(AGAIN) -m 'not alone'
+	@$(PART) 'engine on this machine' $(BIN)/pytest $(call tests_of,engine) $(AGAIN) -m 'not alone'
 
 # Those that leave the machine changed for a while.
 test-alone: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'engine and commands that change the machine' $(BIN)/pytest tests/engine tests/e2e $(AGAIN) -m alone
+	@$(PART) 'engine and commands that change the machine' $(BIN)/pytest $(call tests_of,engine) $(call tests_of,e2e) $(AGAIN) -m alone
 
 ARCHITECTURES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf x86_64)
 

@@ -26,12 +26,14 @@ def problems() -> list[str]:
             found.append(
                 f"probe {name}: its descriptor is called {probe.name}; the two names must be the same"
             )
-        page = Path("docs/probes") / f"{name}.md"
+        folders = [Path("engine/probes"), *Path("ext").glob("*/engine")]
+        pages = [Path("docs/probes") / f"{name}.md", Path("ext") / name / "README.md"]
+        page = next((page for page in pages if page.is_file()), pages[0])
         heading = page.read_text(encoding="utf-8").partition("\n")[0] if page.is_file() else ""
         if heading.partition(":")[0] != f"# {name}":
             found.append(f"{page}: the probe {name} needs this page, which begins with '# {name}'")
         if not any(
-            Path(place).is_file() for place in (f"engine/probes/{name}.c", f"engine/probes/{name}/{name}.c")
+            (folder / place).is_file() for folder in folders for place in (f"{name}.c", f"{name}/{name}.c")
         ):
             found.append(
                 f"engine/probes/{name}.c: the probe {name} needs its engine source, here or in a "

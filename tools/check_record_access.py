@@ -18,7 +18,8 @@ import ast
 import sys
 from pathlib import Path
 
-SOURCES = Path(__file__).parent.parent / "src/rtgauge"
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "src/rtgauge"
 PACKAGES = (
     "record",
     "report",
@@ -26,7 +27,7 @@ PACKAGES = (
     "analysis",
     "verdict",
     "explain",
-    "tire",
+    "ext/tire",
     "schedulability/analysis",
     "schedulability/page",
     "study",
@@ -94,7 +95,7 @@ ALLOWED = {
     "report/site.py": {"mkdir", "write_whole", "realpath", "is_file"},
     "exporters/samples_export.py": {"whole_file"},
     "exporters/record_export.py": {"whole_file", "write_whole"},
-    "tire/state_file.py": {"whole_file"},
+    "ext/tire/state_file.py": {"whole_file"},
     # Templates.
     "verdict/flowchart_file.py": {"read_text", "read_regular"},
     # The way to folders of one's own.
@@ -182,11 +183,12 @@ def problems() -> list[str]:
     """A line for each way past the record's open folder."""
     found: list[str] = []
     used: dict[str, set[str]] = {}
-    for path in sorted(SOURCES.rglob("*.py")):
-        module = str(path.relative_to(SOURCES))
+    extensions = (path for path in ROOT.glob("ext/*/**/*.py") if not {"tests", "bench"} & set(path.parts))
+    for path in sorted([*SOURCES.rglob("*.py"), *extensions]):
+        module = str(path.relative_to(SOURCES if path.is_relative_to(SOURCES) else ROOT))
         ways = _ways(module)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            where = f"src/rtgauge/{module}:{getattr(node, 'lineno', 0)}"
+            where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
             if _appends(node):
                 found.append(
                     f"{where}: a file of a record is `record.folder.file(name)` or `record.file(step, name)`"
@@ -199,6 +201,8 @@ def problems() -> list[str]:
                         f"record/own_folder.py or input_file.py, or say in {Path(__file__).name} why not"
                     )
     for module, names in ALLOWED.items():
+        if module.startswith("ext/") and not (ROOT / module).exists():
+            continue  # an extension that is not there
         found += [
             f"{Path(__file__).name}: {module} does not use {name} any more"
             for name in sorted(names - used.get(module, set()))

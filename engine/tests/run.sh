@@ -106,12 +106,9 @@ engine_runs() {
 	for probe in periodic response; do
 		engine "$folder" "$probe" --go --role slave --path udp:127.0.0.1:17115 --duration-ns 100000000 --policy "$policy" --memory-lock off
 	done
-	for solver in 'serial' 'halo --threads 3' 'semaphore --threads 3' 'semaphore --threads 2 --free-running'; do
-		for period in 0 2000000; do
-			# shellcheck disable=SC2086 # a solver with its threads
-			engine "$folder" tire --go --solver $solver --nodes 1000 --period-ns $period --duration-ns 100000000 --warm-up-ns 20000000 \
-				--policy "$policy" --memory-lock off
-		done
+	for extension in ext/*/engine/tests/runs.sh; do
+		# shellcheck disable=SC1090
+		[ ! -f "$extension" ] || . "$extension"
 	done
 	engine "$folder" read /proc/self/stat /proc/version '/sys/devices/system/cpu/cpu*/online' /nothing/here
 }

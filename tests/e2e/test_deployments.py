@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.processes import find
 from tests.e2e.test_permissions import ORDINARY
 from tests.support.cli import PATIENCE_S, SHORT, end, error_line, good, only_error, rtgauge, start, wait_until
+from tests.support.real_record import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.test_resume import hashes
 from tests.support.archives import own_archive
 from tests.support.cli import SHORT, error_line, good, rtgauge
+from tests.support.real_record import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.support.cli import PATIENCE_S, SHORT, end, only_error, rtgauge, start, wait_until
+from tests.support.real_record import document
 
 if TYPE_CHECKING:
     from pathlib import Path

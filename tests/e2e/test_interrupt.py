@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.processes import alive, command_line, family, find, the_engine
 from tests.support.cli import PATIENCE_S, SHORT, end, only_error, start, wait_until
+from tests.support.real_record import document
 
 if TYPE_CHECKING:
     import subprocess

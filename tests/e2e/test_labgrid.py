@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.processes import find
 from tests.support.cli import (
     COMMAND,
@@ -30,6 +29,7 @@ from tests.support.cli import (
 )
 from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import Machine, client, free_port
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 QUICK = ("--load", "idle", "--set", "warm-up=100ms", "--duration", "500ms")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.processes import all_pids, command_line
 from tests.support.cli import COMMAND, Done, environment, error_line, good, rtgauge, wait_until
 from tests.support.console import SerialConsole
 from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import Machine
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 QUICK = ("--load", "idle", "--set", "warm-up=100ms", "--duration", "500ms")

@@ -19,11 +19,11 @@ from rtgauge.lab import paths
 from rtgauge.lab.running_guests import process_of
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from tests.e2e.conftest import document
 from tests.e2e.test_ssh import left_on, over_ssh
 from tests.support.cli import Done, error_line, good, invoke, wait_until
 from tests.support.lab import fake_lab
 from tests.support.machine import Machine, free_port
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 FAILS, CANNOT_TELL = 1, 4

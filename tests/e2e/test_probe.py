@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from rtgauge.record.samples import read_samples
-from tests.e2e.conftest import document
 from tests.support.cli import error_line, good, invoke, nothing_missed, rtgauge
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 

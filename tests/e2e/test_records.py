@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 from rtgauge.record.model import RunDocument
-from tests.e2e.conftest import document
 from tests.support.cli import error_line, good, invoke, rtgauge
+from tests.support.real_record import document
 
 DATA = Path(__file__).parent.parent / "data" / "cyclictest"
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from rtgauge.target.engine_path import engine_path
-from tests.e2e.conftest import document
 from tests.e2e.processes import alive, all_pids, command_line, family, find
 from tests.support.cli import PATIENCE_S, SHORT, end, error_line, good, invoke, start, wait_until
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 

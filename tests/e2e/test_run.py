@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 
 from rtgauge.record.model import RunDocument
-from tests.e2e.conftest import document
 from tests.support.cli import SHORT, error_line, good, invoke, nothing_missed, rtgauge
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 

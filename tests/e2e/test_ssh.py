@@ -17,9 +17,9 @@ from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.open_target import open_target
 from rtgauge.target.ssh import SshTarget
-from tests.e2e.conftest import document
 from tests.support.cli import PATIENCE_S, Done, end, error_line, good, invoke, start, wait_until
 from tests.support.machine import Machine, client
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 QUICK = ("--set", "warm-up=100ms", "--load", "idle", "--duration", "500ms")

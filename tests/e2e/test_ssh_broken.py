@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.test_ssh import left_on
 from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, only_error, start, wait_until
 from tests.support.machine import Machine
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root, pytest.mark.slow]
 SHORT = ("--set", "warm-up=100ms", "--set", "interval=1ms")

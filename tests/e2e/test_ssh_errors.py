@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.test_ssh import left_on, over_ssh
 from tests.support.cli import error_line, good, invoke, rtgauge
 from tests.support.machine import Machine, client, free_port, make_key
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 PROBE = ("probe", "wakeup", "--duration", "200ms", "--warm-up", "0s", "--target")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.support.cli import good, rtgauge
+from tests.support.real_record import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

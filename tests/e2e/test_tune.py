@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.processes import command_line, find
 from tests.support.cli import PATIENCE_S, end, invoke, only_error, rtgauge, start, wait_until
+from tests.support.real_record import document
 
 MIGRATION = Path("/proc/sys/kernel/timer_migration")
 TUNE = (

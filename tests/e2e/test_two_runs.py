@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import document
 from tests.e2e.test_resume import hashes
 from tests.support.cli import PATIENCE_S, SHORT, end, error_line, invoke, start, wait_until
+from tests.support.real_record import document
 
 GATE = ("gate", "--baseline", "policy=fifo", "--candidate", "policy=other")
 TUNE = ("tune", "--require", "latency<=1ms")

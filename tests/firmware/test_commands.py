@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.conftest import document
 from tests.firmware.bridge import FIRMWARE, EmulatedBoard
 from tests.support.cli import error_line, good, rtgauge
+from tests.support.real_record import document
 
 UF2 = FIRMWARE.parent / "build-firmware" / "rtgauge-instrument.uf2"
 

@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from rtgauge.record.reader import Record
-from tests.e2e.conftest import document
 from tests.firmware.bridge import EmulatedBoard
 from tests.support.cli import PATIENCE_S, end, error_line, good, only_error, rtgauge, start, wait_until
 from tests.support.machine import free_port
+from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 

@@ -159,6 +159,7 @@ def _fingerprint(source: Path) -> str:
         source / "meson.options",
         source / "kmod" / "rtgauge_kmod.h",
         *(path for path in (source / "engine").rglob("*") if path.suffix in {".c", ".h", ".build", ".ini"}),
+        *(path for path in source.glob("ext/*/engine/**/*") if path.suffix in {".c", ".h"}),
     ]
     for path in sorted(files):
         digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes() + b"\0")

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import re
 
-from tools import reference
-
 from rtgauge.system.rules import CHECK_KEYS, RULE_KEYS
+from tools import reference
 
 
 def test_the_page_has_every_key_and_its_meaning() -> None:

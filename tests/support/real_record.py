@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the end-to-end tests share."""
+"""A record of this machine, for tests of commands."""
 
 from __future__ import annotations
 

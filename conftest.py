@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all tests share."""
+"""What all tests share, here and in the folders of extensions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from hypothesis import settings
 from rtgauge.target.engine_path import engine_path
 from tests.engine.stream import REAL_TIME
 from tests.support.signals import give_children_defaults
+
+pytest_plugins = ["tests.support.real_record"]
 
 give_children_defaults()
 
