@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-
-from rtgauge.target.engine_path import engine_path
 from tests.engine.stream import REAL_TIME
 from tests.support.signals import give_children_defaults
+
+from rtgauge.target.engine_path import engine_path
 
 pytest_plugins = ["tests.support.real_record"]
 

@@ -37,10 +37,10 @@ from rtgauge.analysis.frequency import line_of
 from rtgauge.plan.alternation import first_sides
 from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.windows import Windows
-from rtgauge.tire.analysis.estimate import mean_of
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
+from rtgauge_ext.tire.analysis.estimate import mean_of
 
 Draw = Callable[[str, np.random.Generator], dict[str, bool]]
 """Draws one measurement of a machine of this kind. Returns for each printed bound whether it holds."""

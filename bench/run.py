@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import compare_records
@@ -27,7 +28,6 @@ import response
 import short_interval
 import startup
 import summarise_samples
-import tire
 from figures import CannotMeasure, Findings, line
 from programs import last_cpu, say
 
@@ -77,9 +77,28 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
     "interval": lambda _: short_interval.measure(),
     "summarise": lambda chosen: summarise_samples.measure(chosen.cpu),
     "compare": lambda chosen: compare_records.measure(chosen.cpu),
-    "tire": lambda _: tire.measure(),
     "startup": lambda _: startup.measure(),
     "footprint": lambda _: footprint.measure(),
+}
+
+
+def of_extension(path: Path) -> Callable[[argparse.Namespace], Findings]:
+    """Measures the part in ext/NAME/bench/NAME.py, which has `measure()`."""
+
+    def measure(_: argparse.Namespace) -> Findings:
+        spec = importlib.util.spec_from_file_location(f"bench_{path.stem}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.measure()
+
+    return measure
+
+
+PARTS |= {
+    folder.parent.name: of_extension(folder / f"{folder.parent.name}.py")
+    for folder in sorted(Path(__file__).parent.parent.glob("ext/*/bench"))
+    if (folder / f"{folder.parent.name}.py").is_file()
 }
 
 

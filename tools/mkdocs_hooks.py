@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Hooks of mkdocs: the section "Probes" has the pages of docs/probes that no other section has; some pages
-are made from the code (tools/reference.py); pages load nothing from a network, also where they are opened
+"""Hooks of mkdocs: the section "Probes" has the pages of docs/probes that no other section has; each
+extension's README.md is a page of the section "Extensions"; some pages are made from the code
+(tools/reference.py); pages load nothing from a network, also where they are opened
 from disk.
 """
 
 from __future__ import annotations
 
+import posixpath
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +20,11 @@ from mkdocs.structure.files import File
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the theme's offline plugin would load to search from disk."""
 OWN_SHIM = "worker_from_disk.js"
+EXTENSIONS = Path(__file__).parent.parent / "ext"
+PAGES = {f"ext/{page.parent.name}/README.md": page for page in sorted(EXTENSIONS.glob("*/README.md"))}
+"""Where an extension's page is in the tree."""
+LINK = re.compile(r"\[([^][]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
+"""A link to a file: its text, the file and the anchor."""
 
 
 def on_config(config: Any) -> Any:
@@ -32,7 +40,37 @@ def on_config(config: Any) -> Any:
     for section in sections["Reference"]:
         if "Probes" in section:
             section["Probes"] = [name for name in names if name not in named]
+    config["nav"].insert(-1, {"Extensions": [_made(page) for page in PAGES]})
     return config
+
+
+def _made(page: str) -> str:
+    """The name among the pages of an extension's page: ext/tire/README.md -> extensions/tire.md."""
+    return f"extensions/{page.split('/')[1]}.md"
+
+
+def _linked(text: str, source: str, place: str) -> str:
+    """The text with links that fit `place` among the pages; `source` is the page's file in the tree.
+
+    A link to an extension that is not there becomes plain text.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))
+        if re.fullmatch(r"ext/[\w-]+/README\.md", target):
+            if target not in PAGES:
+                return match[1]
+            target = f"docs/{_made(target)}"
+        page = posixpath.relpath(target, posixpath.dirname(f"docs/{place}"))
+        return f"[{match[1]}]({page}{match[3] or ''})"
+
+    return LINK.sub(link, text)
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001 - as mkdocs calls it
+    """Links of other pages to those of extensions."""
+    place = page.file.src_uri
+    return markdown if place.startswith("extensions/") else _linked(markdown, f"docs/{place}", place)
 
 
 def _pages(entries: list[Any]) -> Iterator[str]:
@@ -54,6 +92,9 @@ def on_files(files: Any, config: Any) -> Any:
         ("files.md", reference.files_page()),
     ):
         files.append(File.generated(config, name, content=content))
+    for name, page in PAGES.items():
+        content = _linked(page.read_text(encoding="utf-8"), name, _made(name))
+        files.append(File.generated(config, _made(name), content=content))
     return files
 
 

@@ -88,7 +88,6 @@ EXTENSION = Extension(
         "wakeup": "rtgauge.probe.wakeup:PROBE",
         "watch": "rtgauge.probe.watch:PROBE",
         "taskset": "rtgauge.schedulability.probe:PROBE",
-        "tire": "rtgauge.tire.probe:PROBE",
     },
     presenters={
         "calibrate": "rtgauge.report.calibrations:CALIBRATIONS",
@@ -101,16 +100,13 @@ EXTENSION = Extension(
         "semaphore": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
         "switch": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
         "taskset": "rtgauge.schedulability.page.presenter:TASK_SETS",
-        "tire": "rtgauge.tire.page.presenter:TIRE",
         "wakeup": "rtgauge.report.timerlat:TIMERLAT",
         "watch": "rtgauge.report.watched_threads:WATCHED_THREADS",
     },
     studies={
         "adam2021": "rtgauge.study.adam2021:STUDY",
         "delgado2020": "rtgauge.study.delgado2020:STUDY",
-        "garre2014": "rtgauge.study.garre2014:STUDY",
         "sustained": "rtgauge.study.sustained:STUDY",
-        "tire-search": "rtgauge.tire.study:STUDY",
     },
     loads={
         "idle": "rtgauge.load.idle:IdleLoad",

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-
 from bench import injected_causes
 from bench.injected_causes import CAUSES, ThrottlingClock, bounded, is_expected
+
 from rtgauge.explain.analysis.explanation import Culprit, Kind
 
 MS = 1_000_000

@@ -24,6 +24,7 @@ from tests.support.documented_commands import DOCS, rtgauge_commands
 
 PAGES = {str(page.relative_to(DOCS)): page for page in sorted(DOCS.rglob("*.md"))}
 PAGES["README.md"] = DOCS.parent / "README.md"
+PAGES |= {f"ext/{page.parent.name}": page for page in sorted(DOCS.parent.glob("ext/*/README.md"))}
 COMMANDS = [(name, command) for name, page in PAGES.items() for command in rtgauge_commands(page)]
 
 GROUP: Any = typer.main.get_command(app)

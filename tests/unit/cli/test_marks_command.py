@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from tools import reference
 
 from rtgauge.cli.marks import marks
 from rtgauge.errors import InputError
 from rtgauge.record.marks import KIND_OF_NAME
-from tools import reference
 
 
 def test_every_mark_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

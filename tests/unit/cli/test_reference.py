@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 
-from rtgauge.system.rules import CHECK_KEYS, RULE_KEYS
 from tools import reference
+
+from rtgauge.system.rules import CHECK_KEYS, RULE_KEYS
 
 
 def test_the_page_has_every_key_and_its_meaning() -> None:

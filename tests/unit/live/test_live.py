@@ -34,7 +34,7 @@ from rtgauge.live.live_state import MOST_MAXIMA, LiveState, Moving
 from rtgauge.record.histogram import bin_of, encode, encode_bins
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
-from rtgauge.tire.motion import frame_message
+from rtgauge_ext.tire.motion import frame_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

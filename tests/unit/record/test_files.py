@@ -30,8 +30,8 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.page import html as comparison_html
 from rtgauge.report.page import render
 from rtgauge.report.page_frame import write_page
-from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
 from rtgauge.user_cache import private_folder
+from rtgauge_ext.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
 from tests.support.figures import save_figures
 from tests.support.samples import write_samples
 from tests.unit.records import run, step

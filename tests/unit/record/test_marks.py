@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tools import reference
 
 from rtgauge.record.marks import KIND_OF_NAME, Mark, MarkKind, Severity
-from tools import reference
 
 ROOT = Path(__file__).parents[3]
 ENGINE = sorted(path for path in (ROOT / "engine").rglob("*.c") if "tests" not in path.parts)

@@ -25,7 +25,7 @@ from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.windows_file import table_of, write_windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.page import Drawn
-from rtgauge.tire.state_file import COLUMNS, HEADER, MAGIC, STATE_FILE, read_state
+from rtgauge_ext.tire.state_file import COLUMNS, HEADER, MAGIC, STATE_FILE, read_state
 from tests.support.figures import save_figures
 from tests.support.samples import write_samples
 from tests.unit.records import run, step

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-
 from tools import schemas
 
 FORMATS = Path(__file__).parents[3] / "docs" / "formats"

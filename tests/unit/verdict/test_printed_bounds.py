@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ext.tire.tests.synthetic import paced
 from rtgauge.analysis import extreme_value, gate
 from rtgauge.analysis.comparison import Options as ComparisonOptions
 from rtgauge.analysis.comparison import quantile_differences
@@ -20,17 +21,16 @@ from rtgauge.analysis.gate_rate import PairCounts, decide_rate
 from rtgauge.instrument.clock import ClockComparison
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.report.conclusion import exposure_text
-from rtgauge.tire.analysis.estimate import mean_of, ratio_of
-from rtgauge.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
-from rtgauge.tire.analysis.results import real_time_maps
 from rtgauge.units import format_share, round_up
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
+from rtgauge_ext.tire.analysis.estimate import mean_of, ratio_of
+from rtgauge_ext.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
+from rtgauge_ext.tire.analysis.results import real_time_maps
 from tests.support.repeated_runs import side_of, windows_of
 from tests.unit.records import run as empty_run
 from tests.unit.records import step as drawn_step
-from tests.unit.tire.synthetic import paced
 
 CONFIDENCE = st.sampled_from([0.6, 0.9, 0.95, 0.999])
 BOUND_NS = 100_000

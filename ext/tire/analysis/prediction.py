@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""Computes the speed-up of several threads, and predicts step times and the frontier from the cost model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from rtgauge.record.model import Model, Severity, worst_severity
+from rtgauge_ext.tire.analysis.cost_model import lines_of
+from rtgauge_ext.tire.analysis.estimate import Estimate, Uncertain, WeightedLine, mean_of, quotient, ratio_of
+from rtgauge_ext.tire.analysis.runs import SERIAL, WHOLE, FastRun
+
+
+class SpeedPoint(Model):
+    """One configuration, with its repeats pooled."""
+
+    solver: str
+    policy: str
+    free_running: bool
+    nodes: int
+    threads: int
+    step_ns: Estimate
+    step_max_ns: int | None = Field(description="the longest step of all repeats")
+    speed_up: Estimate | None = Field(
+        description="this solver's step time on one thread divided by this step time; None: not measured on "
+        "one thread"
+    )
+    efficiency: Estimate | None = Field(description="speed-up per thread")
+    switches_per_step: float | None
+    worst_mark: Severity | None
+
+    @property
+    def node_steps_per_s(self) -> float:
+        """The number of nodes times the steps per second."""
+        return self.nodes * 1e9 / self.step_ns.value
+
+
+def _per_thread(speed_up: Estimate, threads: int) -> Estimate:
+    low, high = (None if bound is None else bound / threads for bound in (speed_up.low, speed_up.high))
+    return Estimate(value=speed_up.value / threads, low=low, high=high, measurements=speed_up.measurements)
+
+
+def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
+    """Return a point per configuration of complete steps, sorted by solver, policy, threads and nodes."""
+    groups: dict[tuple[str, str, bool, int, int], list[FastRun]] = {}
+    for run in runs:
+        own = run.configuration
+        if own.without == WHOLE:
+            key = (own.solver, own.policy, own.free_running, own.threads, own.nodes)
+            groups.setdefault(key, []).append(run)
+    points: list[SpeedPoint] = []
+    for (solver, policy, free_running, threads, nodes), repeats in sorted(groups.items()):
+        on_one_thread = groups.get((solver, policy, free_running, 1, nodes))
+        speed_up = None
+        if on_one_thread is not None and threads > 1:
+            speed_up = ratio_of([run.step_ns for run in on_one_thread], [run.step_ns for run in repeats])
+        switches = [run.switches_per_step for run in repeats if run.switches_per_step is not None]
+        longest = [run.step_max_ns for run in repeats if run.step_max_ns is not None]
+        points.append(
+            SpeedPoint(
+                solver=solver,
+                policy=policy,
+                free_running=free_running,
+                nodes=nodes,
+                threads=threads,
+                step_ns=mean_of([run.step_ns for run in repeats]),
+                step_max_ns=max(longest, default=None),
+                speed_up=speed_up,
+                efficiency=None if speed_up is None else _per_thread(speed_up, threads),
+                switches_per_step=sum(switches) / len(switches) if switches else None,
+                worst_mark=worst_severity(run.worst_mark for run in repeats),
+            )
+        )
+    return points
+
+
+def against_serial(
+    points: Sequence[SpeedPoint], runs: Sequence[FastRun]
+) -> dict[tuple[str, str, int, int], Estimate]:
+    """Return how many times as fast as the serial solver each (solver, policy, threads, nodes) is, if both
+    were measured.
+    """
+    steps: dict[tuple[str, str, int, int], list[float]] = {}
+    for run in runs:
+        configuration = run.configuration
+        if configuration.without == WHOLE and not configuration.free_running:
+            key = (configuration.solver, configuration.policy, configuration.threads, configuration.nodes)
+            steps.setdefault(key, []).append(run.step_ns)
+    ratios: dict[tuple[str, str, int, int], Estimate] = {}
+    for point in points:
+        key = (point.solver, point.policy, point.threads, point.nodes)
+        serial = steps.get((SERIAL, point.policy, 1, point.nodes))
+        if serial is not None and key in steps and point.solver != SERIAL and not point.free_running:
+            ratios[key] = ratio_of(serial, steps[key])
+    return ratios
+
+
+class Prediction(Model):
+    """A configuration's measured step time, and its prediction from runs on one thread."""
+
+    solver: str
+    policy: str
+    threads: int
+    nodes: int
+    predicted_ns: float
+    measured_ns: float
+
+    @property
+    def residual(self) -> float:
+        """Measured minus predicted step time, relative to the predicted one."""
+        return self.measured_ns / self.predicted_ns - 1
+
+
+class PredictedFrontier(Model):
+    """The n at which the model predicts that a step takes a whole period, for the mean step and for one with
+    the longest delay.
+    """
+
+    solver: str
+    policy: str
+    threads: int
+    period_ns: int
+    mean: Estimate | None
+    worst: Estimate | None
+    delay_ns: float | None = Field(
+        description="largest difference between the longest step and the mean step of a real-fast run"
+    )
+
+
+def rounds(threads: int, cpus: int) -> int:
+    """Return how many threads run on the busiest CPU."""
+    return math.ceil(threads / cpus)
+
+
+def busiest_share(nodes: int, threads: int, cpus: int) -> float:
+    """Return how many nodes the busiest CPU computes in a step."""
+    return rounds(threads, cpus) * math.ceil(nodes / threads)
+
+
+def predictions(
+    points: Sequence[SpeedPoint], runs: Sequence[FastRun], switch_ns: dict[str, Estimate], cpus: int
+) -> list[Prediction]:
+    """Return each measured configuration with its prediction: one thread's slope times the busiest CPU's
+    nodes, plus the intercept for its number of threads.
+
+    Each counted involuntary switch costs T_switch, divided by the number of running CPUs.
+    """
+    lines = lines_of(runs)
+    predicted: list[Prediction] = []
+    for point in points:
+        keys = ((point.solver, point.policy, WHOLE, threads) for threads in (1, point.threads))
+        single, line = map(lines.get, keys)
+        if point.free_running or single is None or line is None:
+            continue
+        step = line.intercept_ns + single.slope_ns * busiest_share(point.nodes, point.threads, cpus)
+        step += _switching(point, runs, switch_ns) / min(point.threads, cpus)
+        if step > 0:
+            predicted.append(
+                Prediction(
+                    solver=point.solver,
+                    policy=point.policy,
+                    threads=point.threads,
+                    nodes=point.nodes,
+                    predicted_ns=step,
+                    measured_ns=point.step_ns.value,
+                )
+            )
+    return predicted
+
+
+def _switching(point: SpeedPoint, runs: Sequence[FastRun], switch_ns: dict[str, Estimate]) -> float:
+    cost = switch_ns.get(point.policy)
+    place = (point.solver, point.policy, point.threads, point.nodes, WHOLE)
+    counts: list[float] = []
+    for run in runs:
+        own, switches = run.configuration, run.involuntary_switches
+        is_here = (own.solver, own.policy, own.threads, own.nodes, own.without) == place
+        if is_here and switches is not None:
+            counts.append(switches / run.steps)
+    return 0.0 if cost is None or not counts else cost.value * sum(counts) / len(counts)
+
+
+def _longest_delay(solver: str, policy: str, threads: int, runs: Sequence[FastRun]) -> float | None:
+    place = (solver, policy, threads, WHOLE)
+    delays: list[float] = []
+    for run in runs:
+        own, longest = run.configuration, run.step_max_ns
+        is_here = (own.solver, own.policy, own.threads, own.without) == place and not own.free_running
+        if is_here and longest is not None:
+            delays.append(longest - run.step_ns)
+    return max(delays, default=None)
+
+
+def _frontier(
+    line: WeightedLine, single: WeightedLine, budget_ns: float, threads: int, cpus: int
+) -> Estimate | None:
+    """Return the number of nodes at which a step takes `budget_ns`: (budget - intercept) / (slope * the
+    busiest CPU's share).
+    """
+    share = rounds(threads, cpus) / threads
+    budget = Uncertain(budget_ns - line.intercept_ns, float(line.covariance[0, 0]), line.dof)
+    slope = Uncertain(single.slope_ns * share, float(single.covariance[1, 1]) * share**2, single.dof)
+    covariance = -float(single.covariance[0, 1]) * share if line is single else 0.0
+    measurements = single.measurements + (0 if line is single else line.measurements)
+    return quotient(budget, slope, covariance, measurements)
+
+
+def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> list[PredictedFrontier]:
+    """Return the n at which a step takes a period, for each solver, policy and threads that ran real-fast."""
+    lines = lines_of(runs)
+    frontiers: list[PredictedFrontier] = []
+    for (solver, policy, without, threads), line in lines.items():
+        single = lines.get((solver, policy, WHOLE, 1))
+        if without != WHOLE or single is None:
+            continue
+        delay = _longest_delay(solver, policy, threads, runs)
+        worst = None if delay is None else _frontier(line, single, period_ns - delay, threads, cpus)
+        mean = _frontier(line, single, period_ns, threads, cpus)
+        frontiers.append(
+            PredictedFrontier(
+                solver=solver,
+                policy=policy,
+                threads=threads,
+                period_ns=period_ns,
+                mean=mean,
+                worst=worst,
+                delay_ns=delay,
+            )
+        )
+    return frontiers

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Finds the searches for the largest tire in a record: where each begins, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rtgauge.plan.study_state import study_of
+from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
+from rtgauge_ext.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
+from rtgauge_ext.tire.analysis.frontier_search import (
+    DeadlineCounts,
+    FrontierSearch,
+    FrontierState,
+    Trial,
+    state_of,
+    whole_nodes,
+)
+from rtgauge_ext.tire.analysis.prediction import predicted_frontiers
+from rtgauge_ext.tire.analysis.results import Condition, Searched, condition_of, meanings
+from rtgauge_ext.tire.analysis.runs import SERIAL, WHOLE, PacedRun, fast_runs, is_tire, paced_runs
+from rtgauge_ext.tire.probe import MOST_NODES
+
+START = 0.9
+"""A search begins a little below the n whose mean step takes a whole period."""
+START_WITHOUT = 4000
+
+
+def steps_on(record: Record, target: str) -> list[Step]:
+    """Return the record's steps on one target."""
+    return [step for step in record.steps if step.key.targets.get("self") == target]
+
+
+def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
+    """Return the wanted thread counts as distinct numbers, leaving out words that no step has tried."""
+    known = {"one": 1, **meanings(steps)}
+    counts = {int(word) if word.isdigit() else known.get(word) for word in aims.threads}
+    return sorted(count for count in counts if count is not None)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A wanted search: its solver, policy and period."""
+
+    solver: str
+    policy: str
+    period_ns: int
+    search: FrontierSearch
+
+
+def _fits(run: PacedRun, wanted: Wanted) -> bool:
+    own = run.configuration
+    ours = (own.solver, own.policy, own.threads, run.period_ns)
+    same = ours == (wanted.solver, wanted.policy, wanted.search.threads, wanted.period_ns)
+    return same and own.without == WHOLE and not own.free_running
+
+
+def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, DeadlineCounts]:
+    """Return the outcomes of the runs that belong to a search, by (nodes, repeat)."""
+    fitting = [run for run in paced if _fits(run, wanted)]
+    return {
+        (run.configuration.nodes, run.repeat): DeadlineCounts(run.deadlines, run.missed, run.counted)
+        for run in fitting
+    }
+
+
+def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
+    """Return the largest tire that fits into half of the target's memory, judging by earlier runs."""
+    target = steps[0].key.targets.get("self", "") if steps else ""
+    total = record.system(target).memory.total_bytes
+    own = [step for step in steps if is_tire(step) and step.key.parameters.get("solver") == solver]
+    bytes_per_node: list[float] = []
+    for result in (result for step in own for result in step.results):
+        taken, nodes = result.values.get("step_bytes"), result.values.get("nodes")
+        if isinstance(taken, int) and isinstance(nodes, int):
+            bytes_per_node.append(taken / nodes)
+    if total is None or not bytes_per_node:
+        return MOST_NODES
+    return whole_nodes(total / 2 / min(bytes_per_node), most=MOST_NODES)
+
+
+def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
+    """Return all searches on one target. Each starts a little below the frontier that the cost model
+    predicts, or at START_WITHOUT nodes without a prediction.
+    """
+    fast = fast_runs(steps)
+    cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
+    frontiers = predicted_frontiers(fast, aims.period_ns, cpus)
+    predicted = {(each.solver, each.policy, each.threads): each.mean for each in frontiers}
+    wanted: list[Wanted] = []
+    for policy in policies:
+        for solver in aims.solvers:
+            for threads in thread_numbers(steps, aims):
+                if solver == SERIAL and threads > 1:
+                    continue
+                mean = predicted.get((solver, policy, threads))
+                start = START_WITHOUT if mean is None else mean.value * START
+                most, times = most_nodes(record, steps, solver), aims.bisections
+                search = FrontierSearch(threads, 0, most, bisections=times, confirmations=times)
+                start = whole_nodes(start, search.least, search.most)
+                wanted.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
+    return wanted
+
+
+def states(
+    record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]
+) -> list[tuple[Wanted, FrontierState]]:
+    """Return every search with its state."""
+    paced = paced_runs(steps, whole_only=True, record=record)
+    every = searches(record, steps, aims, policies)
+    return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in every]
+
+
+def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
+    """Return the finished searches."""
+    return [
+        Searched(
+            solver=wanted.solver, policy=wanted.policy, period_ns=wanted.period_ns, frontier=state.frontier
+        )
+        for wanted, state in states(record, steps, aims, policies)
+        if state.frontier is not None
+    ]
+
+
+def searched(record: Record) -> dict[Condition, list[Searched]]:
+    """Return the finished searches for each target, load and deployment; empty if no study of the tire made
+    the record.
+    """
+    study = study_of(record.run)
+    if study is None or study.name not in DEFAULTS:
+        return {}
+    aims = aims_of_study(study.name, study.asked)
+    groups: dict[Condition, list[Step]] = {}
+    for step in record.steps:
+        groups.setdefault(condition_of(step), []).append(step)
+    policies = searched_policies(study.name, aims)
+    return {condition: ended(record, steps, aims, policies) for condition, steps in groups.items()}

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.extension import Extension
+
+EXTENSION = Extension(
+    name="tire",
+    line="A simulated tire that must meet deadlines, and the search for the largest one (Garre et al. 2014).",
+    probes={"tire": "rtgauge_ext.tire.probe:PROBE"},
+    presenters={"tire": "rtgauge_ext.tire.page.presenter:TIRE"},
+    studies={
+        "garre2014": "rtgauge_ext.tire.garre2014:STUDY",
+        "tire-search": "rtgauge_ext.tire.study:STUDY",
+    },
+)
