@@ -63,7 +63,7 @@ def measure(words: list[str], seed: int) -> dict[str, Any] | None:
 
 def table(gates: list[dict[str, Any]]) -> None:
     """A row for each kind of gate."""
-    print("| gate | gates | worse | no worse | cannot tell | not measured | spread | finds | pairs | load |")
+    print("| gate | gates | worse | not worse | cannot tell | not measured | spread | finds | pairs | load |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for words in dict.fromkeys(" ".join(gate[WORDS]) for gate in gates):
         of = [gate for gate in gates if " ".join(gate[WORDS]) == words]
@@ -75,7 +75,7 @@ def table(gates: list[dict[str, Any]]) -> None:
 
         spread, found, pairs = median("spread"), median("found"), median("pairs")
         print(
-            f"| `{words}` | {len(of)} | {count['worse']} | {count['no worse']} | {count['cannot tell yet']} "
+            f"| `{words}` | {len(of)} | {count['worse']} | {count['not worse']} | {count['cannot tell']} "
             f"| {count['could not measure']} "
             f"| {'' if spread is None else f'{spread:.1%}'} | {'' if found is None else f'{found:+.1%}'} "
             f"| {'' if pairs is None else f'{pairs:g}'} "

@@ -125,7 +125,7 @@ def main() -> None:
         return
     with DATA.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    print("| runs | draw | pairs that count | left out | worse | better | no worse | cannot tell |", end="")
+    print("| runs | draw | pairs that count | left out | worse | better | not worse | cannot tell |", end="")
     print(" not measured | x 1.5 found | x 2 found |\n|---|---|---|---|---|---|---|---|---|---|---|")
     for quantile in ("p50", "p99"):
         table(rows, quantile, arguments.gates, np.random.default_rng(arguments.seed))

@@ -209,7 +209,7 @@ def test_history_shows_a_change_made_on_purpose(farm: Farm) -> None:
     assert "wakeup/latency/idle" in (farm.folder / "site" / "index.html").read_text()
 
 
-@pytest.mark.parametrize(("other", "outcome", "status"), [("farm3", "no worse", 0), ("farm1", "worse", 1)])
+@pytest.mark.parametrize(("other", "outcome", "status"), [("farm3", "not worse", 0), ("farm1", "worse", 1)])
 def test_the_gate_catches_it_and_is_silent_without_it(
     farm: Farm, tmp_path: Path, other: str, outcome: str, status: int
 ) -> None:

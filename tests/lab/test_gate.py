@@ -43,7 +43,7 @@ def test_a_boot_before_each_run_and_no_change(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian", icount=True)
     words = ("--baseline", "lab:debian", "--candidate", "lab:debian", "--boot", "each-run")
     result = gate(lab, tmp_path / "out", *words, status=0)
-    assert result["outcome"] == "no worse"
+    assert result["outcome"] == "not worse"
     (record,) = (tmp_path / "out").iterdir()
     steps = [json.loads(path.read_text()) for path in sorted(record.glob("steps/*/step.json"))]
     runs = 2 * len(result["pairs"])

@@ -172,11 +172,7 @@ def _one(
     if whole is Finding.SAME:
         both = f"{side} and {baseline} are the same within {within}{under}"
         return Conclusion(whole, f"{runs}{both} at {at[Finding.SAME]}")
-    both = (
-        f"{runs}no difference is shown between {side} and {baseline}"
-        if runs
-        else f"{side} against {baseline}"
-    )
+    both = f"{runs}no difference is shown between {side} and {baseline}"
     between = f"{both}{under} at {at[Finding.NOT_SHOWN]}"
     return Conclusion(whole, f"{between}{same or f'; they may still differ by more than {within}'}")
 
@@ -259,7 +255,7 @@ def conclude(
         conclusion = _one(rows, findings, alpha, within, under)
     else:
         conclusion = _several(pairs, alpha, within)
-    if not any(row.repeated for row in rows):
+    if conclusion.outcome is Finding.NOT_SHOWN or not any(row.repeated for row in rows):
         conclusion = replace(conclusion, outcome=Finding.UNKNOWN)
     if all(row.repeated for row in rows):
         return conclusion

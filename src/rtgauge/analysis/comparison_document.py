@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, Field, RootModel
 
+from rtgauge.analysis import change_words
 from rtgauge.analysis.chi_square import Test
 from rtgauge.analysis.extreme_value import TailAssumption, TailLevel
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
@@ -21,12 +22,12 @@ class Finding(StrEnum):
     runs.
     """
 
-    WORSE = "worse"
-    MIXED = "worse and better"
-    BETTER = "better"
-    SAME = "the same"
-    NOT_SHOWN = "no difference shown"
-    UNKNOWN = "cannot tell"
+    WORSE = change_words.WORSE
+    MIXED = change_words.MIXED
+    BETTER = change_words.BETTER
+    SAME = change_words.SAME
+    NOT_SHOWN = change_words.NOT_SHOWN
+    UNKNOWN = change_words.CANNOT_TELL
 
 
 class SideFigures(Model):
@@ -155,7 +156,8 @@ class Comparison(Model):
     within_ns: int
     outcome: Finding | None = Field(
         default=None,
-        description="the conclusion in a word; of single runs alone, it is that they cannot tell",
+        description="the conclusion in a word; it is `cannot tell` if no difference is shown, or each side "
+        "has a single run",
     )
     conclusion: str = Field(default="", description="the conclusion in one sentence")
     values: str | None = Field(

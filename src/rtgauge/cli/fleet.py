@@ -35,7 +35,7 @@ def fleet(
 
     \b
     Exit status:
-      0    every requirement holds; every gate says no worse
+      0    every requirement holds; every gate says not worse
       1    a requirement fails, or a gate says worse
       2    wrong input
       3    a board was put aside, a record is not in the store or archive, or

@@ -128,12 +128,12 @@ def gate(
 
     \b
     Exit status:
-      0    no worse
+      0    not worse
       1    worse, or not worse but the candidate fails the requirement
       2    wrong input
       3    could not measure: wrong kernel or deployment, too few
            samples, doubtful marks
-      4    cannot tell yet; prints the command that would settle it
+      4    cannot tell; prints the command that would settle it
       130  interrupted; rtgauge resume continues
     """
     from rtgauge.record.alternation import Alternation
@@ -249,5 +249,5 @@ def _print(result: GateResult, record: Record, *, details: bool) -> None:
     tables = [] if result.primary is None else [series_table(result)]
     if tables and (details or any(pair.why_not is not None for pair in result.pairs)):
         tables.append(pairs_table(result))
-    style = {"no worse": "green", "worse": "red", "fails": "red"}.get(result.outcome.value, "yellow")
+    style = {"not worse": "green", "worse": "red", "fails": "red"}.get(result.outcome.value, "yellow")
     print_answer(result, style, basis(result), tables, record, page=PAGE, values=result.values)

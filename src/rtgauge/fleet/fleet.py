@@ -25,6 +25,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rtgauge.analysis import change_words
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
     EXIT_CANNOT_TELL,
@@ -55,7 +56,7 @@ FLEET_LOCK = ".lock"
 WORDS = {0: "holds", 1: "fails", 4: "cannot tell"}
 """The exit statuses of a job that has measured. Any other status is a failure of the board."""
 NOT_JUDGED = "measured; nothing was required"
-GATE_WORDS = {0: "no worse", 1: "worse", 4: "cannot tell"}
+GATE_WORDS = {0: change_words.NOT_WORSE, 1: change_words.WORSE, 4: change_words.CANNOT_TELL}
 STATUS_OF_WORD = {VerdictWord.HOLDS: EXIT_OK, VerdictWord.FAILS: EXIT_FAILS}
 WAIT = "--wait=1h"
 """How long to wait for a board that another run holds, because the board is not at fault."""

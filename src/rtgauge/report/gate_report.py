@@ -17,7 +17,7 @@ from rtgauge.verdict.gate_result import GateOutcome, GateResult, SeriesChange
 SUITE = "rtgauge gate"
 SIDES = ("baseline", "candidate")
 TONES: dict[GateOutcome, Tone] = {
-    GateOutcome.NO_WORSE: "holds",
+    GateOutcome.NOT_WORSE: "holds",
     GateOutcome.WORSE: "fails",
     GateOutcome.FAILS: "fails",
 }
@@ -242,7 +242,7 @@ def _cells(change: SeriesChange) -> list[str]:
 
 def _rare_states(result: GateResult) -> str | None:
     """Return which rarer states so many runs cannot show; None unless the candidate passes."""
-    if result.outcome not in {GateOutcome.NO_WORSE, GateOutcome.FAILS} or result.rarest_shown is None:
+    if result.outcome not in {GateOutcome.NOT_WORSE, GateOutcome.FAILS} or result.rarest_shown is None:
         return None
     pairs = 0 if result.primary is None else result.primary.pairs
     more = "" if result.rare is not None else "; --rare 10% measures enough runs for 1 in 10"

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from rtgauge.analysis import change_words
 from rtgauge.analysis.gate import detectable
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
@@ -39,12 +40,12 @@ class TuneOutcome(StrEnum):
 
     HOLDS = "holds as it is"
     FIXED = "fixed"
-    BETTER = "better"
+    BETTER = change_words.BETTER
     NOTHING = "no gain shown"
-    CANNOT_TELL = "cannot tell"
+    CANNOT_TELL = change_words.CANNOT_TELL
     NOTHING_TO_TRY = "nothing to try"
-    NOT_MEASURED = "could not measure"
-    UNFINISHED = "unfinished"
+    NOT_MEASURED = change_words.NOT_MEASURED
+    UNFINISHED = change_words.UNFINISHED
 
 
 class TestFigures(Model):

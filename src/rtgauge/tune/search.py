@@ -14,6 +14,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from rtgauge.analysis import change_words
 from rtgauge.analysis.gate import Decision, Outcome, decide
 from rtgauge.plan.alternation import first_sides
 from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, most_measured
@@ -28,10 +29,10 @@ MOST_REMEDIES = 3
 class Found(StrEnum):
     """What a test shows about its candidate."""
 
-    BETTER = "better"
-    WORSE = "worse"
-    NO_DIFFERENCE = "no difference shown"
-    NOT_MEASURED = "could not be measured"
+    BETTER = change_words.BETTER
+    WORSE = change_words.WORSE
+    NO_DIFFERENCE = change_words.NOT_SHOWN
+    NOT_MEASURED = change_words.NOT_MEASURED
     REFUSED = "refused by the machine"
 
 

@@ -13,7 +13,7 @@ from typing import TypedDict
 import numpy as np
 from pydantic import Field
 
-from rtgauge.analysis import gate
+from rtgauge.analysis import change_words, gate
 from rtgauge.analysis.gate_rate import OF_RATIOS, PairCounts, SideCounts, decide_rate, least_alarm
 from rtgauge.analysis.gate_wish import GateWish, wish_of
 from rtgauge.errors import (
@@ -55,16 +55,16 @@ LONGER = 4
 class GateOutcome(StrEnum):
     """The possible answers of a gate."""
 
-    NO_WORSE = "no worse"
-    WORSE = "worse"
-    FAILS = "fails"
-    CANNOT_TELL = "cannot tell yet"
-    NOT_MEASURED = "could not measure"
-    UNFINISHED = "unfinished"
+    NOT_WORSE = change_words.NOT_WORSE
+    WORSE = change_words.WORSE
+    FAILS = change_words.FAILS
+    CANNOT_TELL = change_words.CANNOT_TELL
+    NOT_MEASURED = change_words.NOT_MEASURED
+    UNFINISHED = change_words.UNFINISHED
 
 
 STATUS = {
-    GateOutcome.NO_WORSE: EXIT_OK,
+    GateOutcome.NOT_WORSE: EXIT_OK,
     GateOutcome.WORSE: EXIT_FAILS,
     GateOutcome.FAILS: EXIT_FAILS,
     GateOutcome.NOT_MEASURED: EXIT_CANNOT_MEASURE,
@@ -507,11 +507,11 @@ def _concluded(
             f"{baseline} by {wanted} or more; {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.PASS:
-        return result.ending(GateOutcome.NO_WORSE, f"{seen}; not worse by {wanted} or more")
+        return result.ending(GateOutcome.NOT_WORSE, f"{seen}; not worse by {wanted} or more")
     if own.meets:
         rest = format_share(gate.rarest_shown(decision.pairs), up=True)
         return result.ending(
-            GateOutcome.NO_WORSE,
+            GateOutcome.NOT_WORSE,
             f"{candidate}: each of {plural(decision.pairs, 'run')} meets {wish.require}, so at most {rest} "
             f"of its runs do not (99 %); {seen.removeprefix(f'{candidate}: ')}",
         )

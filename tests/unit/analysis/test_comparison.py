@@ -199,14 +199,14 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
         ),
         (
             [difference("p50", 900)],
-            "no difference shown",
-            "after against before under cpu at p50; they may still differ by more than 2 us",
+            "cannot tell",
+            "no difference is shown between after and before under cpu at p50; they may still differ by more than 2 us",
             None,
         ),
         (
             [difference("p50", 10, p=SAME), difference("p99", 900)],
-            "no difference shown",
-            "after against before under cpu at p99; the same within 2 us at p50",
+            "cannot tell",
+            "no difference is shown between after and before under cpu at p99; the same within 2 us at p50",
             None,
         ),
         (

@@ -65,8 +65,8 @@ def step_of(record: Record, repeat: int, load: str = "idle") -> Step:
     ("change", "pairs", "outcome", "status"),
     [
         (0.3, 6, GateOutcome.WORSE, 1),
-        (0.0, 12, GateOutcome.NO_WORSE, 0),
-        (-0.3, 12, GateOutcome.NO_WORSE, 0),
+        (0.0, 12, GateOutcome.NOT_WORSE, 0),
+        (-0.3, 12, GateOutcome.NOT_WORSE, 0),
     ],
 )
 def test_a_decision_with_its_figures(
@@ -141,7 +141,7 @@ def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     every = measured(tmp_path / "b", require=BOUND)
     assert GateResult.of(every).outcome is GateOutcome.UNFINISHED
     every.run.plan["gate"]["max_pairs"] = 6
-    assert GateResult.of(every).outcome is GateOutcome.NO_WORSE
+    assert GateResult.of(every).outcome is GateOutcome.NOT_WORSE
     other = measured(tmp_path / "d", pairs=1, require="response<=1ms")
     assert "measured no response" in refused(other)
 
@@ -151,7 +151,7 @@ def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     [
         ("", GateOutcome.FAILS, 1),
         (" hardness=99%", GateOutcome.FAILS, 1),
-        (" hardness=20%", GateOutcome.NO_WORSE, 0),
+        (" hardness=20%", GateOutcome.NOT_WORSE, 0),
     ],
 )
 def test_a_candidate_that_fails_its_own_requirement_never_passes(
